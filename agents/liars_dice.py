@@ -23,23 +23,25 @@ from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
 from dice_envs.games.liars_dice import (
     MAX_DICE,
-    MAX_FACES,
     MAX_SEATS,
-    NO_BID,
     NO_WILD,
     bidder_after,
     chance_at_least,
     chance_bid_exact,
     chance_bid_holds,
+    matching,
+    may_call_exactly,
+    wild_face,
+)
+from dice_envs.games.liars_dice.raises import (
+    MAX_FACES,
+    NO_BID,
     count_lowest,
     count_raises,
     face_of,
     lowest_raise,
-    matching,
-    may_call_exactly,
     nth_lowest,
     quantity_of,
-    wild_face,
 )
 
 from .base import Deterministic, OfOneGame, fair_kernel

@@ -9,7 +9,7 @@ import numpy as np
 from dice_envs.agent import Turn
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import Variant
-from dice_envs.games.liars_dice import NO_BID
+from dice_envs.games.liars_dice.raises import NO_BID
 
 from ..liars_dice import Nash
 from .players import Way

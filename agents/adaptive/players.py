@@ -13,7 +13,8 @@ import numpy as np
 
 from dice_envs.agent import Turn, Uniform, ask_probabilities
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import NO_BID, is_legal, matching, wild_face
+from dice_envs.games.liars_dice import is_legal, matching, wild_face
+from dice_envs.games.liars_dice.raises import NO_BID
 
 from ..liars_dice import Numbers, Reader, chance_blind
 

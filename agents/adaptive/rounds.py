@@ -6,7 +6,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import MAX_DICE, MAX_FACES, NO_BID
+from dice_envs.games.liars_dice import MAX_DICE
+from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID
 
 from .styles import KINDS, PARTS
 

@@ -87,7 +87,7 @@ def test_errors_say_what_was_read_and_what_is_allowed():
         read_reply(variant, first, "[call]")
     assert variant.describe_action(caught.value.action) == "call"
     with pytest.raises(
-        IllegalMove, match=r"^read 1 x 1: 1 x 1 does not raise 1 x 1: the quantity must rise; allowed: .*, call$"
+        IllegalMove, match=r"^read 1 x 1: 1 x 1 does not raise 1 x 1: the lowest bid on 1 is now 2 x 1; allowed: .*, call$"
     ):
         read_reply(variant, second, "Move: 1 x 1")
     with pytest.raises(Unreadable, match="several moves: 1 x 2, call; allowed"):

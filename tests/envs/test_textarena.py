@@ -12,8 +12,10 @@ import pytest
 pytest.importorskip("textarena")
 
 import textarena
+from textarena.envs.LiarsDice.env import LiarsDiceEnv
 
 from dice_envs import Batch, configure, names
+from dice_envs.core.dice import faces_of
 from dice_envs.core.game import OVER
 from dice_envs.envs.text.textarena import GameEnv
 
@@ -46,6 +48,32 @@ def play(env, players, seed):
         player, observation = env.get_observation()
         done, _ = env.step(action=players[player](observation))
     return env.close()
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_lock_step_with_textarenas_own_liars_dice(count):
+    """`rules="textarena"`: the same player to move, legal bids, dice left and winner. TextArena's bids have no upper limit."""
+    rng, batch = np.random.default_rng(count), Batch("liars_dice", 40, seed=7, rules="textarena", num_players=count, num_dice=3)
+    for game, state in enumerate(batch.states):
+        theirs, done = LiarsDiceEnv(num_dice=3), False
+        theirs.reset(num_players=count, seed=game)
+        while not done:
+            held = theirs.state.game_state
+            assert state["seat"] == theirs.state.current_player_id
+            assert state["dice"][:count].tolist() == list(held["remaining_dice"].values())
+            held["dice_rolls"] = {seat: faces_of(state["counts"][seat]) for seat in range(count)}
+            legal, bids = batch.legal()[game], [divmod(action, 6) for action in range(6 * int(state["in_play"]))]
+            may_bid = [theirs._is_valid_bid(quantity + 1, face + 1, held["current_bid"])[0] for quantity, face in bids]
+            assert legal[: len(bids)].tolist() == may_bid
+            assert not legal[len(bids) : -1].any()
+            assert legal[-1] == (held["last_bidder_id"] is not None)
+            action = rng.choice(np.flatnonzero(legal)[: rng.choice([1, 5, len(legal)])])  # mostly small raises
+            said = batch.variant.describe_action(int(action)).replace(" x ", ", ")
+            done, _ = theirs.step("[Call]" if said == "call" else f"[Bid: {said}]")
+            batch.play([action], np.array([game]))
+        rewards, _ = theirs.close()
+        assert state["seat"] == OVER
+        assert max(rewards, key=rewards.get) == batch.rewards[game].argmax() == state["dice"].argmax()
 
 
 def returns_through_arrays(table):

@@ -1,5 +1,7 @@
 """Liar's Dice by its rules: every option, checked by hand from the text of the rules."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from dice_envs import liars_dice_v0
 from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.game import OVER, configure
 from dice_envs.games.liars_dice import chance_at_least
+from dice_envs.games.liars_dice.raises import NO_BID, RULES, bids_after, lowest_quantities
 
 
 def bid(quantity, face, faces=6):
@@ -58,6 +61,32 @@ def test_either_rule_wants_more_dice_or_a_higher_face():
     env.step(bid(2, 4))
     higher = {bid(2, 5), bid(2, 6)} | {bid(q, f) for q in (3, 4) for f in range(1, 7)}
     assert legal(env) == higher | {call_of(env)}
+
+
+def test_nondecreasing_rule_lowers_neither_quantity_nor_face():
+    env = table([[1, 2], [3, 4]], raise_rule="nondecreasing")
+    assert legal(env) == set(range(4 * 6))
+    env.step(bid(2, 4))
+    assert legal(env) == {bid(2, 5), bid(2, 6)} | {bid(q, f) for q in (3, 4) for f in (4, 5, 6)} | {call_of(env)}
+
+
+def test_reset_quantity_rule_wants_more_dice_or_a_higher_face_with_any_quantity():
+    env = table([[1, 2], [3, 4]], raise_rule="reset_quantity")
+    assert legal(env) == set(range(4 * 6))
+    env.step(bid(2, 4))
+    assert legal(env) == {bid(3, 4), bid(4, 4)} | {bid(q, f) for q in range(1, 5) for f in (5, 6)} | {call_of(env)}
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize(("dice", "faces"), [(2, 2), (3, 3), (4, 6)])
+def test_the_longest_round_of_each_rule(rule, dice, faces):
+    (after,) = lowest_quantities(rule, False, dice, faces)
+
+    @functools.cache
+    def longest(last):
+        return max((1 + longest(each) for each in bids_after(after[last + 1], dice).tolist()), default=0)
+
+    assert RULES[rule].longest(dice, faces) == longest(NO_BID)
 
 
 @pytest.mark.parametrize("rule", ["quantity", "either"])
@@ -128,6 +157,23 @@ def test_when_the_loser_is_out_the_next_seat_with_dice_begins():
     assert env.agents == ["player_1", "player_2"]
     assert env.agent_selection == "player_1"
     assert env.last()[1] == 0
+
+
+@pytest.mark.parametrize(("bids", "loser", "starter"), [(1, 0, 2), (2, 1, 0), (3, 2, 1)])
+def test_the_player_after_the_caller_may_begin_the_next_round(bids, loser, starter):
+    """All bids are false, so the last bidder loses; the first one its only die, and then it is passed over."""
+    env = table([[1], [2, 2], [3, 3]], next_starter="after_caller")
+    for quantity in range(1, bids + 1):
+        env.step(bid(quantity, 6))
+    env.step(call_of(env))
+    assert (env._states["loser"][0], env._states["starter"][0]) == (loser, starter)
+
+
+def test_a_caller_who_is_out_is_followed_by_the_next_player():
+    env = table([[1, 1], [2], [3, 3]], next_starter="after_caller")
+    env.step(bid(1, 1))
+    env.step(call_of(env))  # player 1 calls a true bid and is out
+    assert (env._states["loser"][0], env._states["starter"][0]) == (1, 2)
 
 
 def test_elimination_pays_the_winner_one_and_shares_the_loss():
@@ -272,8 +318,14 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
         ({"num_dice": (5, 5, 5)}, "num_dice must be one number or 2"),
         ({"num_faces": 1}, "num_faces"),
         ({"num_faces": 9}, "num_faces"),
-        ({"raise_rule": "any"}, "raise_rule must be one of 'quantity', 'either', 'perudo', not 'any'"),
+        (
+            {"raise_rule": "any"},
+            "raise_rule must be one of 'quantity', 'either', 'perudo', 'nondecreasing', 'reset_quantity', not",
+        ),
         ({"wild": "sixes"}, "wild"),
+        ({"next_starter": "caller"}, "next_starter must be one of 'loser', 'after_caller', not 'caller'"),
+        ({"rules": "perudo", "next_starter": "after_caller"}, "next_starter must be 'loser' with palifico=True, not 'after"),
+        ({"rules": "textarena", "raise_rule": "either"}, "raise_rule must be 'nondecreasing' with rules=\"textarena\""),
         ({"rounds": "double"}, "rounds"),
         ({"starter": 1}, "starter"),
         ({"reward": None}, "reward"),

@@ -69,6 +69,11 @@ def check_rounds(options: Any, what: str = "optimal play") -> None:
             f"exact_call must be false for {what}: a right exact call gives a die back, so the same round can come again, and "
             "no round can be solved before those that follow it"
         )
+    if options.next_starter != "loser" and options.rounds == "elimination":
+        raise ValueError(
+            f"next_starter must be 'loser' for {what}, not {options.next_starter!r}: otherwise what a lost round costs "
+            "depends on who called"
+        )
     if options.reward != "win":
         raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
 

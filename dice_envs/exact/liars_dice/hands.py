@@ -10,7 +10,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import MAX_DICE, MAX_FACES, NO_WILD, matching
+from dice_envs.games.liars_dice import MAX_DICE, NO_WILD, matching
+from dice_envs.games.liars_dice.raises import MAX_FACES
 
 __all__ = ["Hands", "hand_number", "hands_of", "matches_of", "numbered_hands"]
 

@@ -41,17 +41,15 @@ from dice_envs.exact.liars_dice.stages import (
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Record, meet
 from dice_envs.games.liars_dice import (
-    NO_BID,
     chance_at_least,
     chance_bid_exact,
     chance_bid_holds,
-    face_of,
     legal,
     matching,
     may_call_exactly,
-    quantity_of,
     wild_face,
 )
+from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = [
     "action_values",

@@ -14,7 +14,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import hands_of, matches_of
 from dice_envs.exact.liars_dice.tree import movers_differ, raises_of, rising_bids
-from dice_envs.games.liars_dice import NO_BID, face_of, quantity_of
+from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = ["CALL", "Classes", "MoverClasses", "Round", "Rules", "must_call", "threshold"]
 

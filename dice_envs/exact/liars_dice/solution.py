@@ -16,7 +16,7 @@ from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.nodes import strategy_at
 from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import LEAF, Kinds
-from dice_envs.games.liars_dice import NO_BID, face_of, quantity_of
+from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = ["OUTSIDE", "Solution", "Strategies", "find_node"]
 

@@ -19,7 +19,8 @@ from dice_envs.exact.liars_dice.nodes import mix_at
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.exact.liars_dice.solution import OUTSIDE, Solution, Strategies, find_node
 from dice_envs.exact.liars_dice.store import SolvedRound
-from dice_envs.games.liars_dice import MAX_FACES, play
+from dice_envs.games.liars_dice import play
+from dice_envs.games.liars_dice.raises import MAX_FACES
 
 __all__ = [
     "ROWS_AT_ONCE",

@@ -26,7 +26,8 @@ from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
 from dice_envs.exact.liars_dice.round import Round, Rules, must_call, threshold
 from dice_envs.exact.liars_dice.sources import Places, find_place
 from dice_envs.exact.liars_dice.walk import Values, write_tails
-from dice_envs.games.liars_dice import chance_at_least, face_of, matching, quantity_of, wild_face
+from dice_envs.games.liars_dice import chance_at_least, matching, wild_face
+from dice_envs.games.liars_dice.raises import face_of, quantity_of
 
 __all__ = ["NONE", "Layout", "RoundValues", "Table", "table_of", "value_all"]
 

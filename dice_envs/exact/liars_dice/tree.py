@@ -15,15 +15,16 @@ The tree leaves out the following, which changes neither the value of the round 
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
 
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.elimination import is_palifico
 from dice_envs.exact.liars_dice.hands import hands_of, matches_of
-from dice_envs.games.liars_dice import NO_BID, NO_WILD, PERUDO, count_raises, face_of, nth_raise, quantity_of
+from dice_envs.games.liars_dice import NO_WILD
+from dice_envs.games.liars_dice.raises import NO_BID, bids_after, face_of, quantity_of, rule_number
 
 __all__ = ["LEAF", "Kinds", "Tree", "movers_differ", "public_nodes", "raises_of", "rising_bids"]
 
@@ -65,37 +66,30 @@ MOST_NODES = 10**12  # keeps the counts within int64, and counting fast
 LEAF = -1  # value of `Kinds.child`
 
 
-@kernel
-def _write_raises(params, state, out):
-    count = count_raises(params, state)
-    for k in range(count):
-        out[k] = nth_raise(params, state, k)
-    return count
-
-
 def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
     """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
 
     `mover` is the player to move. It makes a difference in palifico rounds only.
     """
-    state = np.zeros(1, variant.game.state)[0]
-    state["in_play"], state["bid"], state["palifico"] = sum(dice), bid, palifico
-    state["dice"][0] = dice[mover]  # of the seat to move
-    out = np.empty(variant.params.num_actions, np.int64)
-    return np.sort(out[: _write_raises(variant.params, state, out)])
+    return bids_after(variant.params.lowest[rule_number(palifico, dice[mover]), bid + 1], sum(dice))
 
 
 def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
-    """Return all bids with these dice in play, each after all that it may raise."""
-    bids, faces = range(sum(dice) * variant.params.num_faces), variant.params.num_faces
-    if variant.params.raise_rule != PERUDO or palifico:
-        return list(bids)
-
-    def place(bid: int) -> tuple[int, bool, int]:
-        quantity, face = bid // faces + 1, bid % faces
-        return (2 * quantity, True, 0) if face == 0 else (quantity, False, face)
-
-    return sorted(bids, key=place)
+    """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
+    bids = range(sum(dice) * variant.params.num_faces)
+    movers = range(len(dice)) if palifico else range(1)
+    raised = [{higher for mover in movers for higher in raises_of(variant, dice, bid, mover, palifico)} for bid in bids]
+    waits_for = np.zeros(len(bids), np.int64)  # bids not listed yet that each of them may raise
+    for higher in raised:
+        waits_for[list(higher)] += 1
+    ready, found = [bid for bid in bids if waits_for[bid] == 0], []
+    while ready:
+        found.append(heapq.heappop(ready))
+        for higher in raised[found[-1]]:
+            waits_for[higher] -= 1
+            if waits_for[higher] == 0:
+                heapq.heappush(ready, int(higher))
+    return found
 
 
 def movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
@@ -184,11 +178,15 @@ class Tree:
         return self._raises[bid, mover]
 
     def is_leaf(self, bid: int, mover: int) -> bool:
-        """Return whether every hand of a player calls the bid: nothing can be raised, or all dice are bid and none are wild."""
+        """Return whether every hand of a player calls the bid: nothing can be raised, or all dice are bid and none are wild.
+
+        Not so where a raise may bid fewer dice: its bidder can be answered by more than a call.
+        """
         if bid == NO_BID:
             return False
-        all_dice = quantity_of(self.variant.params, bid) + 1 == sum(self.dice)
-        return len(self._raises[bid, mover]) == 0 or (all_dice and (self.palifico or self.variant.params.wild == NO_WILD))
+        bids = np.append(self._raises[bid, mover], bid)
+        all_dice = (bids // self.variant.params.num_faces + 1 == sum(self.dice)).all()
+        return len(bids) == 1 or bool(all_dice and (self.palifico or self.variant.params.wild == NO_WILD))
 
     def _find_kinds(self) -> None:
         waiting = [(NO_BID, 0)]

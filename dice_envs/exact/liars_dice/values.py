@@ -30,7 +30,8 @@ from dice_envs.exact.liars_dice.stages import (
     stages_of,
 )
 from dice_envs.exact.liars_dice.table import NONE, Layout, RoundValues, Table, table_of, value_all
-from dice_envs.games.liars_dice import MAX_DICE, NO_BID, face_of, matching, wild_face
+from dice_envs.games.liars_dice import MAX_DICE, matching, wild_face
+from dice_envs.games.liars_dice.raises import NO_BID, face_of
 
 __all__ = ["MOST_BYTES", "Values", "bluffs", "forget_values", "response_values", "situations"]
 

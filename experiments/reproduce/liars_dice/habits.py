@@ -22,7 +22,8 @@ from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
-from dice_envs.games.liars_dice import NO_BID, chance_at_least
+from dice_envs.games.liars_dice import chance_at_least
+from dice_envs.games.liars_dice.raises import NO_BID
 
 __all__ = [
     "FACES_NAMED",

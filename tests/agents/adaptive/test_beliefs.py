@@ -14,7 +14,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.liars_dice import NO_BID
+from dice_envs.games.liars_dice.raises import NO_BID
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
 

@@ -20,7 +20,8 @@ from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder
 from dice_envs.exact.liars_dice.tree import Tree, public_nodes
-from dice_envs.games.liars_dice import NO_BID, STATE, play
+from dice_envs.games.liars_dice import STATE, play
+from dice_envs.games.liars_dice.raises import NO_BID
 from tests.exact.liars_dice.test_tree import tree_of
 
 

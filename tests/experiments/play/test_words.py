@@ -49,9 +49,9 @@ def test_no_number_says_something_else_than_the_words():
     ("game", "options", "played", "words", "said"),
     [
         ("liars_dice", {}, [6], "2 x 3", None),
-        ("liars_dice", {}, [8], "2x1", "2 x 1 does not raise 2 x 3: the quantity must rise"),
-        ("liars_dice", {}, [8], "3 1", "3 x 1 does not raise 2 x 3: the face may not fall; only 1 may follow 6"),
-        ("liars_dice", {"raise_rule": "either"}, [8], "2 1", "2 x 1 does not raise 2 x 3: the quantity must rise, or the face"),
+        ("liars_dice", {}, [8], "2x1", "2 x 1 does not raise 2 x 3: no bid on 1 is legal now"),
+        ("liars_dice", {}, [8], "3 1", "3 x 1 does not raise 2 x 3: no bid on 1 is legal now"),
+        ("liars_dice", {"raise_rule": "either"}, [8], "2 1", "2 x 1 does not raise 2 x 3: the lowest bid on 1 is now 3 x 1"),
         ("liars_dice", {}, [], "call", "there is no bid to call yet"),
         ("liars_dice", {}, [], "3", None),
         ("liars_dice", {}, [8], "rasie", "'rasie' is no move"),
@@ -69,7 +69,7 @@ def test_a_mistaken_word_is_explained(game, options, played, words, said):
         batch.play(np.array([action]))
     legal = np.flatnonzero(batch.legal()[0]).tolist()
     if said is None and words == "2 x 3":
-        said = "2 x 3 does not raise 2 x 1: the quantity must rise"
+        said = "2 x 3 does not raise 2 x 1: the lowest bid on 3 is now 3 x 3"
     if said is None:
         assert choose(variant, legal, words) == legal[2]
         return

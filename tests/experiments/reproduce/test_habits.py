@@ -22,7 +22,8 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.games.liars_dice import NO_BID, STATE
+from dice_envs.games.liars_dice import STATE
+from dice_envs.games.liars_dice.raises import NO_BID
 
 pytestmark = pytest.mark.thorough
 

@@ -22,7 +22,8 @@ from dice_envs.experiments.reproduce.liars_dice.parts import (
     wins_against,
     wins_games,
 )
-from dice_envs.games.liars_dice import NO_BID, STATE
+from dice_envs.games.liars_dice import STATE
+from dice_envs.games.liars_dice.raises import NO_BID
 
 pytestmark = pytest.mark.thorough
 

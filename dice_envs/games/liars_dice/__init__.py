@@ -46,26 +46,37 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
+from dice_envs.core.dice import below, counts_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_list, check_types, shown
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
+from dice_envs.core.view import Block, Picture, offsets, seat_labels
+from dice_envs.games.liars_dice.raises import (
+    MAX_FACES,
+    NO_BID,
+    RULES,
+    count_raises,
+    divide,
+    face_of,
+    is_raise,
+    lowest_quantities,
+    mark_raises,
+    nth_raise,
+    quantity_of,
+)
+from dice_envs.games.liars_dice.words import describe_action, explain_illegal, picture, rules_in_short
 
 MAX_DICE = 6  # per player
-MAX_FACES = 8
 MAX_BIDS = MAX_SEATS * MAX_DICE * MAX_FACES
-NO_BID = -1  # value of `bid` before a round's first bid, and of `shown_bid` before the first call
 NOBODY = -1  # value of `caller` and `loser` before the first call
 NO_WILD = -1  # value of `Params.wild` when no face is wild
-QUANTITY, EITHER, PERUDO, SAME_FACE = range(4)  # rules of raising: the values of `raise_rule`, and palifico with several dice
-_RECIPROCALS = np.array([0] + [-(-65536 // divisor) for divisor in range(1, MAX_FACES + 1)])  # 65536 / divisor, rounded up
 # Tables that spare the binomial chance of a bid divisions and powers. Indices: faces that count minus 1, then num_faces.
 _HITS = np.minimum(np.arange(1, 3)[:, None] / np.maximum(np.arange(MAX_FACES + 1), 1), 1.0)
 _ODDS = np.divide(_HITS, 1.0 - _HITS, out=np.zeros_like(_HITS), where=_HITS < 1.0)  # 0 where every die counts
 _NO_HIT = (1.0 - _HITS)[:, :, None] ** np.arange(MAX_SEATS * MAX_DICE + 1)  # third index k: none of k dice counts
 _INVERSES = 1.0 / np.maximum(np.arange(MAX_SEATS * MAX_DICE + 1), 1)
+_ANY_FACE = {"quantity": False, "either": True}  # whether any face may follow, by raise rule; see `Params.any_face`
 MANY_BIDS = 8  # n past bids are shown as n / (n + 8), so 8 bids give 0.5
 
 
@@ -78,6 +89,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "standard": {},
     "openspiel": {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"},
     "perudo": {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True},
+    "textarena": {"raise_rule": "nondecreasing", "starter": "first", "next_starter": "after_caller"},
 }
 
 
@@ -93,6 +105,8 @@ class Options:
             face (the article). "either": a higher quantity with any face, or the same quantity with a higher face.
             "perudo", with wild="ones": as "either" among the other faces. A bid on ones needs at least half the last
             quantity, rounded up, and the bid after it more than twice as many, or more ones. The first bid is not on ones.
+            "nondecreasing": a higher quantity or a higher face, and neither lower (TextArena). "reset_quantity": a higher
+            quantity of the same face, or any quantity of a higher face (OpenSpiel's bidding rule "reset-quantity").
         wild: "ones" or "highest": dice that show this face count for every face, but a bid on this face counts
             only them. None: no face is wild.
         palifico: when a player first comes down to one die, it starts a palifico round: no dice are wild, ones are a face as
@@ -102,26 +116,30 @@ class Options:
             be right as often in a game as it had dice at the start.
         rounds: "elimination": the whole game; "single": the first call ends the game.
         starter: who bids first in the first round: "random" or "first" (seat 0).
+        next_starter: who bids first in later rounds: "loser", the one who has just lost a die (if it is out, the next in seat
+            order), or "after_caller", the next in seat order after the caller. Palifico needs "loser".
         reward: "win": at the end +1 for the winner and -1/(n-1) for the others (one round: -1 for the loser of the
             call and +1/(n-1) for the others, or +1 for a right exact call and -1/(n-1) for the others); "dice": -1 for each
             die lost, when it is lost, and +1 for each won back.
         past_rounds: false: agents forget the dice shown in earlier rounds; the observation lacks the block `past_bids`.
         rules: "openspiel" stands for num_players=2, raise_rule="either", wild="highest", rounds="single" and
-            starter="first"; "perudo" for raise_rule="perudo", wild="ones", palifico=True and exact_call=True.
+            starter="first"; "perudo" for raise_rule="perudo", wild="ones", palifico=True and exact_call=True; "textarena"
+            for raise_rule="nondecreasing", starter="first" and next_starter="after_caller".
     """
 
     num_players: Annotated[int, Range(2, MAX_SEATS)] = 2
     num_dice: Dice | tuple[Dice, ...] = 5
     num_faces: Annotated[int, Range(2, MAX_FACES)] = 6
-    raise_rule: Literal["quantity", "either", "perudo"] = "quantity"
+    raise_rule: Literal["quantity", "either", "perudo", "nondecreasing", "reset_quantity"] = "quantity"
     wild: Literal["ones", "highest"] | None = None
     palifico: bool = False
     exact_call: bool = False
     rounds: Literal["elimination", "single"] = "elimination"
     starter: Literal["random", "first"] = "random"
+    next_starter: Literal["loser", "after_caller"] = "loser"
     reward: Literal["win", "dice"] = "win"
     past_rounds: bool = True
-    rules: Literal["standard", "openspiel", "perudo"] = "standard"
+    rules: Literal["standard", "openspiel", "perudo", "textarena"] = "standard"
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -132,10 +150,17 @@ class Options:
             object.__setattr__(self, name, value)
         if self.raise_rule == "perudo" and self.wild != "ones":
             raise ValueError(f"wild must be 'ones' with raise_rule=\"perudo\", not {shown(self.wild)}")
+        if self.palifico and self.next_starter != "loser":
+            raise ValueError(f"next_starter must be 'loser' with palifico=True, not {shown(self.next_starter)}")
         if isinstance(self.num_dice, tuple) and len(self.num_dice) != self.num_players:
             raise ValueError(
                 f"num_dice must be one number or {self.num_players}, one for each seat, not {shown(self.num_dice)}"
             )
+
+    @property
+    def wild_face(self) -> int | None:
+        """Index of the wild face; None: no face is wild."""
+        return {None: None, "ones": 0, "highest": self.num_faces - 1}[self.wild]
 
     @property
     def dice_per_seat(self) -> tuple[int, ...]:
@@ -152,15 +177,16 @@ class Params(NamedTuple):
     num_faces: int
     num_actions: int
     call: int  # the action that calls, and so the number of bids
-    raise_rule: int  # QUANTITY, EITHER or PERUDO
+    lowest: np.ndarray  # see `lowest_quantities`
+    # `_ANY_FACE`, or None with palifico or exact calls. If it is not None, raises are counted and found without `lowest`.
+    # Compilers know None by its type, and leave the other code out.
+    any_face: bool | None
     wild: int  # index of the wild face except in palifico rounds, or NO_WILD
-    # True with any of Perudo's rules of raising and calling. None, which compilers know by its type, leaves their code out: it
-    # would slow down random play by a third.
-    extended: bool | None
     palifico: bool
     exact_call: bool  # then action call + 1 calls the bid exactly right
     single: bool
     random_starter: bool
+    starts_after_caller: bool
     pay_dice: bool
     past_rounds: bool
     at: tuple[int, ...]  # where each of `_blocks` begins
@@ -210,11 +236,6 @@ def _blocks(options: Options) -> tuple[Block, ...]:
     )
 
 
-def _wild(options: Options) -> int:
-    """The index of the wild face, or NO_WILD."""
-    return {None: NO_WILD, "ones": 0, "highest": options.num_faces - 1}[options.wild]
-
-
 def _params(options: Options) -> Params:
     dice = options.dice_per_seat
     num_bids = sum(dice) * options.num_faces
@@ -225,13 +246,16 @@ def _params(options: Options) -> Params:
         num_faces=options.num_faces,
         num_actions=num_bids + 1 + options.exact_call,
         call=num_bids,
-        raise_rule={"quantity": QUANTITY, "either": EITHER, "perudo": PERUDO}[options.raise_rule],
-        wild=_wild(options),
-        extended=True if options.raise_rule == "perudo" or options.palifico or options.exact_call else None,
+        lowest=lowest_quantities(options.raise_rule, options.palifico, sum(dice), options.num_faces),
+        any_face=None
+        if options.palifico or options.exact_call
+        else {"either": True, "quantity": False}.get(options.raise_rule),
+        wild=NO_WILD if options.wild_face is None else options.wild_face,
         palifico=options.palifico,
         exact_call=options.exact_call,
         single=options.rounds == "single",
         random_starter=options.starter == "random",
+        starts_after_caller=options.next_starter == "after_caller",
         pay_dice=options.reward == "dice",
         past_rounds=options.past_rounds,
         at=offsets(_blocks(options)),
@@ -244,7 +268,7 @@ def _facts(options: Options) -> Facts:
     single = options.rounds == "single"
     # Entry k: the most actions in a round with k dice, which are all bids that can follow each other, and the call.
     # Each round takes one die away, unless an exact call is right.
-    longest_round = [k * (1 if options.raise_rule == "quantity" else faces) + 1 for k in range(sum(dice) + 1)]
+    longest_round = [RULES[options.raise_rule].longest(k, faces) + 1 for k in range(sum(dice) + 1)]
     longest = longest_round[-1] if single else sum(longest_round[2:])
     if options.exact_call and not single:  # a right call is a round more, and so is the loss of the die that it has won
         longest += 2 * sum(dice) * longest_round[-1]
@@ -339,165 +363,6 @@ def _throw(params, state, seat):
 
 
 @kernel(allocates=False)
-def _divide(small, divisor):
-    """`small // divisor` for 0 <= small < 1024 and divisors up to MAX_FACES, ten times as fast as a division instruction."""
-    return (small * _RECIPROCALS[divisor]) >> 16
-
-
-@kernel(allocates=False)
-def quantity_of(params, bid):
-    """The quantity of a bid, minus 1."""
-    return _divide(np.int64(bid), params.num_faces)
-
-
-@kernel(allocates=False)
-def face_of(params, bid):
-    """The face index of a bid, 0 for face 1."""
-    return bid - quantity_of(params, bid) * params.num_faces
-
-
-@kernel(allocates=False)
-def rule_of(params, state):
-    """The rule by which the seat to move raises: QUANTITY, EITHER, PERUDO or SAME_FACE."""
-    if state["palifico"] == 0:
-        return params.raise_rule
-    if state["dice"][state["seat"]] > 1:
-        return SAME_FACE
-    return EITHER if params.raise_rule == PERUDO else params.raise_rule
-
-
-@kernel(allocates=False)
-def _least(faces, rule, bid, face):
-    """The lowest quantity, minus 1, of a legal bid on a face index after the bid; MAX_BIDS if there is none."""
-    if bid == NO_BID:
-        return MAX_BIDS if rule == PERUDO and face == 0 else 0
-    quantity = _divide(bid, faces)
-    last = bid - quantity * faces
-    if rule == EITHER:
-        return quantity + (face <= last)
-    if rule == QUANTITY:
-        return quantity + 1 if face >= last or (face == 0 and last == faces - 1) else MAX_BIDS
-    if rule == SAME_FACE:
-        return quantity + 1 if face == last else MAX_BIDS
-    if last == 0:
-        return quantity + 1 if face == 0 else 2 * (quantity + 1)
-    return quantity >> 1 if face == 0 else quantity + (face <= last)
-
-
-@kernel(allocates=False)
-def lowest_raise(params, state, face):
-    """The lowest legal bid on a face index, as an action; NO_BID if there is none."""
-    bid = np.int64(state["bid"])
-    rule = rule_of(params, state)
-    quantity = _least(params.num_faces, rule, bid, face)
-    return quantity * params.num_faces + face if quantity < state["in_play"] else np.int64(NO_BID)
-
-
-@kernel(allocates=False)
-def count_raises(params, state):
-    """The number of legal bids. `nth_raise` gives each of them."""
-    return _count_by_face(params, state) if params.extended is not None else _count_plain(params, state)
-
-
-@kernel(allocates=False)
-def _count_plain(params, state):
-    """As `count_raises`. It is apart, as `_nth_plain` is, because compilers inline it."""
-    faces = params.num_faces
-    dice = np.int64(state["in_play"])
-    bid = np.int64(state["bid"])
-    if params.raise_rule != QUANTITY or bid == NO_BID:
-        return dice * faces - (bid + 1)
-    return (dice - quantity_of(params, bid) - 1) * _width(params, bid)
-
-
-@kernel(allocates=False)
-def _count_by_face(params, state):
-    rule = rule_of(params, state)
-    dice = np.int64(state["in_play"])
-    raises = np.int64(0)
-    for face in range(params.num_faces):
-        raises += max(dice - _least(params.num_faces, rule, np.int64(state["bid"]), face), 0)
-    return raises
-
-
-@kernel(allocates=False)
-def count_lowest(params, state):
-    """The number of faces that can be bid. `nth_lowest` gives the lowest legal bid on each of them."""
-    if params.extended is not None:
-        return _count_lowest_by_face(params, state)
-    raises = count_raises(params, state)
-    bid = np.int64(state["bid"])
-    if params.raise_rule != QUANTITY or bid == NO_BID:
-        return min(raises, params.num_faces)
-    return min(raises, _width(params, bid))
-
-
-@kernel(allocates=False)
-def _count_lowest_by_face(params, state):
-    lowest = np.int64(0)
-    for face in range(params.num_faces):
-        lowest += lowest_raise(params, state, face) != NO_BID
-    return lowest
-
-
-@kernel(allocates=False)
-def _width(params, bid):
-    """The number of faces that may follow a bid under the quantity rule."""
-    higher = params.num_faces - face_of(params, bid)
-    return higher if higher > 1 else np.int64(2)
-
-
-@kernel(allocates=False)
-def nth_raise(params, state, k):
-    """The k-th legal bid, from 0, as an action: face by face with Perudo's rules, otherwise in rising order."""
-    return _nth_by_face(params, state, k) if params.extended is not None else _nth_plain(params, state, k)
-
-
-@kernel(allocates=False)
-def _nth_plain(params, state, k):
-    bid = np.int64(state["bid"])
-    if params.raise_rule != QUANTITY or bid == NO_BID:
-        return bid + 1 + k
-    width = _width(params, bid)
-    more = _divide(k, width)
-    at = k - more * width
-    face = face_of(params, bid)
-    if face == params.num_faces - 1:  # from the highest face: face 1 or the highest again
-        face *= at
-    else:
-        face += at
-    return (quantity_of(params, bid) + 1 + more) * params.num_faces + face
-
-
-@kernel(allocates=False)
-def _nth_by_face(params, state, k):
-    rule = rule_of(params, state)
-    dice = np.int64(state["in_play"])
-    for face in range(params.num_faces):
-        least = _least(params.num_faces, rule, np.int64(state["bid"]), face)
-        if k < dice - least:
-            return (least + k) * params.num_faces + face
-        k -= max(dice - least, 0)
-    return np.int64(NO_BID)
-
-
-@kernel(allocates=False)
-def nth_lowest(params, state, k):
-    """The lowest legal bid on the k-th face that can be bid, as an action, in the order of `nth_raise`; k from 0."""
-    return _nth_lowest_by_face(params, state, k) if params.extended is not None else nth_raise(params, state, k)
-
-
-@kernel(allocates=False)
-def _nth_lowest_by_face(params, state, k):
-    for face in range(params.num_faces):
-        lowest = lowest_raise(params, state, face)
-        k -= lowest != NO_BID
-        if k < 0:
-            return lowest
-    return np.int64(NO_BID)
-
-
-@kernel(allocates=False)
 def may_call_exactly(params, state):
     """Whether the seat to move may call the last bid exactly right."""
     if not params.exact_call or state["bid"] == NO_BID or state["palifico"] != 0:
@@ -508,69 +373,26 @@ def may_call_exactly(params, state):
 @kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the legal actions. Modified in place."""
-    if params.extended is not None:
-        _mark_by_face(params, state, mask)
-        return
-    faces = params.num_faces
-    bid = np.int64(state["bid"])
-    end = np.int64(state["in_play"]) * faces
-    if bid != NO_BID:
-        mask[params.call] = 1
-    if params.raise_rule != QUANTITY or bid == NO_BID:
-        mask[bid + 1 : end] = 1
-        return
-    face = face_of(params, bid)
-    for ones in range((quantity_of(params, bid) + 1) * faces, end, faces):  # the bid on face 1 with each higher quantity
-        for raised in range(ones + face, ones + faces):
-            mask[raised] = 1
-        if face == faces - 1:
-            mask[ones] = 1
-
-
-@kernel(allocates=False)
-def _mark_by_face(params, state, mask):
-    rule, faces = rule_of(params, state), params.num_faces
-    if state["bid"] != NO_BID:
-        mask[params.call] = 1
+    mark_raises(params, state, mask)
+    mask[params.call] = state["bid"] != NO_BID
     if may_call_exactly(params, state):
         mask[params.call + 1] = 1
-    for face in range(faces):
-        least = _least(params.num_faces, rule, np.int64(state["bid"]), face)
-        for raised in range(least * faces + face, np.int64(state["in_play"]) * faces, faces):
-            mask[raised] = 1
 
 
 @kernel(allocates=False)
 def is_legal(params, state, action):
     """Whether an action is legal, as `legal` marks it."""
-    bid = np.int64(state["bid"])
-    if action == params.call:
-        return bid != NO_BID
-    if action > params.call:
-        return may_call_exactly(params, state)
-    if action >= np.int64(state["in_play"]) * params.num_faces:
-        return False
-    if params.extended is None and (params.raise_rule != QUANTITY or bid == NO_BID):
-        return action > bid
-    lowest = lowest_raise(params, state, face_of(params, action))
-    return lowest != NO_BID and action >= lowest
+    if action < params.call:
+        return is_raise(params, state, action)
+    return state["bid"] != NO_BID if action == params.call else may_call_exactly(params, state)
 
 
 @kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
-    if params.extended is not None:
-        return _random_by_face(params, state)
-    raises = _count_plain(params, state)
-    k = below(state, raises + (state["bid"] != NO_BID))
-    return _nth_plain(params, state, k) if k < raises else np.int64(params.call)
-
-
-@kernel(allocates=False)
-def _random_by_face(params, state):
-    raises = _count_by_face(params, state)
+    raises = count_raises(params, state)
     k = below(state, raises + (state["bid"] != NO_BID) + may_call_exactly(params, state))
-    return _nth_by_face(params, state, k) if k < raises else np.int64(params.call) + k - raises
+    return nth_raise(params, state, k) if k < raises else np.int64(params.call) + k - raises
 
 
 @kernel(allocates=False)
@@ -721,7 +543,9 @@ def _win_back(params, state):
         if params.pay_dice:
             state["rewards"][caller] = 1
     state["palifico"] = 0
-    _start_round(params, state)  # the seat to move is the caller
+    if params.starts_after_caller:
+        state["seat"] = _next_with_dice(params, state["dice"], caller)
+    _start_round(params, state)
 
 
 @kernel(allocates=False, inline=True)
@@ -747,9 +571,10 @@ def _lose_die(params, state):
                 state["rewards"][winner] = 1
             end_game(state, params.num_players)
             return
-        state["seat"] = winner
-    else:
-        state["seat"] = loser
+    last = np.int64(state["caller"]) if params.starts_after_caller else loser
+    if params.starts_after_caller or state["dice"][loser] == 0:
+        last = _next_with_dice(params, state["dice"], last)
+    state["seat"] = last
     state["palifico"] = 0
     if params.palifico and state["dice"][loser] == 1 and state["had_palifico"][loser] == 0:
         state["palifico"] = 1
@@ -802,7 +627,7 @@ def observe(params, state, seat, out):
     bid = state["bid"]
     if bid != NO_BID:
         out[face_at + face_of(params, bid)] = 1
-        out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(_divide(bids, faces))
+        out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(divide(bids, faces))
     out[chance_at] = chance_bid_holds(params, state, seat)
     if params.palifico:
         out[palifico_at] = state["palifico"]
@@ -820,159 +645,7 @@ def reroll_hidden(params, state, seat):
             _throw(params, state, other)
 
 
-# --- words, pictures, positions -----------------------------------------------------------------------------------
-
-
-_RAISES = {
-    "quantity": "Each bid names more dice than the last one, and its face or a higher one; ones may follow the highest face.",
-    "either": "Each bid names more dice than the last one, or as many of a higher face.",
-    "perudo": "Each bid names more dice than the last one, or as many of a higher face. A bid on ones needs only half as many; "
-    "after ones it takes more than twice as many, or more ones. Nobody opens on ones.",
-}
-
-
-def _rules_in_short(options: Options) -> list[str]:
-    dice, faces = options.dice_per_seat, options.num_faces
-    each = (
-        ("1 die" if dice[0] == 1 else f"{dice[0]} dice") + " each"
-        if len(set(dice)) == 1
-        else f"{', '.join(map(str, dice))} dice"
-    )
-    lines = [
-        f"{options.num_players} players begin with {each}, of {faces} faces. They roll, and see only their own.",
-        'A bid says how many dice of all players show a face: "3 x 2" means three twos or more.',
-        _RAISES[options.raise_rule],
-    ]
-    if options.wild is not None:
-        lines.append(f"Dice that show {1 if options.wild == 'ones' else faces} are wild: they count for every face.")
-    lines.append(
-        "Instead of bidding you may call the last bid. All dice are shown: if it is true the caller loses, else the bidder."
-    )
-    if options.rounds == "elimination":
-        lines.append("Who loses gives up a die and begins the next round. The last player with dice wins.")
-    else:
-        lines.append("One call ends the game: all but the loser win.")
-    if options.palifico and options.rounds == "elimination":
-        lines.append(
-            "Who comes down to one die begins a round without wild dice, in which only players with one die change the face."
-        )
-    if options.exact_call:
-        ending = "you win a die back, else you lose one" if options.rounds == "elimination" else "you win, else you lose"
-        lines.append(f"You may also say that the last bid is exactly right: if it is {ending}.")
-    return lines
-
-
-def _describe_action(options: Options, action: int) -> str:
-    quantity, face = divmod(action, options.num_faces)
-    bids = sum(options.dice_per_seat) * options.num_faces
-    if action >= bids:
-        return "call" if action == bids else "exact"
-    return f"{quantity + 1} x {face + 1}"
-
-
-def _explain_illegal(options: Options, state: Any, action: int) -> str:
-    words, dice, bid = _describe_action(options, action), int(state["in_play"]), int(state["bid"])
-    faces, seat = options.num_faces, state["seat"]
-    if words in ("call", "exact") and bid == NO_BID:
-        return "there is no bid to call yet"
-    if words == "exact":
-        if state["palifico"]:
-            return "no exact call is allowed in a palifico round"
-        rights = int(options.dice_per_seat[seat])
-        return f"a player can be right with {rights} exact call{'s' * (rights > 1)} in a game, and you have been"
-    quantity, face = divmod(action, faces)
-    if quantity >= dice:
-        return f"{words} can never hold: {dice} dice are left"
-    if bid == NO_BID:
-        return f"{words} cannot be the first bid, which must not be on ones"
-    last = f"{words} does not raise {_describe_action(options, bid)}"
-    if state["palifico"] and state["dice"][seat] > 1:
-        return f"{last}: in a palifico round the quantity must rise, and only players with one die may change the face"
-    if options.raise_rule == "perudo" and not state["palifico"] and 0 in (face, bid % faces):
-        if face != 0:
-            return f"{last}: after ones the quantity must be more than twice theirs"
-        return f"{last}: there must be {'more ones' if bid % faces == 0 else 'ones for at least half the quantity'}"
-    if options.raise_rule != "quantity":
-        return f"{last}: the quantity must rise, or the face with the same quantity"
-    if quantity <= bid // faces:
-        return f"{last}: the quantity must rise"
-    return f"{last}: the face may not fall; only 1 may follow {faces}"
-
-
-def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
-    over = state["seat"] == OVER
-    called = int(state["shown_bid"])
-    made: list[list[Group]] = [[] for _ in range(options.num_players)]
-    playing = [seat for seat in range(options.num_players) if state["in_round"][seat]]
-    bidder = 0
-    for i in range(state["num_bids"]):
-        bidder = playing[(playing.index(state["starter"]) + i) % len(playing)]
-        tone = Tone.BRIGHT if i == state["num_bids"] - 1 else Tone.PLAIN
-        made[bidder].append(Group(*_bid_shown(options, int(state["bids"][i])), tone=tone))
-    rows = []
-    for seat in range(options.num_players):
-        whose = seat_name(seat, viewer)
-        if not state["in_round"][seat]:
-            rows.append(Row(whose, detail="out", faded=True))
-            continue
-        dice: tuple[int | Die | None, ...] = faces_of(state["counts"][seat])
-        if over:
-            dice = _hand_shown(options, state, state["counts"][seat])
-        elif viewer not in (None, seat):
-            dice = (None,) * len(dice)
-        mark = "to move" if seat == state["seat"] else ""
-        exact_left = f"exact calls left: {state['exact_left'][seat]}" if options.exact_call and not over else ""
-        rows.append(Row(whose, dice, detail=exact_left, mark=mark, groups=tuple(made[seat])))
-    if not over and state["bid"] != NO_BID:
-        lead, faces = _bid_shown(options, int(state["bid"]))
-        rows.append(Row("the bid", faces, lead=lead, detail=f"by {seat_name(bidder, viewer)}"))
-    notes = []
-    if called != NO_BID:
-        if not over:
-            hands = tuple(
-                Group(f"{seat_name(seat, viewer)}:", _hand_shown(options, state, state["shown"][seat]))
-                for seat in range(options.num_players)
-                if state["shown"][seat].any()
-            )
-            rows.append(Row("the last call", detail=f"of {_describe_action(options, called)}", groups=hands))
-        notes.append(_call_in_words(options, state, viewer))
-    if state["palifico"] and not over:
-        notes.append("a palifico round: no dice are wild, and only players with one die may change the face")
-    if over:
-        left = np.flatnonzero(state["dice"])
-        won = f": {with_verb(seat_name(int(left[0]), viewer), 'win')}" if len(left) == 1 else ""
-        notes.append(f"the game is over{won}")
-    return Picture("Liar's Dice", tuple(rows), tuple(notes))
-
-
-def _bid_shown(options: Options, bid: int) -> tuple[str, tuple[int]]:
-    quantity, face = divmod(bid, options.num_faces)
-    return f"{quantity + 1} ×", (face + 1,)
-
-
-def _call_in_words(options: Options, state: Any, viewer: int | None) -> str:
-    """Who called what last, and what came of it."""
-    bid, caller = int(state["shown_bid"]), seat_name(int(state["caller"]), viewer)
-    found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, state))
-    exactly = "exactly " if state["shown_exact"] else ""
-    called = f"{caller} called {exactly}{_describe_action(options, bid)}: there {'was' if found == 1 else 'were'} {found}"
-    if state["loser"] == NOBODY:
-        if options.rounds == "single":
-            return called
-        return f"{called}, so {with_verb(caller, 'win')} a die back, up to the number at the start"
-    return f"{called}, so {with_verb(seat_name(int(state['loser']), viewer), 'lose')} a die"
-
-
-def _faces_that_count(options: Options, state: Any) -> set[int]:
-    """Indices of the faces that counted in the last call: of a bid on the wild face only it."""
-    face, wild = int(state["shown_bid"]) % options.num_faces, _wild(options)
-    return {face} if wild == NO_WILD or state["shown_palifico"] else {face, wild}
-
-
-def _hand_shown(options: Options, state: Any, counts: Any) -> tuple[Die, ...]:
-    """Dice after a call; those that count for the bid are bright."""
-    bright = _faces_that_count(options, state)
-    return tuple(Die(face, Tone.BRIGHT if face - 1 in bright else Tone.FADED) for face in faces_of(counts))
+# --- the largest picture, positions -----------------------------------------------------------------------------
 
 
 def _full_picture(options: Options) -> Picture:
@@ -981,9 +654,8 @@ def _full_picture(options: Options) -> Picture:
     Seats can bid more often when few of them are left, so the most bids are the largest share for any number of seats.
     """
     n, dice = options.num_players, options.dice_per_seat
-    each = 1 if options.raise_rule == "quantity" else options.num_faces
-    in_play = np.cumsum(sorted(dice, reverse=True))
-    most_bids = max(-(-int(in_play[seats - 1]) * each // seats) for seats in range(2, n + 1))
+    rule, in_play = RULES[options.raise_rule], np.cumsum(sorted(dice, reverse=True))
+    most_bids = max(-(-rule.longest(int(in_play[seats - 1]), options.num_faces) // seats) for seats in range(2, n + 1))
     last_bid = sum(dice) * options.num_faces - 1
     state = np.zeros((), STATE)
     state["in_round"][:n] = 1
@@ -995,7 +667,7 @@ def _full_picture(options: Options) -> Picture:
     state["palifico"] = options.palifico
     state["shown_exact"] = options.exact_call
     state["loser"] = NOBODY if options.exact_call else 0
-    return _picture(options, state, None)
+    return picture(options, state, None)
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
@@ -1012,6 +684,9 @@ GAME = Game.of(
     name="liars_dice",
     env_name="LiarsDice",
     title="Liar's Dice",
+    describe_action=describe_action,
+    explain_illegal=explain_illegal,
+    rules_in_short=rules_in_short,
     reset_options=("dice",),
     first_game={"num_dice": 2},
 )
