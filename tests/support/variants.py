@@ -30,6 +30,8 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"rules": "perudo", "num_players": 6, "num_dice": 6, "num_faces": 8, "reward": "dice"},
         {"num_players": 3, "num_dice": (2, 3, 1), "palifico": True},
         {"num_dice": 2, "exact_call": True, "rounds": "single"},
+        {"rules": "textarena", "num_players": 3, "num_dice": 2},
+        {"raise_rule": "reset_quantity", "num_dice": 2, "num_faces": 3, "wild": "ones", "exact_call": True},
     ],
     "fatestones": [
         {"dice": "all", "hand_size": 5},

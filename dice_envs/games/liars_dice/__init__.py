@@ -52,6 +52,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_list, check_types, shown
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
 from dice_envs.core.view import Block, Picture, offsets, seat_labels
+from dice_envs.games.liars_dice.pictures import describe_action, explain_illegal, picture, rules_in_short
 from dice_envs.games.liars_dice.raises import (
     MAX_FACES,
     NO_BID,
@@ -65,7 +66,6 @@ from dice_envs.games.liars_dice.raises import (
     nth_raise,
     quantity_of,
 )
-from dice_envs.games.liars_dice.words import describe_action, explain_illegal, picture, rules_in_short
 
 MAX_DICE = 6  # per player
 MAX_BIDS = MAX_SEATS * MAX_DICE * MAX_FACES

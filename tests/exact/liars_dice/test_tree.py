@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice.tree import LEAF, Tree
+from dice_envs.exact.liars_dice.tree import LEAF, Tree, public_nodes
 
 RULES = [
     {},
@@ -13,6 +13,9 @@ RULES = [
     {"num_faces": 4, "raise_rule": "either", "wild": "highest"},
     {"num_faces": 3, "raise_rule": "either", "wild": "ones"},
     {"num_faces": 2, "wild": "highest"},
+    {"num_faces": 4, "raise_rule": "nondecreasing"},
+    {"num_faces": 3, "raise_rule": "reset_quantity"},
+    {"num_faces": 3, "raise_rule": "reset_quantity", "wild": "highest"},
 ]
 DICE = [(1, 1), (2, 1), (1, 2), (2, 2)]
 
@@ -24,6 +27,11 @@ def tree_of(dice, **options):
 @pytest.mark.parametrize(("dice", "nodes"), [(2, 634), (3, 10_605), (4, 180_840), (5, 3_113_852)])
 def test_public_nodes_as_an_independent_program_counted_them(dice, nodes):
     assert tree_of((dice, dice)).nodes == nodes
+
+
+@pytest.mark.parametrize(("dice", "nodes"), [(1, 448), (2, 8_832), (3, 107_712), (5, 8_579_072)])
+def test_public_nodes_of_textarenas_rule(dice, nodes):
+    assert public_nodes(configure("liars_dice", rules="textarena", num_dice=5), (dice, dice)) == nodes
 
 
 def test_a_round_that_is_too_large_is_refused_before_it_is_built():
