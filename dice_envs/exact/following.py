@@ -12,9 +12,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["followed", "is_followed", "say"]
+__all__ = ["Unwanted", "followed", "is_followed", "say"]
 
 _listener: contextvars.ContextVar[Callable[[str], Any] | None] = contextvars.ContextVar("listener", default=None)
+
+
+class Unwanted(Exception):
+    """Raised by a listener, or before the work begins: nobody waits for its result any more."""
 
 
 @contextlib.contextmanager

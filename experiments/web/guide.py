@@ -7,7 +7,7 @@ from typing import NamedTuple
 from nicegui import ui
 
 from dice_envs.experiments.web.parts import button, heading, words
-from dice_envs.experiments.web.place import Place
+from dice_envs.experiments.web.table import Place
 from dice_envs.table.advice import Advice
 from dice_envs.table.rules import rules_in_short
 

@@ -9,9 +9,9 @@ from nicegui import ui
 
 from dice_envs.experiments.web.moves import Grid, arrange
 from dice_envs.experiments.web.parts import button, words
-from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.shortcuts import FEWER, MORE, TAKEN
 from dice_envs.experiments.web.style import die
+from dice_envs.experiments.web.table import Place
 from dice_envs.table.advice import Advice
 
 __all__ = ["MovesPanel"]

@@ -10,7 +10,7 @@ from nicegui import events, ui
 from dice_envs.core.options import check_range
 from dice_envs.experiments.web.graph import MOST_STEPS, SIGNS, chance_graph, level
 from dice_envs.experiments.web.parts import button, heading, reporting, words
-from dice_envs.experiments.web.place import Place
+from dice_envs.experiments.web.table import Place
 from dice_envs.table.review import Judged, Review
 
 __all__ = ["ReviewPanel"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import secrets
 import socket
@@ -11,6 +12,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from dice_envs.core.extras import needs
@@ -20,28 +22,94 @@ from dice_envs.experiments.ui.console import console
 from dice_envs.table.sitting import Sitting
 
 with needs("web", "the page"):
-    from fastapi import Depends, HTTPException, Request
-    from fastapi.responses import HTMLResponse
     from nicegui import app, ui
 
-from dice_envs.experiments.web.gate import Gate, drop_malformed_events, is_loopback, names_of_machine
-from dice_envs.experiments.web.place import Kind, Place
-from dice_envs.experiments.web.start_page import MOST_BYTES, StartPage, first_link, link_page
-from dice_envs.experiments.web.table import PAUSE, prepare
-from dice_envs.experiments.web.table_page import TablePage
-from dice_envs.experiments.web.tables import Tables
+with needs("web", "the page"):  # what NiceGUI brings along
+    import ifaddr
+    from fastapi import Depends, HTTPException, Request
+    from fastapi.responses import HTMLResponse
+    from starlette.datastructures import Headers, MutableHeaders
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+    from starlette.responses import PlainTextResponse
 
-__all__ = ["HOST", "serve"]
+from dice_envs.experiments.web.start_page import StartPage, link_page
+from dice_envs.experiments.web.table import PAUSE, Kind, Place, Tables
+from dice_envs.experiments.web.table_page import TablePage
+
+__all__ = ["HOST", "OwnPages", "names_of", "serve"]
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8080
-MOST_HEADERS = 2**12  # bytes of an upload in addition to its file
 RECONNECT = 60.0  # seconds for which a page waits for its browser to reconnect
 NOTHING_HERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found – dice-envs</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"></head>
 <body style="font: 16px/1.5 Helvetica, Arial, sans-serif; max-width: 34em; margin: 15vh auto; padding: 0 20px">
 <h1 style="font-size: 22px">There is nothing here</h1>
-<p>No table has this link. It may be mistyped, or the table was forgotten because nobody came for hours.</p></body></html>"""
+<p>No table has this link. It may be mistyped, or of a server that has ended.</p></body></html>"""
+
+# NiceGUI needs inline scripts and eval.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",  # links are secrets
+}
+
+
+class OwnPages:
+    """ASGI middleware that refuses requests and web sockets of other sites' pages, and forbids them to frame ours.
+
+    Args:
+        app: the ASGI application behind it.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer as an ASGI application."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        origins = {None, *(f"{scheme}://{headers.get('host', '')}".lower() for scheme in ("http", "https"))}
+        # Other sites' images and frames send no origin, but today's browsers say whose a request to this machine is.
+        if headers.get("origin") not in origins or headers.get("sec-fetch-site") == "cross-site":
+            await PlainTextResponse("The page answers its own requests only.\n", 403)(scope, receive, send_with_headers)
+        else:
+            await self.app(scope, receive, send_with_headers)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host, by name or address, is the loopback: this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def names_of(host: str) -> list[str]:
+    """Return the names and addresses by which a server that listens on `host` is asked for.
+
+    DNS rebinding: another site can let its name resolve to this machine. The browser then treats the two as one site, but
+    sends that name as the host. So no other name is served.
+    """
+    names = {"localhost", "127.0.0.1", "[::1]", _in_url(host)}
+    if not is_loopback(host):
+        names |= {socket.gethostname(), socket.getfqdn(), f"{socket.gethostname().partition('.')[0]}.local"}
+        addresses = [each.ip for adapter in ifaddr.get_adapters() for each in adapter.ips]
+        names |= {each if isinstance(each, str) else f"[{each[0]}]" for each in addresses}  # IPv6: address, flow and scope
+    return sorted(name.lower() for name in names)
 
 
 def serve(
@@ -50,7 +118,7 @@ def serve(
     """Serve the page until Ctrl-C.
 
     The printed address is the start page, where tables are made. If other machines can reach the host, the address contains a
-    key; other people get a link to a seat.
+    token, and a warning is printed; other people get a link to a seat.
 
     Args:
         sittings: games to begin with, whose links are printed; without any the start page is opened.
@@ -66,21 +134,21 @@ def serve(
     """
     port = _checked_port(host, port)
     tables = Tables(pause)
-    alone = is_loopback(host)
-    key = "" if alone else secrets.token_urlsafe(16)
-    _add_pages(tables, key, host, sittings[0].variant.game.name if sittings else names()[0])
+    token = "" if is_loopback(host) else secrets.token_urlsafe(16)
+    _add_pages(tables, token, sittings[0].variant.game.name if sittings else names()[0])
+    app.add_middleware(OwnPages)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=names_of(host), www_redirect=False)
     local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
-    start = local + ("/" if alone else f"/?key={key}")
-    links = []
-    for sitting in sittings:
-        table = tables.add(prepare(sitting))
-        table.loaded = len(sitting) > 0
-        links.append(local + first_link(tables, table))
-        console.whole_line(f"the game: {links[-1]}")
-    first = links[0] if links else start
+    start = f"{local}/?token={token}" if token else f"{local}/"
+    links = [local + tables.add(sitting, saved=len(sitting) > 0).first_link for sitting in sittings]
+    for link in links:
+        console.whole_line(f"the game: {link}")
+    first = [*links, start][0]
     console.whole_line(f"{'other games' if links else 'the page'}: {start}")
-    if not alone:
-        console.whole_line(f"others in your network reach {host}, port {port}: send links only to whom you play with")
+    if token:
+        console.whole_line(
+            f"warning: others in your network reach {host}, port {port}, without encryption: who has a link may use it"
+        )
     console.whole_line("Ctrl-C ends it")
     if show:
         app.on_startup(lambda: threading.Thread(target=_open, args=(first, host, port), daemon=True).start())
@@ -112,41 +180,32 @@ def _open(url: str, host: str, port: int) -> None:
         time.sleep(0.1)
 
 
-def _add_pages(tables: Tables, key: str, host: str, usual: str) -> None:
-    alone = is_loopback(host)
-
+def _add_pages(tables: Tables, token: str, usual: str) -> None:
     # A wrong address is refused before NiceGUI builds a page, which costs time and memory.
     def check_start(request: Request, game: str = usual) -> None:
-        has_key = secrets.compare_digest(request.query_params.get("key", "").encode(), key.encode())
-        if not has_key or game not in names():
+        given = request.query_params.get("token", "")
+        if not secrets.compare_digest(given.encode(), token.encode()) or game not in names():
             raise HTTPException(404)
 
     @ui.page("/", dependencies=[Depends(check_start)])
     def start(game: str = usual) -> None:
-        StartPage(tables, game, f"&key={key}" if key else "")
+        StartPage(tables, game, f"&token={token}" if token else "")
 
-    def add(kind: Kind) -> None:
-        def found(secret: str) -> Place:
-            place = tables.find(secret, kind)
-            if place is None:
-                raise HTTPException(404)
-            return place
+    def found(request: Request) -> Place:
+        if request.url.path not in tables.places:
+            raise HTTPException(404)
+        return tables.places[request.url.path]
 
-        @ui.page(f"/{kind}/{{secret}}")
-        def page(request: Request, place: Place = Depends(found)) -> None:  # noqa: B008
-            if kind == "maker":
-                link_page(tables, place.table, _base(request, alone), home=alone)
-            else:
-                TablePage(tables, place, home=alone)
+    def show(request: Request, place: Place = Depends(found)) -> None:  # noqa: B008
+        if place.kind == "maker":
+            link_page(place.table, _base(request, alone=not token), alone=not token)
+        else:
+            TablePage(tables, place, home=not token)
 
-    app.add_exception_handler(404, lambda request, problem: HTMLResponse(NOTHING_HERE, 404))
-    app.add_middleware(
-        Gate, names=frozenset() if alone else names_of_machine(host), addresses=not alone, most=MOST_BYTES + MOST_HEADERS
-    )
-    drop_malformed_events()
     kinds: tuple[Kind, ...] = ("seat", "together", "watch", "maker")
     for kind in kinds:
-        add(kind)
+        ui.page(f"/{kind}/{{secret}}")(show)
+    app.add_exception_handler(404, lambda request, problem: HTMLResponse(NOTHING_HERE, 404))
 
 
 def _base(request: Request, alone: bool) -> str:

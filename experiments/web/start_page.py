@@ -6,7 +6,6 @@ import html
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from nicegui import events, ui
 
@@ -16,15 +15,12 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
-from dice_envs.experiments.web.gate import is_loopback, make_agent
 from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
-from dice_envs.experiments.web.table import Table
-from dice_envs.experiments.web.tables import Tables
-from dice_envs.experiments.web.work import Unwanted
+from dice_envs.experiments.web.table import Table, Tables, make_agent
 from dice_envs.table.rules import rules_in_short
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
-__all__ = ["MOST_BYTES", "StartPage", "first_link", "link_page"]
+__all__ = ["StartPage", "link_page"]
 
 SHOWN_AT_FIRST = 3  # options; the others are folded away
 MOST_BYTES = 2**20  # of an uploaded game
@@ -258,19 +254,19 @@ class StartPage:
         raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
 
     async def _go(self, make: Callable[[], Sitting], saved: bool = False, guided: bool = False) -> None:
-        self.error.content = ""
-        try:
-            self.wait.visible = True
-            table = await self.tables.make(make, lambda: not self.client.is_deleted, owner=self.client, saved=saved)
-            table.guided = guided
-        except Unwanted:
+        if self.wait.visible:  # a second click
             return
+        self.error.content = ""
+        self.wait.visible = True
+        try:
+            table = await self.tables.make(make, saved)
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(str(problem))
             raise ValueError(str(problem)) from None
         finally:
             self.wait.visible = False
-        ui.navigate.to(first_link(self.tables, table))
+        table.guided = guided
+        ui.navigate.to(table.first_link)
 
 
 def _described(agent: str) -> str:
@@ -296,21 +292,13 @@ def _label(option: str) -> str:
     return option.removeprefix("num_").replace("_", " ")
 
 
-def first_link(tables: Tables, table: Table) -> str:
-    """Return the path that the maker of a table is sent to: the only person's seat, the links, or the view of agents."""
-    links = tables.links(table)
-    kind = "seat" if len(table.sitting.people) == 1 else "maker" if table.sitting.people else "watch"
-    return next(path for path, place in links.items() if place.kind == kind)
-
-
-def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
+def link_page(table: Table, base: str, alone: bool) -> None:
     """Show the links to a table with several people.
 
     Args:
-        tables: all tables.
-        table: this one.
+        table: the table.
         base: beginning of the links, such as `http://192.168.0.2:8080`.
-        home: whether the page may link to the start page.
+        alone: whether only this machine reaches the server.
     """
     sitting = table.sitting
 
@@ -318,13 +306,13 @@ def link_page(tables: Tables, table: Table, base: str, home: bool) -> None:
         """A listener that does nothing: the page keeps the table alive."""
 
     attend(table, here)
-    begin(sitting.variant.game.title, str(sitting.variant), "/" if home else "")
-    links = tables.links(table)
+    begin(sitting.variant.game.title, str(sitting.variant), "/" if alone else "")
+    links = table.links
     with ui.element("div").classes("narrow"):
         with ui.element("section").classes("card column"):
             heading("One link for each person")
             words("Open one yourself and send the others on. Whoever has a link plays that seat and sees its dice.")
-            if is_loopback(urlsplit(base).hostname or ""):
+            if alone:
                 words(
                     "These links work on this computer only. For others in your network, start the page with --host 0.0.0.0.",
                     "bad",

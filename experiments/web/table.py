@@ -1,33 +1,78 @@
-"""One table: a game, the task that moves its agents, and the reviews of its games."""
+"""The tables of a server. A table is a game and its agents, a place what the holder of a link may see and do there."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import copy
 import dataclasses
-from collections.abc import Callable
-from typing import Any, TypeVar
+import os
+import secrets
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Literal, TypeVar
 
-from dice_envs.exact.following import followed
+from dice_envs.agent import Agent, check_in_passing
+from dice_envs.agent.casting import make_harmless
+from dice_envs.core.game import Picture, Variant
+from dice_envs.exact.following import Unwanted, followed
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.graph import thinned
-from dice_envs.experiments.web.work import Busy, Job, Unwanted, Work
+from dice_envs.table.advice import Advice, give_hint, give_odds
 from dice_envs.table.review import Review, review
-from dice_envs.table.sitting import PERSON, Sitting
+from dice_envs.table.sitting import PERSON, Entry, Position, Sitting
 
-__all__ = ["PAUSE", "Table", "prepare"]
+__all__ = ["PAUSE", "Kind", "Place", "Table", "Tables", "Threads", "make_agent"]
 
 T = TypeVar("T")
+Kind = Literal["seat", "together", "watch", "maker"]
 
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
-SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks or is queued
+SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks
 
 
-def prepare(sitting: Sitting) -> Sitting:
+def make_agent(variant: Variant, spec: str) -> Agent:
+    """Make the agent of a spec that was typed on a page, is in an uploaded game, or comes from an assistant.
+
+    Raises:
+        ValueError: as in `make_harmless`; or the agent needs more time, memory or threads than people wait for.
+    """
+    return make_harmless(variant, spec, check_in_passing)
+
+
+def _compiled(sitting: Sitting) -> Sitting:
     """Compile what a person's moves need, and return the game: compiling during play would block the server."""
     trial = Sitting(sitting.variant, 0, [PERSON] * len(sitting.seats))
     trial.play(trial.legal()[0])
     return sitting
+
+
+class Threads:
+    """Runs slow work, so that the event loop is free for the pages.
+
+    The threads are daemons: the server ends without waiting for an agent that thinks.
+
+    Args:
+        most: limit on the calls that run at a time; others wait for their turn.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return the call's result, or raise its exception."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(call())
+            except BaseException as problem:  # raised where the result is awaited
+                future.set_exception(problem)
+
+        async with self._free:
+            future.set_running_or_notify_cancel()  # a thread cannot be cancelled
+            threading.Thread(target=work, name="page", daemon=True).start()
+            return await asyncio.wrap_future(future)
 
 
 class Table:
@@ -39,11 +84,12 @@ class Table:
     Args:
         sitting: the game.
         pause: seconds before each move of an agent.
-        work: the threads for agents and reviews; None: threads of its own.
+        threads: run agents, hints and reviews.
 
     Attributes:
         sitting: the game; `again` replaces it.
         pause: as given; may be changed.
+        links: path of a link → the place to which it leads.
         playing: whether agents move by themselves; if not, `step` moves them.
         problem: the error that has stopped the game; empty if none has.
         games: number of games begun here, or continued from an earlier position.
@@ -59,16 +105,12 @@ class Table:
         changes: number of changes so far.
     """
 
-    def __init__(self, sitting: Sitting, pause: float = PAUSE, work: Work | None = None) -> None:
-        self.sitting = sitting
-        self.pause = pause
-        self.work = Work(1) if work is None else work
+    def __init__(self, sitting: Sitting, pause: float, threads: Threads) -> None:
+        self.sitting, self.pause, self.threads = sitting, pause, threads
         self.playing = True
         self.problem = ""
         self.games = 1
-        self.loaded = False
-        self.guided = False
-        self.preparing = False
+        self.loaded = self.guided = self.preparing = False
         self.review: Review | None = None
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
@@ -76,12 +118,15 @@ class Table:
         self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
         self.changes = 0
-        self._preparation: asyncio.Task[None] | None = None
+        places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
+        together = [Place(self, "together")] if len(sitting.people) > 1 else []
+        places = [*places, *together, Place(self, "maker")]
+        self.links = {f"/{place.kind}/{secrets.token_urlsafe(24)}": place for place in places}
         self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
         self._courses = 0  # number of new games and undos
-        self._task: asyncio.Task[None] | None = None
-        self._move: Job[int] | None = None  # asks the agent to move
-        self._judging: object | None = None  # identifies the running review
+        self._tasks: set[asyncio.Task[None]] = set()  # kept, since the loop itself would forget them
+        self._moving = False  # whether a task moves the agents
+        self._asked: Sitting | None = None  # the game whose agent is being asked
 
     @property
     def now(self) -> tuple[int, int]:
@@ -90,18 +135,20 @@ class Table:
 
     @property
     def thinking(self) -> bool:
-        """Whether an agent is being asked, or is queued."""
-        return self._move is not None
-
-    @property
-    def waiting(self) -> bool:
-        """Whether the agent to move is queued behind agents of other tables."""
-        return self._move is not None and not self._move.begun
+        """Whether an agent is being asked for a move of this game."""
+        return self._asked is self.sitting
 
     @property
     def agent_to_move(self) -> bool:
         """Whether the next move is an agent's."""
         return not self.sitting.over and self.sitting.mover not in self.sitting.people
+
+    @property
+    def first_link(self) -> str:
+        """The path that the maker of the table is sent to: the only person's seat, the links, or the view of agents."""
+        people = len(self.sitting.people)
+        kind = "seat" if people == 1 else "maker" if people else "watch"
+        return next(path for path, place in self.links.items() if place.kind == kind)
 
     def changed(self) -> None:
         """Call the listeners."""
@@ -109,10 +156,26 @@ class Table:
         for listener in list(self.listeners):
             listener()
 
+    def change_course(self) -> None:
+        """Tell everybody that the game is another one now: forget the review, stop a running one, and let agents move."""
+        self._courses += 1
+        self.review = self.reviewing = None
+        self.problem = ""
+        self.changed()
+        self.wake()
+
+    # --- agents ---------------------------------------------------------------------------------------------------
+
     def wake(self) -> None:
         """Start the task that moves agents, if it is their turn."""
-        if self._task is None and self._moves_on:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        if not self._moving and self._moves_on:
+            self._moving = True
+            self._begin(self._run())
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def _moves_on(self) -> bool:
@@ -123,13 +186,56 @@ class Table:
             while self._moves_on:
                 await asyncio.sleep(self.pause)
                 if self._moves_on:
-                    with contextlib.suppress(Busy):  # try again
-                        await self.step()
+                    await self.step()
         finally:
-            self._task = None
+            self._moving = False
 
-    def following(self, call: Callable[[], T], wanted: Callable[[], bool]) -> Callable[[], T]:
-        """Return the call for a thread: what solvers say is shown at this table, and they stop once the result is unwanted."""
+    async def step(self) -> None:
+        """Let the agent to move play, in a thread. Does nothing while an agent is being asked."""
+        if self.thinking or self.problem or not self.agent_to_move:
+            return
+        self._asked = sitting = self.sitting
+        try:
+            await self._shown(self.work(sitting.step, lambda: sitting is self.sitting and bool(self.listeners)))
+        except Unwanted:
+            pass
+        except Exception as problem:  # agents may be anybody's code
+            if sitting is self.sitting:
+                reason = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
+                self.problem = f"{sitting.seats[sitting.mover]} has failed{reason}"
+        finally:
+            if self._asked is sitting:
+                self._asked = None
+            self.changed()
+
+    def prepare(self) -> None:
+        """Let agents prepare themselves in a thread, once for each game. They stop when the last listener has gone."""
+        if not self.preparing and self._prepared is not self.sitting and self.sitting.prepares:
+            self.preparing = True
+            self._begin(self._prepare(self.sitting))
+
+    async def _prepare(self, sitting: Sitting) -> None:
+        try:
+            await self._shown(self.work(sitting.prepare, lambda: sitting is self.sitting and bool(self.listeners)))
+            self._prepared = sitting
+        except Unwanted:
+            pass  # the first move does it
+        finally:
+            self.preparing = False
+            self.changed()
+
+    # --- threads --------------------------------------------------------------------------------------------------
+
+    async def work(self, call: Callable[[], T], wanted: Callable[[], bool]) -> T:
+        """Return the call's result from a thread. What solvers say is shown at this table.
+
+        Args:
+            call: the work.
+            wanted: returns whether somebody still waits for it, in any thread: else it does not begin, and a solver stops.
+
+        Raises:
+            Unwanted: nobody waits any more.
+        """
         loop = asyncio.get_running_loop()
 
         def show(line: str) -> None:
@@ -142,100 +248,35 @@ class Table:
             loop.call_soon_threadsafe(show, line)
 
         def run() -> T:
+            if not wanted():
+                raise Unwanted
             try:
                 with followed(listen):
                     return call()
             finally:
                 loop.call_soon_threadsafe(setattr, self, "solving", "")
 
-        return run
+        return await self.threads.run(run)
 
-    def prepare(self) -> None:
-        """Let agents prepare themselves in a thread, once for each game. They stop when the last listener has gone."""
-        if self.preparing or self._prepared is self.sitting or not self.sitting.prepares:
-            return
-        self.preparing = True
-        self._preparation = asyncio.get_running_loop().create_task(self._prepare(self.sitting))
-
-    async def _prepare(self, sitting: Sitting) -> None:
-        def wanted() -> bool:
-            return sitting is self.sitting and bool(self.listeners)
-
-        try:
-            await self._shown(self.work.moves.begin(self.following(sitting.prepare, wanted), wanted))
-            self._prepared = sitting
-        except (Unwanted, Busy):
-            pass  # the first move does it
-        finally:
-            self.preparing = False
+    async def _shown(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Wait for the work; if that takes long, tell the listeners."""
+        task = asyncio.ensure_future(work)
+        if not (await asyncio.wait([task], timeout=SHOWN_AFTER))[0]:
             self.changed()
+        await task
 
-    async def step(self) -> None:
-        """Let the agent to move play, once a thread is free. Does nothing while an agent is being asked.
-
-        Raises:
-            Busy: too many agents wait.
-        """
-        if self.thinking or self.problem or not self.agent_to_move:
-            return
-        sitting = self.sitting
-
-        def wanted() -> bool:
-            return sitting is self.sitting and bool(self.listeners)
-
-        move = self.work.moves.begin(self.following(sitting.step, wanted), wanted)
-        self._move = move
-        try:
-            await self._shown(move)
-        except Unwanted:
-            pass
-        except Exception as problem:  # agents may be anybody's code
-            if sitting is self.sitting:
-                reason = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
-                self.problem = f"{sitting.seats[sitting.mover]} has failed{reason}"
-        finally:
-            if self._move is move:
-                self._move = None
-            self.changed()
-
-    async def _shown(self, job: Job[Any]) -> None:
-        """Wait for a job. If it takes long, call the listeners, and once more when a thread has begun it."""
-        result = asyncio.ensure_future(job.result())
-        shown: bool | None = None
-        while not (await asyncio.wait([result], timeout=SHOWN_AFTER))[0]:
-            if shown != job.begun:
-                shown = job.begun
-                self.changed()
-        result.result()
-
-    def hold(self) -> bool:
-        """Drop a queued move of an agent. Return whether no agent is being asked now."""
-        if self._move is not None and not self._move.drop():
-            return False
-        self._move = None
-        return True
+    # --- other games ----------------------------------------------------------------------------------------------
 
     async def again(self, seed: int | None = None) -> None:
-        """Begin a new game with the same options and players; a fresh seed if none is given. Busy while another one is made."""
+        """Begin a new game with the same options and players; a fresh seed if none is given."""
         old = self.sitting
-
-        def deal() -> Sitting:
-            return Sitting(old.variant, seed_or_fresh(seed), old.seats)
-
         try:
-            sitting = await self.work.deals.begin(deal, lambda: old is self.sitting, owner=self).result()
+            sitting = await self.work(lambda: Sitting(old.variant, seed_or_fresh(seed), old.seats), lambda: old is self.sitting)
         except Unwanted:
             return
-        if old is not self.sitting:  # another request was faster
-            return
-        self.sitting = sitting
-        self.games += 1
-        self._move = None  # of the old game
-        self.problem = ""
-        self.looking = None
-        self.change_course()
-        self.changed()
-        self.wake()
+        if old is self.sitting:  # else another request was faster
+            self.sitting = sitting
+            self._other_game()
 
     def go_back(self, moves: int) -> None:
         """Continue the game that is over from its position after the first `moves` moves.
@@ -246,39 +287,55 @@ class Table:
         if not self.sitting.over:
             raise ValueError("a game is continued from an earlier position when it is over")
         self.sitting.cut(moves)
+        self._other_game()
+
+    def _other_game(self) -> None:
         self.games += 1
         self.looking = None
         self.change_course()
-        self.changed()
-        self.wake()
 
-    def change_course(self) -> None:
-        """Forget the review and stop a running one: the game has changed."""
-        self._courses += 1
-        self.review = self.reviewing = self._judging = None
+    # --- advice ---------------------------------------------------------------------------------------------------
+
+    async def advise(self, odds: bool) -> Advice | None:
+        """Return the value of each choice of the seat to move, or its odds, found in a thread.
+
+        Returns None if the game goes on, all listeners go, or `hinting` is set to None before it is found.
+        """
+        now, state, moves = self.now, self.sitting.state, len(self.sitting)
+        find, variant = give_odds if odds else give_hint, self.sitting.variant
+        self.hinting = mine = object()
+        try:
+            return await self.work(
+                lambda: find(variant, state, moves),
+                lambda: self.hinting is mine and self.now == now and bool(self.listeners),
+            )
+        except Unwanted:
+            return None
+        finally:
+            if self.hinting is mine:
+                self.hinting = None
 
     async def judge(self) -> None:
         """Review all moves, in a thread. It stops when the game changes or the last listener has gone.
 
         Raises:
             ValueError: the game is not over.
-            Busy: too many reviews wait.
         """
-        if self.review is not None or self._judging is not None:
+        if self.review is not None or self.reviewing is not None:
             return
-        sitting, loop, mine = self.sitting, asyncio.get_running_loop(), object()
+        sitting, course, loop = self.sitting, self._courses, asyncio.get_running_loop()
         if not sitting.over:
             raise ValueError("a game is reviewed when it is over")
 
         def wanted() -> bool:
-            return self._judging is mine and bool(self.listeners)
+            return course == self._courses and bool(self.listeners)
 
-        def report(moves: int, of: int) -> None:
-            if self._judging is mine:
-                self.reviewing = moves, of
+        def report(moves: int) -> None:
+            if course == self._courses:
+                self.reviewing = moves, len(sitting)
                 self.changed()
 
-        told = -1
+        told = 0
 
         def done(moves: int, of: int) -> None:
             nonlocal told
@@ -286,22 +343,208 @@ class Table:
                 raise Unwanted
             if 100 * moves // of > told:  # each report changes all pages of the table
                 told = 100 * moves // of
-                loop.call_soon_threadsafe(report, moves, of)
+                loop.call_soon_threadsafe(report, moves)
 
         def find() -> Review:
             found = review(sitting, agents=True, done=done)
             return dataclasses.replace(found, splits={seat: thinned(split) for seat, split in found.splits.items()})
 
-        self._judging = mine
+        report(0)
         try:
-            job = self.work.reviews.begin(self.following(find, wanted), wanted)
-            report(0, len(sitting))
-            found = await job.result()
-            if self._judging is mine:
+            found = await self.work(find, wanted)
+            if course == self._courses:
                 self.review = found
         except Unwanted:
             pass
         finally:
-            if self._judging is mine:
-                self._judging = self.reviewing = None
+            if course == self._courses:
+                self.reviewing = None
                 self.changed()
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """The target of a link: a table, and the rights there.
+
+    Attributes:
+        table: the table.
+        kind: "seat": one person plays; "together": all people play on one device; "watch": only agents play; "maker": the page
+            of links.
+        seat: the person's seat, for a "seat".
+    """
+
+    table: Table
+    kind: Kind
+    seat: int | None = None
+
+    @property
+    def sitting(self) -> Sitting:
+        """The game at the table."""
+        return self.table.sitting
+
+    # --- seeing ---------------------------------------------------------------------------------------------------
+
+    @property
+    def curtain(self) -> int | None:
+        """The seat whose person must uncover the view first, where people share a device."""
+        sitting = self.sitting
+        if self.kind != "together" or sitting.over:
+            return None
+        if sitting.mover in sitting.people:
+            return None if sitting.mover == self.table.looking else sitting.mover
+        return sitting.people[0] if self.table.looking is None else None
+
+    def uncover(self) -> None:
+        """Open the curtain for the person to move."""
+        self.table.looking = self.curtain
+        self.table.changed()
+        self.table.wake()
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether this place sees everything: the game is over, or no person plays."""
+        return self.sitting.over or not self.sitting.people
+
+    @property
+    def viewer(self) -> int | None:
+        """The seat whose view is shown; None for one that sees everything.
+
+        Raises:
+            ValueError: nothing may be shown: the curtain is closed, or this is the page of links.
+        """
+        if self.kind == "seat":
+            return self.seat
+        if self.kind == "together" and self.curtain is None:
+            return None if self.sitting.over else self.table.looking
+        if self.kind == "watch" and self.sees_all:
+            return None
+        raise ValueError("nothing may be seen from here")
+
+    def picture(self, moves: int | None = None, everything: bool = False) -> Picture:
+        """Return the picture for this place, now or after `moves` moves. `everything`: with hidden parts, if allowed."""
+        return self.position(len(self.sitting) if moves is None else moves, everything).picture
+
+    def position(self, moves: int, everything: bool = False) -> Position:
+        """Return the game after `moves` moves, as it may be seen here. ValueError if fewer were played."""
+        return self.sitting.position(moves, None if everything and self.sees_all else self.viewer)
+
+    def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
+        """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""
+        return self.sitting.history(None if everything and self.sees_all else self.viewer, first, last)
+
+    # --- playing --------------------------------------------------------------------------------------------------
+
+    @property
+    def person(self) -> int | None:
+        """The seat that this place plays now, if any."""
+        if self.kind in ("watch", "maker") or self.curtain is not None or self.sitting.over:
+            return None
+        return self.viewer
+
+    @property
+    def to_move(self) -> bool:
+        """Whether the person at this place is to move."""
+        return self.person is not None and self.sitting.mover == self.person and not self.table.problem
+
+    def play(self, action: int, moves: int) -> None:
+        """Play an action for the person here.
+
+        Args:
+            action: the action.
+            moves: number of moves played in the position that the person saw.
+
+        Raises:
+            ValueError: it is not this person's turn, the game has gone on since, or the action is not legal.
+        """
+        self._check_turn()
+        if moves != len(self.sitting):
+            raise ValueError("the game has gone on since; choose again")
+        self.sitting.play(action)
+        self.table.changed()
+        self.table.wake()
+
+    async def hint(self, odds: bool = False) -> Advice | None:
+        """Return advice for the person here, as in `Table.advise`. ValueError if it is not this person's turn."""
+        self._check_turn()
+        return await self.table.advise(odds)
+
+    def _check_turn(self) -> None:
+        if not self.to_move:
+            raise ValueError("it is not your turn")
+
+    @property
+    def _alone(self) -> int | None:
+        """The seat of the person here, if it is the only person."""
+        people = self.sitting.people
+        return people[0] if len(people) == 1 and self.kind == "seat" else None
+
+    @property
+    def may_undo(self) -> bool:
+        """Whether a move can be taken back: only if all other seats are agents and none of them is being asked."""
+        return self._alone is not None and not self.table.thinking and self.sitting.latest(self._alone) > 0
+
+    def undo(self) -> None:
+        """Take back the last move of the person here. ValueError where that is not allowed."""
+        if not self.may_undo:
+            raise ValueError("nothing can be taken back")
+        self.sitting.undo(self._alone)
+        self.table.change_course()
+
+    def may_play_on(self, moves: int) -> bool:
+        """Whether the game, which is over, may be continued here from its position after `moves` moves: by who moved there."""
+        if not self.sitting.over or self.kind not in ("seat", "together") or not 0 <= moves < len(self.sitting):
+            return False
+        mover = self.sitting.position(moves).mover
+        return mover in self.sitting.people and self.seat in (None, mover)
+
+    def play_on(self, moves: int) -> None:
+        """Continue the game, which is over, from its position after `moves` moves. ValueError where that is not allowed."""
+        if not self.may_play_on(moves):
+            raise ValueError("the game cannot be continued from here")
+        self.table.go_back(moves)
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Whether a new game may replace this one: not while others play it."""
+        return self.kind != "maker" and (self.sees_all or self._alone is not None)
+
+    @property
+    def may_save(self) -> bool:
+        """Whether the game may be saved. The file reveals all that is hidden, so not while people play each other."""
+        return self.may_begin_again and not self.table.thinking
+
+    def to_save(self) -> Sitting:
+        """Return the game as it is now, for a thread that saves it. ValueError where it may not be saved."""
+        if not self.may_save:
+            raise ValueError("a saved game reveals what is hidden: it can be saved once the game is over")
+        return copy.copy(self.sitting)
+
+
+class Tables:
+    """The tables of one server, which live as long as it does.
+
+    Attributes:
+        pause: seconds before each move of an agent.
+        threads: run the slow work of all tables.
+        places: path of a link → the place to which it leads.
+    """
+
+    def __init__(self, pause: float = PAUSE) -> None:
+        self.pause = pause
+        self.threads = Threads(4 + (os.cpu_count() or 1))
+        self.places: dict[str, Place] = {}
+
+    def add(self, sitting: Sitting, saved: bool = False) -> Table:
+        """Return a new table for the game. `saved`: whether it is a saved game."""
+        table = Table(_compiled(sitting), self.pause, self.threads)
+        table.loaded = saved
+        self.places |= table.links
+        return table
+
+    async def make(self, make: Callable[[], Sitting], saved: bool = False) -> Table:
+        """Make a game in a thread, since its agents may have much to read or to solve, and return a table for it.
+
+        Raises:
+            ValueError: `make` raised it.
+        """
+        return await self.threads.run(lambda: self.add(make(), saved))

@@ -16,11 +16,10 @@ from dice_envs.core.options import options_text
 from dice_envs.experiments.web.guide import Guide
 from dice_envs.experiments.web.moves_panel import MovesPanel
 from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
-from dice_envs.experiments.web.place import Place
 from dice_envs.experiments.web.review_panel import ReviewPanel
 from dice_envs.experiments.web.shortcuts import PRESSING, listed
 from dice_envs.experiments.web.style import icon
-from dice_envs.experiments.web.tables import Tables
+from dice_envs.experiments.web.table import Place, Tables
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice
 from dice_envs.table.review import Judged
@@ -222,8 +221,6 @@ class TablePage:
             words(f"It solves the game first, once. {_sentence(self.table.solving)}.")
         elif self.table.preparing and self.at is None:
             words(_sentence(f"{self.table.solving or 'your opponent prepares itself, which takes a while the first time'}."))
-        if self.table.waiting and self.at is None:
-            words("The server is busy with agents of other tables. This one is queued.")
         if self.table.problem:
             words(self.table.problem, "bad")
         if sitting.over and self.at is None:
@@ -252,7 +249,6 @@ class TablePage:
         return self.advice if self.place.to_move and self.advised_at == self.table.now else None
 
     def _play(self, action: int, moves: int) -> None:
-        self.tables.visit(self.table)
         self.at = self.until = None
         self.place.play(action, moves)
 
@@ -295,7 +291,6 @@ class TablePage:
         select.on_value_change(lambda event: setattr(self.table, "pause", event.value))
 
     async def _again(self) -> None:
-        self.tables.visit(self.table)
         if not self.place.may_begin_again:
             raise ValueError("others play this game")
         await self.table.again()
@@ -308,7 +303,6 @@ class TablePage:
     # --- advice -------------------------------------------------------------------------------------------------------
 
     async def _ask(self, odds: bool) -> None:
-        self.tables.visit(self.table)
         now = self.table.now
         self.asking = True
         self.refresh()
@@ -322,12 +316,11 @@ class TablePage:
             self.client.run_javascript(TO_ADVICE)
 
     def _stop(self) -> None:
-        self.place.stop_hint()
+        self.table.hinting = None  # a solver stops at its next line; what it has solved is kept
         self.asking = False
         self.refresh()
 
     async def _review(self) -> None:
-        self.tables.visit(self.table)
         await self.table.judge()
 
     def _advice(self) -> None:

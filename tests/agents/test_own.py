@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import dice_envs
 from dice_envs.core.own import split_own
 from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.web.table import make_agent
 from dice_envs.learn.presets import PRESETS
 from dice_envs.table.sitting import Sitting
 from tests.support.walkthrough import shown
@@ -158,7 +159,7 @@ HARMFUL = ("{path}:Nth", "best_response:opponent={path}:Nth", "some.package:Nth"
 
 
 def upload(game):
-    return Sitting.load(game, pytest.importorskip("dice_envs.experiments.web.gate").make_agent)
+    return Sitting.load(game, make_agent)
 
 
 def assist(game):

@@ -28,7 +28,7 @@ from dice_envs.table.sitting import Sitting
 from dice_envs.experiments.web.server import serve
 games = json.loads(sys.argv[1])
 sittings = [Sitting(configure(game["game"], **game.get("options", {})), game["seed"], game["seats"]) for game in games]
-serve(sittings, show=False, pause=float(sys.argv[2]))
+serve(sittings, host=sys.argv[3], show=False, pause=float(sys.argv[2]))
 """
 
 
@@ -43,30 +43,37 @@ def wait_for(address):
 
 
 @contextlib.contextmanager
-def serving(games, pause=0.05, log=None):
-    """Run a server with tables for the games. Yields its address and the links that it prints.
+def started(games, pause=0.05, log=None, host="127.0.0.1"):
+    """Run a server with tables for the games, until the end of the block. Yields the lines that it prints.
 
     Args:
         games: {"game", "options", "seed", "seats"} each.
         pause: seconds before an agent's move.
         log: file for the server's errors.
+        host: to listen on.
     """
-    command = [sys.executable, "-c", SERVE, json.dumps(games), str(pause)]
+    command = [sys.executable, "-c", SERVE, json.dumps(games), str(pause), host]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NICEGUI"))}
     environment["PYTHONPATH"] = str(ROOT)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, cwd=ROOT) as server:
         try:
             lines = []
             for line in server.stdout:
-                lines.append(line)
                 if line.startswith("Ctrl-C"):
                     break
+                lines.append(line)
             else:
                 raise RuntimeError(f"the server did not start: {''.join(lines)}")
-            links = [line.split()[-1] for line in lines]
-            address = re.match(r"http://[^/]+", links[-2]).group()
-            wait_for(address)
-            yield address, links[: len(games)]
+            wait_for(lines[0].split()[-1])
+            yield lines
         finally:
             server.terminate()
             server.wait(30)
+
+
+@contextlib.contextmanager
+def serving(games, **options):
+    """Run a server, see `started`. Yields its address and the links to the games."""
+    with started(games, **options) as lines:
+        links = [line.split()[-1] for line in lines]
+        yield re.match(r"http://[^/]+", links[0]).group(), links[: len(games)]

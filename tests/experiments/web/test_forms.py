@@ -53,3 +53,15 @@ def test_fields_are_read_as_the_command_line_reads_options():
         options_of(game, {"num_players": None})
     with pytest.raises(ValueError, match="num_dice"):
         options_of(game, {"num_dice": "1,,2"})
+
+
+@pytest.mark.parametrize("game", names())
+def test_a_form_with_any_value_is_read_or_refused_by_name(game):
+    for field in fields_of(load(game)):
+        for value in ({"a": 1}, [1], float("nan"), float("inf"), True, -1, "x", None, "", 10**400):
+            problem = ""
+            try:
+                options_of(load(game), {field.name: value})
+            except ValueError as found:
+                problem = str(found)
+            assert not problem or (field.name in problem and "\n" not in problem)

@@ -9,7 +9,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.evaluation import Scale
 from dice_envs.experiments.web.graph import MOST_STEPS, chance_graph, thinned
-from dice_envs.experiments.web.tables import Tables
+from dice_envs.experiments.web.table import Tables
 from dice_envs.table.review import Judged, Point, Review, Split
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -61,7 +61,7 @@ async def page_of(sitting):
     nicegui.core.loop = asyncio.get_running_loop()
     tables = Tables()
     table = tables.add(sitting)
-    place = next(place for place in tables.links(table).values() if place.kind == "seat")
+    place = table.links[table.first_link]
     with nicegui.Client(page("/")) as client:
         shown = TablePage(tables, place, True)
     assert not table.listeners, "a request alone listens to nothing"

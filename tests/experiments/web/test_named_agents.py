@@ -1,0 +1,135 @@
+"""Agents that a page, a saved game or an assistant names: no code run, no file read, nothing that takes too long."""
+
+import pytest
+
+from dice_envs import agents, configure, names
+from dice_envs.agents import NOT_FOUND, for_game
+from dice_envs.agents.ppo import POLICIES
+from dice_envs.experiments.web.table import make_agent
+from dice_envs.table.sitting import PERSON, Sitting
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with files that the page must not reveal, and runs with policies."""
+    policy = next(path for path in POLICIES.glob("*.npz") if "liars" in path.name).read_bytes()
+    for name in ("secret.npz", "runs/mine.npz", "runs/run/policy.npz", "word/policy.npz"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(policy)
+    (tmp_path / "runs/text.npz").write_text("no policy")
+    (tmp_path / "runs/out.npz").symlink_to(tmp_path / "secret.npz")
+    (tmp_path / "runs/outside").symlink_to(tmp_path)
+    (tmp_path / "runs/empty").mkdir()
+    (tmp_path / "runs/linked").mkdir()
+    (tmp_path / "runs/linked/policy.npz").symlink_to(tmp_path / "secret.npz")
+    (tmp_path / "runs/loop").symlink_to(tmp_path / "runs/loop")
+    (tmp_path / "code.py").write_text("raise SystemExit('code was run')\ndef choose(throw): return 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def refused(variant, spec):
+    with pytest.raises(ValueError) as problem:  # noqa: PT011
+        make_agent(variant, spec)
+    return str(problem.value)
+
+
+def test_a_page_names_policies_below_runs_only_and_learns_nothing_of_other_files(folder):
+    from dice_envs.agents.ppo import load_policy
+
+    variant = load_policy(folder / "runs/mine.npz").variant
+    for spec in ("ppo:runs/mine.npz", "ppo:runs/run", "ppo:path=runs/run,greedy=true", "random", "numbers:bluff=0.25"):
+        make_agent(variant, spec)
+    paths = [
+        "secret.npz", "./secret.npz", "runs/../secret.npz", "runs/out.npz", "runs/outside/secret.npz", "runs/linked", "word",
+        "runs/none.npz", "runs/text.npz", "runs/empty", "runs/loop", "/etc/passwd", "/none", str(folder / "secret.npz"),
+        str(folder / "runs/mine.npz"), "~/x", "runs/" + "x" * 300, "none", "runs/a\0b", ".", "runs",
+    ]  # fmt: skip
+    assert {refused(variant, f"ppo:{path}") for path in paths} == {NOT_FOUND}
+    other = configure("thirties")
+    assert refused(other, "ppo:runs/mine.npz") == NOT_FOUND, "it does not play that"
+    assert refused(other, "thirties:code.choose") == NOT_FOUND
+    stones = configure("fatestones")
+    make_agent(stones, "best_response:nash")
+    make_agent(stones, "best_response:best_response:random")
+    for path in ("secret.npz", "/etc/passwd", "runs/mine.npz", "runs/none"):
+        assert refused(stones, f"best_response:ppo:{path}") == NOT_FOUND
+        assert refused(stones, f"best_response:opponent=best_response:ppo:{path}") == NOT_FOUND
+    assert "unknown agent" in refused(stones, "/etc/passwd")
+    assert "plays liars_dice only" in refused(stones, "numbers")
+
+
+LONG = {"thirties": {"num_players": 6, "rounds": 1000}, "shakes": {"num_players": 6, "num_patients": 200}}
+TOO_MUCH = [  # game, options, spec, what the error names
+    ("fatestones", {}, "mcts:10000000", "simulations must be at most 50,000 where people wait for a move, not 10000000"),
+    ("liars_dice", {}, "mcts:100001", "simulations must be at most 100,000"),
+    ("liars_dice", {}, "mcts:10,memory=2.5", "memory must be at most 2 where people wait for a move, not 2.5"),
+    ("liars_dice", {}, "mcts:10,threads=2", "threads must be at most 1"),
+    ("thirties", LONG["thirties"], "mcts:1000", "simulations must be at most"),
+    ("fatestones", {}, "best_response:mcts:1000", "in about 500 positions: simulations must be at most 100 "),
+    ("fatestones", {}, "best_response:opponent=best_response:mcts", "about 250,000 positions: simulations must be at most 1 "),
+    ("fatestones", {"hand_size": 5}, "best_response:" * 4 + "random", "at most 2 times"),
+    ("liars_dice", {}, "nash:precision=1e-5", "precision must be at least 0.001"),
+    ("liars_dice", {}, "adaptive:precision=1e-5", "precision must be at least 0.001"),
+    ("liars_dice", {"num_dice": 6}, "nash", "in passing up to"),
+    ("shakes", LONG["shakes"], "bayes", "in passing up to"),
+    ("score_dice", {"pool_a": (6,) * 8, "pool_b": (6,) * 8}, "score_response", "are too large"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("game", "options", "spec", "names_it"), TOO_MUCH, ids=[case[2][:30] for case in TOO_MUCH])
+def test_agents_that_take_too_long_are_refused_before_they_are_asked(game, options, spec, names_it):
+    variant = configure(game, **options)
+    assert names_it in refused(variant, spec)
+    seats = [PERSON, *[spec] * (variant.facts.num_seats - 1)]
+    saved = Sitting(variant, 1, [PERSON] * len(seats)).save()
+    with pytest.raises(ValueError, match="^seats: ") as problem:
+        Sitting.load({**saved, "seats": seats}, make_agent)
+    assert names_it in str(problem.value)
+
+
+@pytest.mark.parametrize("game", names())
+def test_agents_as_they_are_usually_are_let_in(game):
+    """No agent needs a parameter to be allowed on the page, and search is allowed in the longest games."""
+    variants = [configure(game), *([configure(game, **LONG[game])] if game in LONG else [])]
+    for variant in variants:
+        make_agent(variant, "mcts")
+    for name, factory in for_game(game).items():
+        if game == "score_dice" and name == "score_nash":
+            continue  # the default pools are too large for it
+        assert name in ("ppo", "dogmatic", "chat") or make_agent(variants[0], name), factory
+
+
+def test_agents_need_not_be_dataclasses(monkeypatch):
+    class Plain:
+        def __init__(self, word: str = ""):
+            self.word = word
+
+        def act(self, turn):
+            return turn.legal.argmax(axis=1)
+
+    monkeypatch.setitem(agents.factories(), "plain", Plain)
+    assert make_agent(configure("thirties"), "plain:word=some").word == "some"
+    with pytest.raises(ValueError, match=NOT_FOUND):
+        make_agent(configure("thirties"), "plain:word=a.b")
+
+
+def test_an_agent_that_cannot_be_played_is_refused_as_everywhere():
+    assert "needs variation" in refused(configure("shakes", variation="competitive"), "bayes")
+    assert "plays liars_dice only" in refused(configure("thirties"), "adaptive")
+    assert "plays shakes only" in refused(configure("thirties"), "bayes")
+
+
+def test_the_owner_of_the_server_is_not_limited():
+    Sitting(configure("fatestones"), 1, [PERSON, "mcts:10000000"])
+
+
+def test_a_saved_game_from_a_page_names_no_other_files_either(folder):
+    game = Sitting(configure("liars_dice", num_dice=1), 1, [PERSON, "random"]).save()
+    texts = set()
+    for path in ("secret.npz", "/etc/passwd", "none.npz"):
+        with pytest.raises(ValueError) as problem:  # noqa: PT011
+            Sitting.load({**game, "seats": [PERSON, f"ppo:{path}"]}, make_agent)
+        texts.add(str(problem.value))
+    assert texts == {f"seats: {NOT_FOUND}"}

@@ -1,0 +1,435 @@
+"""Tables, what each place may do, and slow work: in threads, and dropped once nobody waits for it. Without a browser."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from dice_envs import configure
+from dice_envs.exact.following import say
+from dice_envs.exact.liars_dice.solver import solved_already
+from dice_envs.experiments.web.table import Tables, Threads
+from dice_envs.table.sitting import PERSON, Sitting
+from tests.conftest import ROOT
+
+SOON = 60  # seconds, for a busy machine that also compiles kernels; blocked work waits forever
+
+
+def liars(*seats, seed=1, **options):
+    return Sitting(configure("liars_dice", num_dice=1, starter="first", num_players=len(seats), **options), seed, seats)
+
+
+def stones():
+    """A game with a cheap hint, with a person to move."""
+    return Sitting(configure("fatestones"), 1, [PERSON, "random"])
+
+
+def followed(sitting, tables=None):
+    """A table with somebody connected."""
+    table = (tables or Tables(pause=0.0)).add(sitting)
+    table.listeners.append(lambda: None)
+    return table
+
+
+def place_of(table, kind="seat", seat=None):
+    return next(place for place in table.links.values() if place.kind == kind and seat in (None, place.seat))
+
+
+def play_to_the_end(sitting):
+    while not sitting.over:
+        if sitting.mover in sitting.people:
+            sitting.play(sitting.legal()[-1])
+        else:
+            sitting.step()
+
+
+async def until(condition):
+    for _ in range(100 * SOON):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it does not come about")
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seats", "kinds", "first"),
+    [
+        ((PERSON, "random"), ["seat", "maker"], "seat"),
+        (("random", PERSON), ["seat", "maker"], "seat"),
+        ((PERSON, PERSON), ["seat", "seat", "together", "maker"], "maker"),
+        (("random", "random"), ["watch", "maker"], "watch"),
+    ],
+)
+def test_links_are_secret_and_lead_to_what_they_are_for(seats, kinds, first):
+    tables = Tables()
+    table, other = (tables.add(liars(*seats)) for _ in range(2))
+    assert [place.kind for place in table.links.values()] == kinds
+    assert [place.seat for place in table.links.values() if place.kind == "seat"] == list(table.sitting.people)
+    assert tables.places == table.links | other.links
+    assert len(tables.places) == 2 * len(kinds)
+    for path, place in table.links.items():
+        _, kind, secret = path.split("/")
+        assert kind == place.kind
+        assert len(secret) >= 32
+        assert place.table is table
+    assert table.links[table.first_link].kind == first
+
+
+# --- what a place may do and see --------------------------------------------------------------------------------------
+
+
+def test_a_seat_plays_only_itself():
+    async def follow():
+        table = Tables().add(liars(PERSON, PERSON))
+        first, second = (place_of(table, seat=seat) for seat in (0, 1))
+        with pytest.raises(ValueError, match="not your turn"):
+            second.play(0, 0)
+        with pytest.raises(ValueError, match="gone on"):
+            first.play(0, 1)
+        with pytest.raises(ValueError, match="call"):
+            first.play(table.sitting.variant.facts.num_actions - 1, 0)
+        assert len(table.sitting) == 0
+        first.play(0, 0)
+        assert second.to_move
+        assert not first.to_move
+        for refused in (first, second):
+            assert not refused.may_undo
+            with pytest.raises(ValueError, match="taken back"):
+                refused.undo()
+            with pytest.raises(ValueError, match="hidden"):
+                refused.to_save()
+        with pytest.raises(ValueError, match="nothing may be seen"):
+            place_of(table, "maker").picture()
+        with pytest.raises(ValueError, match="not your turn"):
+            await first.hint()
+        with pytest.raises(ValueError, match="over"):
+            await table.judge()
+
+    asyncio.run(follow())
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_seat_sees_what_it_may(seat):
+    table = Tables().add(liars(PERSON, PERSON))
+    place, sitting = place_of(table, seat=seat), table.sitting
+    assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
+    play_to_the_end(sitting)
+    assert place.may_save
+    assert place.position(0, everything=True).picture == sitting.position(0).picture
+    assert place.position(0).picture == sitting.position(0, seat).picture
+
+
+def test_a_choice_is_not_told_before_all_have_chosen():
+    sitting = Sitting(configure("fatestones"), 1, [PERSON, PERSON])
+    place = place_of(Tables().add(sitting), seat=1)
+    sitting.play(2)
+    (entry,) = place.history()
+    assert entry.action is None
+
+
+def test_people_who_share_a_device_are_kept_apart():
+    table = Tables().add(liars(PERSON, PERSON))
+    place = place_of(table, "together")
+    assert place.curtain == 0
+    with pytest.raises(ValueError, match="nothing may be seen"):
+        place.picture()
+    assert not place.to_move
+    place.uncover()
+    assert place.picture() == table.sitting.picture(0)
+    place.play(0, 0)
+    assert place.curtain == 1
+    with pytest.raises(ValueError, match="nothing may be seen"):
+        place.history()
+    place.uncover()
+    assert place.picture() == table.sitting.picture(1)
+    play_to_the_end(table.sitting)
+    assert place.curtain is None
+    assert place.picture() == table.sitting.picture()
+
+
+def test_agents_play_by_themselves_and_moves_are_taken_back():
+    async def follow():
+        table = Tables(pause=0.0).add(liars(PERSON, "random", "random"))
+        place = place_of(table)
+        changes = []
+        table.listeners.append(lambda: changes.append(len(table.sitting)))
+        table.wake()
+        assert place.to_move
+        place.play(0, 0)
+        # The thread moves before listeners are told.
+        await until(lambda: (place.to_move or table.sitting.over) and not table.thinking)
+        told = list(dict.fromkeys(changes))  # of a slow agent, twice
+        assert told == list(range(1, len(table.sitting) + 1))
+        seen = table.now
+        assert place.may_undo
+        place.undo()
+        assert len(table.sitting) == 0
+        assert place.to_move
+        place.play(1, 0)
+        assert table.now != seen
+        seed = table.sitting.seed
+        await table.again()
+        assert table.games == 2
+        assert table.sitting.seed != seed
+        assert Sitting.load(json.loads(place.to_save().as_file())).seed == table.sitting.seed
+
+    asyncio.run(follow())
+
+
+def test_a_game_that_is_over_is_continued_from_an_earlier_position():
+    table = Tables(pause=0.0).add(liars(PERSON, "random", PERSON))
+    seat, other = place_of(table, seat=0), place_of(table, seat=2)
+    with pytest.raises(ValueError, match="cannot be continued"):
+        seat.play_on(0)
+    play_to_the_end(table.sitting)
+    table.review = object()
+    assert seat.may_play_on(0)
+    assert place_of(table, "together").may_play_on(0)
+    # Another person moved there, nobody is here, an agent moved, and nobody did.
+    for place, moves in ((other, 0), (place_of(table, "maker"), 0), (seat, 1), (seat, 10**6)):
+        assert not place.may_play_on(moves)
+        with pytest.raises(ValueError, match="cannot be continued"):
+            place.play_on(moves)
+    now = table.now
+    seat.play_on(0)
+    assert (len(table.sitting), table.games, table.review) == (0, 2, None)
+    assert table.now != now
+    assert seat.to_move
+
+
+@pytest.mark.parametrize("seats", [("random",), (PERSON, PERSON)])
+def test_an_agent_that_fails_stops_its_table_alone(seats):
+    class Broken:
+        def act(self, turn):
+            raise RuntimeError("out of order")
+
+    async def follow():
+        table = followed(liars(Broken(), *seats))
+        table.wake()
+        await until(lambda: table.problem)
+        assert ("out of order" in table.problem) == (len(seats) == 1), "it may reveal what others hold"
+
+    asyncio.run(follow())
+
+
+# --- slow work --------------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """Blocks until it is released, then plays its first legal action; counts how often it was asked."""
+
+    def __init__(self):
+        self.go, self.asked = threading.Event(), 0
+
+    def act(self, turn):
+        self.asked += 1
+        assert self.go.wait(SOON)
+        return turn.legal.argmax(axis=1)
+
+
+Slow.__name__ = "random"  # the spec by which a table makes it anew for the next game
+
+
+@pytest.fixture
+def slow():
+    agent = Slow()
+    yield agent
+    agent.go.set()
+
+
+def test_slow_agents_leave_the_page_to_others(slow):
+    async def follow():
+        tables = Tables(pause=0.0)
+        busy = [followed(liars(slow, PERSON), tables) for _ in range(3)]
+        other, over = followed(stones(), tables), followed(stones(), tables)
+        play_to_the_end(over.sitting)
+        for table in busy:
+            table.wake()
+        await until(lambda: slow.asked == 3 and all(table.thinking for table in busy))
+        async with asyncio.timeout(SOON):
+            await other.again()
+            assert (await place_of(other).hint()).rows
+            assert (await tables.make(stones)).links
+            await over.judge()
+        assert over.review
+        assert all(table.thinking for table in busy), "they think still"
+        slow.go.set()
+        await until(lambda: all(len(table.sitting) == 1 for table in busy))
+
+    asyncio.run(follow())
+
+
+def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
+    async def follow():
+        tables = Tables(pause=0.0)
+        tables.threads = Threads(1)
+        busy, gone, moved, old = (
+            followed(sitting, tables) for sitting in (liars(slow, PERSON), liars(slow, PERSON), stones(), liars(slow, PERSON))
+        )
+        busy.wake()
+        await until(lambda: slow.asked)
+        gone.wake()
+        hint = asyncio.ensure_future(place_of(moved).hint())
+        old.wake()
+        await until(lambda: gone.thinking and moved.hinting and old.thinking)
+        gone.listeners.clear()
+        place_of(moved).play(0, 0)
+        first, again = old.sitting, asyncio.ensure_future(old.again())
+        old.sitting = liars(slow, PERSON)  # another request for a new game was faster
+        slow.go.set()
+        assert await hint is None
+        await again
+        await until(lambda: not any(table.thinking for table in (busy, gone)))
+        assert (slow.asked, len(first), len(gone.sitting)) == (1, 0, 0)
+
+    asyncio.run(follow())
+
+
+def test_a_move_is_not_taken_back_while_the_agent_thinks(slow):
+    async def follow():
+        table = followed(liars(PERSON, slow))
+        place = place_of(table)
+        place.play(0, 0)
+        await until(lambda: slow.asked)
+        assert not place.may_save
+        with pytest.raises(ValueError, match="taken back"):
+            place.undo()
+        old = table.sitting
+        await table.again()
+        assert place.to_move, "the old game's agent keeps nobody waiting"
+        slow.go.set()
+        await until(lambda: len(old) == 2)
+        assert len(table.sitting) == 0
+
+    asyncio.run(follow())
+
+
+def test_agents_play_only_while_somebody_is_there():
+    async def follow():
+        table = Tables(pause=0.0).add(Sitting(configure("shakes"), 1, ["random"] * 3))
+        table.wake()
+        await asyncio.sleep(0.1)
+        assert len(table.sitting) == 0
+
+        def leave():
+            if len(table.sitting) >= 5:
+                table.listeners.clear()
+
+        table.listeners.append(leave)
+        table.wake()
+        await until(lambda: not table.listeners)
+        moves = len(table.sitting)
+        await asyncio.sleep(0.1)
+        assert len(table.sitting) == moves < 20
+        table.listeners.append(lambda: None)
+        table.wake()
+        await until(lambda: table.sitting.over)
+
+    asyncio.run(follow())
+
+
+@pytest.mark.parametrize("end", ["gone", "undone", "again"])
+def test_a_review_stops_between_moves(end):
+    async def follow():
+        table = followed(Sitting(configure("shakes", num_patients=10), 1, [PERSON, "random", "random"]))
+        play_to_the_end(table.sitting)
+        ends = []
+
+        def stop():
+            if ends or not table.reviewing or table.reviewing[0] == 0:
+                return
+            ends.append(None)
+            if end == "undone":
+                place_of(table).undo()
+            elif end == "gone":
+                table.listeners.clear()
+            else:
+                ends.append(asyncio.ensure_future(table.again()))
+
+        table.listeners.append(stop)
+        await table.judge()
+        for each in ends[1:]:
+            await each
+        assert ends
+        assert table.review is None
+        assert table.reviewing is None
+
+    asyncio.run(follow())
+
+
+# --- agents that prepare themselves -----------------------------------------------------------------------------------
+
+
+class Solver:
+    """An agent that prepares itself until it is told to stop."""
+
+    def __init__(self):
+        self.prepared, self.may_end = 0, threading.Event()
+
+    def act(self, turn):
+        return turn.legal.argmax(1)
+
+    def prepare(self, variant):
+        while not self.may_end.wait(0.01):
+            say("solved 1 of 2 rounds")
+        self.prepared += 1
+
+
+def test_agents_prepare_themselves_while_people_look():
+    async def follow():
+        agent = Solver()
+        table = Tables().add(liars(PERSON, agent))
+        table.prepare()
+        await until(lambda: not table.preparing)
+        assert not agent.prepared, "nobody looks"
+        heard = []
+        table.listeners.append(lambda: heard.append(table.solving))
+        table.prepare()
+        table.prepare()
+        await until(lambda: "solved 1 of 2 rounds" in heard)
+        table.listeners.clear()
+        await until(lambda: not table.preparing)
+        assert not agent.prepared, "nobody looks any more"
+        table.listeners.append(lambda: None)
+        table.prepare()
+        agent.may_end.set()
+        await until(lambda: not table.preparing)
+        table.prepare()
+        assert (agent.prepared, table.preparing, table.solving) == (1, False, "")
+
+    asyncio.run(follow())
+
+
+def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
+    monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
+    sitting = liars(PERSON, "nash", num_faces=2)
+    assert sitting.prepares
+    sitting.prepare()
+    assert solved_already(sitting.variant, 1e-3)
+    assert not liars(PERSON, "random").prepares
+    sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
+    sitting.prepare()
+
+
+# --- the library ------------------------------------------------------------------------------------------------------
+
+
+def test_the_library_is_needed_for_the_page_alone():
+    code = (
+        "import sys\n"
+        "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
+        "import dice_envs.experiments.__main__\n"
+        "from dice_envs.experiments.web import forms, moves, table\n"
+        "try:\n"
+        "    import dice_envs.experiments.web.server\n"
+        "except ImportError as problem:\n"
+        "    print(problem)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'
