@@ -1,17 +1,27 @@
-"""Layout of the legal moves on the page: a grid where their words are two numbers, else a row of buttons."""
+"""The legal moves on the page: a row of buttons; for bids a number of dice with a button for each face, and a grid of all."""
 
 from __future__ import annotations
 
 import dataclasses
+import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from nicegui import ui
 
 from dice_envs.core.game import Variant
+from dice_envs.experiments.web.parts import FEWER, MORE, TAKEN, button, words
+from dice_envs.experiments.web.style import die
+from dice_envs.experiments.web.table import Place
+from dice_envs.table.advice import Advice
 
-__all__ = ["Grid", "arrange"]
+__all__ = ["Grid", "arrange", "show_moves"]
 
 FEWEST = 8  # moves of this form that make a grid; fewer are buttons
 PAIR = re.compile(r"(\d+) x (\d+)")
+LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it
+KEPT_OPEN = "event => event.currentTarget.closest('.moves').classList.toggle('all')"
+Add = Callable[..., None]  # adds a move's button: its content, action, and keyword arguments of `button`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,3 +48,90 @@ def arrange(variant: Variant, legal: Sequence[int]) -> tuple[Grid | None, list[i
     placed = {pairs[action]: action for action in legal if action in pairs}
     grid = Grid(tuple(sorted({row for row, _ in placed})), tuple(sorted({column for _, column in pairs.values()})), placed)
     return (grid if placed else None), [action for action in legal if action not in pairs]
+
+
+def show_moves(
+    place: Place,
+    advice: Advice | None,
+    quantity: int | None,
+    play: Callable[[int, int], None],
+    pick: Callable[[int], None],
+) -> None:
+    """Add the buttons of all legal moves of the person to move.
+
+    Args:
+        place: the person's place.
+        advice: a hint for this position; the buttons then show how often optimal play takes each move.
+        quantity: the number of dice that was picked for a bid; None: the one that a hint likes best, or the lowest.
+        play: called with an action and the number of moves before it.
+        pick: called with a number of dice.
+    """
+    variant, moves = place.sitting.variant, len(place.sitting)
+    shares = {row.action: row.share or 0.0 for row in advice.rows} if advice else {}
+    grid, others = arrange(variant, place.sitting.legal())
+
+    def add(content: str, action: int, classes: str = "move", **named: str) -> None:
+        label, share = variant.describe_action(action), shares.get(action, 0.0)
+        if share >= LEAST_SHOWN:
+            label += f", optimal play does it {100 * share:.0f} % of the time"
+            content += f'<span class="often">{100 * share:.0f} %</span>'
+            classes += " optimal"
+        named = {"name": f"action-{action}"} | named
+        button(label, lambda: play(action, moves), classes, content=content, **named)
+
+    said = {action: variant.describe_action(action) for action in others}
+    keys = _first_letters(said) if grid else {action: str(k) for k, action in enumerate(others[:9], 1)}
+    if others:
+        with ui.element("div").classes("line others"):
+            for action, text in said.items():
+                add(html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
+    if grid:
+        _picker(grid, _usual_row(grid, shares) if quantity is None else quantity, add, pick)
+        _grid(grid, add)
+
+
+def _usual_row(grid: Grid, shares: Mapping[int, float]) -> int:
+    """Return the number of dice of the bid that optimal play takes most often, or the lowest."""
+    (row, _), liked = max(grid.actions.items(), key=lambda each: shares.get(each[1], 0.0))
+    return row if shares.get(liked) else grid.rows[0]
+
+
+def _picker(grid: Grid, chosen: int, add: Add, pick: Callable[[int], None]) -> None:
+    """Add a number of dice to change by one, and the faces to bid with it."""
+    at = grid.rows.index(chosen)
+    fewer, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
+    with ui.element("div").classes("picker").props('role=group aria-label="choose a bid"'):
+        with ui.element("div").classes("stepper"):
+            button("fewer dice", lambda: pick(fewer), content="−", enabled=fewer < chosen, name="fewer", key=FEWER)
+            words(f"{chosen} ×", "quantity").props("aria-live=polite")
+            button("more dice", lambda: pick(more), content="+", enabled=more > chosen, name="more", key=MORE)
+        with ui.element("div").classes("faces"):
+            for column in grid.columns:
+                _bid(grid, chosen, column, die(column), add, name=f"face-{column}", key=str(column))
+    every = words("All bids", "tool every", "button").props("type=button data-name=all-bids")
+    every.on("click", js_handler=KEPT_OPEN)
+
+
+def _grid(grid: Grid, add: Add) -> None:
+    columns = f"grid-template-columns: repeat({len(grid.columns)}, minmax(0, 1fr))"
+    with ui.element("div").classes("grid").style(columns).props('role=group aria-label="all bids"'):
+        for row in grid.rows:
+            for column in grid.columns:
+                _bid(grid, row, column, f"<span>{row}×</span>{die(column)}", add)
+
+
+def _bid(grid: Grid, row: int, column: int, content: str, add: Add, **named: str) -> None:
+    action = grid.actions.get((row, column))
+    if action is None:
+        button(f"{row} x {column}, not possible", None, "move", content=content, name=named.get("name", ""))
+    else:
+        add(content, action, **named)
+
+
+def _first_letters(said: Mapping[int, str]) -> dict[int, str]:
+    """Return action → the first letter of its words that no other key has."""
+    keys: dict[int, str] = {}
+    for action, text in said.items():
+        letter = next((each for each in text.lower() if each.isalpha() and each not in TAKEN and each not in keys.values()), "")
+        keys |= {action: letter} if letter else {}
+    return keys

@@ -1,4 +1,4 @@
-"""Building blocks that the pages share."""
+"""Building blocks that the pages share, and the keys that press buttons."""
 
 from __future__ import annotations
 
@@ -6,19 +6,65 @@ import functools
 import html
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nicegui import Client, ui
 
-from dice_envs.experiments.web.shortcuts import KEYS
 from dice_envs.experiments.web.style import CSS
 from dice_envs.experiments.web.table import Table
 from dice_envs.pictures.drawing import ACCENT
 
-__all__ = ["attend", "begin", "button", "heading", "reporting", "words"]
+__all__ = [
+    "FEWER", "MORE", "PRESSING", "TAKEN", "attend", "begin", "bullets", "button", "heading", "keys", "reporting", "sentence",
+    "words",
+]  # fmt: skip
 
 _log = logging.getLogger(__name__)
+
+FEWER, MORE = "-", "+"
+# data-name of a button → its key
+KEYS: Mapping[str, str] = {
+    "hint": "h",
+    "odds": "o",
+    "undo": "u",
+    "again": "n",
+    "review": "r",
+    "worst": "w",
+    "play-on": "p",
+    "back": "ArrowLeft",
+    "next": "ArrowRight",
+}
+TAKEN = frozenset(KEYS.values())
+LISTED = (
+    ("1 … 9", "a move, or the face of a bid"),
+    ("− +", "fewer or more dice in a bid"),
+    ("first letter", "a move beside the bids, such as c for call"),
+    ("h o u", "hint, odds, undo"),
+    ("r w p", "review, worst move, play on from here"),
+    ("← →", "one move back or on, once the game is over or stepped through"),
+    ("n", "new game"),
+)
+# Keys do nothing while one types or moves a slider, and for who has switched them off.
+PRESSING = """
+const keysOff = () => { try { return localStorage.getItem("diceKeys") === "off" } catch { return false } };
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || keysOff()) return;
+  if (event.target.closest("input, textarea, select, [role=slider], [role=combobox], [role=listbox]")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const found = [...document.querySelectorAll("[data-key]")].find(
+    each => each.dataset.key === key && !each.disabled && each.offsetParent);
+  if (found) { event.preventDefault(); found.click(); }
+});
+document.addEventListener("toggle", event => {
+  const box = event.target.querySelector?.("[data-name=keys]");
+  if (box) box.checked = !keysOff();
+}, true);
+document.addEventListener("change", event => {
+  if (event.target.dataset?.name !== "keys") return;
+  try { localStorage.setItem("diceKeys", event.target.checked ? "on" : "off") } catch {}
+});
+"""
 
 
 def begin(title: str, subtitle: str = "", home: str = "/") -> None:
@@ -66,9 +112,21 @@ def heading(text: str) -> None:
     ui.html(html.escape(text), tag="h2", sanitize=False)
 
 
+def bullets(lines: Iterable[str]) -> None:
+    """Add a list of sentences."""
+    with ui.element("ul").classes("rules"):
+        for line in lines:
+            words(line, "words", "li")
+
+
+def sentence(text: str) -> str:
+    """Return the text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def button(
     text: str,
-    action: Callable[[], Any],
+    action: Callable[[], Any] | None,
     classes: str = "tool",
     *,
     enabled: bool = True,
@@ -81,7 +139,7 @@ def button(
 
     Args:
         text: its words.
-        action: called by a click; errors are shown to the person who clicked.
+        action: called by a click; errors are shown to the person who clicked. None: it cannot be clicked.
         classes: CSS classes.
         enabled: whether it can be clicked.
         content: HTML to show instead of `text`, which then is for screen readers.
@@ -100,11 +158,18 @@ def button(
         made.props["data-key"] = made.props["aria-keyshortcuts"] = key
     if title:
         made.props["title"] = title
-    if enabled:
+    if enabled and action is not None:
         made.on("click", reporting(action), args=[])
     else:
         made.props["disabled"] = True
     return made
+
+
+def keys() -> None:
+    """Add the list of all keys, with a box that switches them off."""
+    rows = "".join(f"<dt><kbd>{html.escape(keys)}</kbd></dt><dd>{html.escape(does)}</dd>" for keys, does in LISTED)
+    box = '<label><input type="checkbox" data-name="keys" checked> Use these keys in this browser</label>'
+    ui.html(f"<dl>{rows}</dl>{box}", sanitize=False).classes("shortcuts")
 
 
 def reporting(action: Callable[..., Any]) -> Callable[..., Any]:

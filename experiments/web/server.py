@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import os
 import secrets
 import socket
 import sys
-import threading
-import time
-import webbrowser
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -150,8 +146,7 @@ def serve(
             f"warning: others in your network reach {host}, port {port}, without encryption: who has a link may use it"
         )
     console.whole_line("Ctrl-C ends it")
-    if show:
-        app.on_startup(lambda: threading.Thread(target=_open, args=(first, host, port), daemon=True).start())
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("win32", "darwin")
     app.config.quasar_config["loadingBar"]["skipHijack"] = True  # screen readers get no name of it; the pages have spinners
     ui.run(
         host=host,
@@ -161,23 +156,12 @@ def serve(
         dark=None,  # as the browser prefers
         language="en-US",
         reload=False,
-        show=False,
+        show=first.removeprefix(local) if show and screen else False,
         tailwind=False,
         reconnect_timeout=RECONNECT,
         show_welcome_message=False,
         binding_refresh_interval=None,
     )
-
-
-def _open(url: str, host: str, port: int) -> None:
-    """Open a browser once the server answers, where there is a screen."""
-    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("win32", "darwin")):
-        return
-    for _ in range(100):
-        with contextlib.suppress(OSError), socket.create_connection((urlsplit(url).hostname or host, port), 1):
-            webbrowser.open(url)
-            return
-        time.sleep(0.1)
 
 
 def _add_pages(tables: Tables, token: str, usual: str) -> None:
@@ -200,7 +184,7 @@ def _add_pages(tables: Tables, token: str, usual: str) -> None:
         if place.kind == "maker":
             link_page(place.table, _base(request, alone=not token), alone=not token)
         else:
-            TablePage(tables, place, home=not token)
+            TablePage(place, home=not token)
 
     kinds: tuple[Kind, ...] = ("seat", "together", "watch", "maker")
     for kind in kinds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from nicegui import events, ui
@@ -15,7 +15,7 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
-from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
+from dice_envs.experiments.web.parts import attend, begin, bullets, button, heading, reporting, words
 from dice_envs.experiments.web.table import Table, Tables, make_agent
 from dice_envs.table.rules import rules_in_short
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
@@ -23,7 +23,6 @@ from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 __all__ = ["StartPage", "link_page"]
 
 SHOWN_AT_FIRST = 3  # options; the others are folded away
-MOST_BYTES = 2**20  # of an uploaded game
 
 
 class StartPage:
@@ -40,7 +39,7 @@ class StartPage:
         self.client = ui.context.client
         self.game: Game = load(game)
         self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
-        self.seats: list[list[str]] = []  # an agent's name or PERSON, and its parameters
+        self.seats: list[str] = []  # PERSON or an agent's spec
         self.seated: Variant = self.game.configure()  # the variant whose seats are shown
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
@@ -73,13 +72,8 @@ class StartPage:
                 self.error = words("", "bad").props("role=alert")
             with ui.element("section").classes("card"):
                 heading("Go on with a saved game, or step through it")
-                upload = ui.upload(
-                    auto_upload=True,
-                    max_file_size=MOST_BYTES,
-                    max_files=1,
-                    on_upload=reporting(self._load),
-                    on_rejected=reporting(self._refuse),
-                ).props('accept=".json,application/json"')
+                upload = ui.upload(auto_upload=True, max_files=1, on_upload=reporting(self._load))
+                upload.props('accept=".json,application/json"')
                 pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
                 pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
 
@@ -133,96 +127,89 @@ class StartPage:
         except ValueError:  # shown when Start is pressed
             return
         self.rules.clear()
-        with self.rules, ui.element("ul").classes("rules"):
-            for line in rules_in_short(variant):
-                words(line, "words", "li")
+        with self.rules:
+            bullets(rules_in_short(variant))
         count = variant.facts.num_seats
         renamed = any(variant.seat_name(seat) != self.seated.seat_name(seat) for seat in range(count))
         self.seated = variant
         if len(self.seats) != count:
-            name, _, parameters = _usual_agent(variant).partition(":")
-            self.seats = [*self.seats, *([[name, parameters] for _ in range(count)])][:count]
-            if all(who != PERSON for who, _ in self.seats):
-                self.seats[0] = [PERSON, ""]
+            self.seats = [*self.seats, *[_usual_agent(variant)] * count][:count]
+            if PERSON not in self.seats:
+                self.seats[0] = PERSON
             self._build_seats()
-            self._build_levels(variant)
+            self._build_levels()
         elif renamed or not self.box.default_slot.children:
             self._build_seats()
 
+    @property
+    def _others(self) -> list[str]:
+        """The agents that are chosen, each once."""
+        return [who for who in dict.fromkeys(self.seats) if who != PERSON]
+
     def _build_seats(self) -> None:
-        count = len(self.seats)
         self.box.clear()
-        named = [name for name, factory in agents.for_game(self.game.name).items() if not agents.required(factory)]
-        known = {PERSON: "a person", **{name: name for name in named}}
+        count, people = len(self.seats), self.seats.count(PERSON)
+        choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
         with self.box:
-            people = sum(who == PERSON for who, _ in self.seats)
-            choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
             select = ui.select(choices, label="people", value=people).props("outlined dense").classes("people")
             select.on_value_change(reporting(lambda event: self._set_people(event.value)))
             for seat in range(count):
-                self._seat(seat, known)
+                self._seat(seat)
 
-    def _seat(self, seat: int, known: dict[str, str]) -> None:
-        entry = self.seats[seat]
+    def _seat(self, seat: int) -> None:
+        """Add the choice of a seat's player, and a field for an agent's parameters."""
+        known = {name: name for name, made in agents.for_game(self.game.name).items() if not agents.required(made)}
+        who, _, typed = self.seats[seat].partition(":")
         with ui.element("div").classes("seat"):
             name = self.seated.seat_name(seat)
             words(name, "")
-            select = ui.select(known, value=entry[0]).classes(f"who-{seat}")
+            select = ui.select({PERSON: "a person", **known}, value=who).classes(f"who-{seat}")
             select.props("outlined dense").props["aria-label"] = name
-            parameters = ui.input(value=entry[1])
-            parameters.classes(f"how-{seat}").props("outlined dense").props["aria-label"] = f"parameters of {name}"
+            parameters = ui.input(value=typed).classes(f"how-{seat}").props("outlined dense")
+            parameters.props["aria-label"] = f"parameters of {name}"
             about = words("", "words about-agent")
 
-            def show() -> None:
-                example = _example(entry[0])
-                parameters.visible, about.visible = bool(example), entry[0] != PERSON
-                parameters.props["placeholder"] = f"parameters, say {example}"
-                about.content = html.escape(_described(entry[0]))
-                self._name_opponents()
+        def show() -> None:
+            example = _example(select.value)
+            parameters.visible, about.visible = bool(example), select.value != PERSON
+            parameters.props["placeholder"] = f"parameters, say {example}"
+            about.content = html.escape(_described(select.value))
+            self._name_opponents()
 
-            def choose(event: events.ValueChangeEventArguments) -> None:
-                entry[0] = event.value
-                parameters.value = entry[1] = ""  # they were another agent's
-                show()
-
+        def choose() -> None:
+            self.seats[seat] = select.value
+            parameters.value = ""  # they were another agent's
             show()
 
-            select.on_value_change(choose)
-            parameters.on_value_change(lambda event: entry.__setitem__(1, event.value or ""))
+        def enter() -> None:
+            given = parameters.value or ""
+            self.seats[seat] = f"{select.value}:{given}" if given.strip() else select.value
+            self._name_opponents()
 
-    def _build_levels(self, variant: Variant) -> None:
+        show()
+        select.on_value_change(choose)
+        parameters.on_value_change(enter)
+
+    def _build_levels(self) -> None:
         """Offer levels of opponents in words; a choice seats them everywhere but at people's seats."""
         self.level_box.clear()
-        levels = agents.levels(variant)
-        if not levels:
-            return
-        with self.level_box:
-            offered = {spec: f"opponent: {level}" for level, spec in levels.items()}
-            seated = next((_spec(entry) for entry in self.seats if entry[0] != PERSON), None)
-            select = ui.select(offered, value=seated if seated in offered else None)
-            select.props('outlined dense aria-label="level of the opponents"').classes("level")
-            select.on_value_change(reporting(lambda event: self._seat_agents(event.value)))
+        offered = {spec: f"opponent: {level}" for level, spec in agents.levels(self.seated).items()}
+        if offered:
+            with self.level_box:
+                select = ui.select(offered, value=next((who for who in self._others[:1] if who in offered), None))
+                select.props('outlined dense aria-label="level of the opponents"').classes("level")
+                select.on_value_change(reporting(lambda event: self._seat_agents(event.value)))
 
-    def _seat_agents(self, spec: str | None) -> None:
-        name, _, parameters = (spec or "").partition(":")
-        for entry in self.seats:
-            if spec and entry[0] != PERSON:
-                entry[:] = [name, parameters]
+    def _seat_agents(self, spec: str) -> None:
+        self.seats = [who if who == PERSON else spec for who in self.seats]
         self._build_seats()
 
     def _name_opponents(self) -> None:
-        others = list(dict.fromkeys(_spec(entry) for entry in self.seats if entry[0] != PERSON))
-        text = f"against {' and '.join(others)}" if others else "people only"
-        self.opponents.content = html.escape(text)
+        self.opponents.content = html.escape(f"against {' and '.join(self._others)}" if self._others else "people only")
 
     def _set_people(self, count: int) -> None:
-        seated = next((_spec(entry) for entry in self.seats if entry[0] != PERSON), None)
-        name, _, parameters = (seated or _usual_agent(self._variant())).partition(":")
-        for seat, entry in enumerate(self.seats):
-            if seat < count:
-                entry[:] = [PERSON, ""]
-            elif entry[0] == PERSON:
-                entry[:] = [name, parameters]
+        agent = next(iter(self._others), "") or _usual_agent(self._variant())
+        self.seats = [PERSON if seat < count else agent if who == PERSON else who for seat, who in enumerate(self.seats)]
         self._build_seats()
 
     # --- going --------------------------------------------------------------------------------------------------------
@@ -231,9 +218,7 @@ class StartPage:
         def make() -> Sitting:
             variant = self._variant()
             seed = seed_or_fresh(None if self.seed is None else whole("seed", self.seed))
-            count = variant.facts.num_seats
-            specs = [_spec(entry) for entry in self.seats[:count]]
-            return Sitting(variant, seed, specs, make_agent)
+            return Sitting(variant, seed, self.seats[: variant.facts.num_seats], make_agent)
 
         await self._go(make)
 
@@ -247,11 +232,7 @@ class StartPage:
 
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
-
-        await self._go(lambda: Sitting.load(parse_saved(content, most=MOST_BYTES), make_agent), saved=True)
-
-    async def _refuse(self) -> None:
-        raise ValueError(f"a saved game is one .json file of at most {MOST_BYTES:,} bytes")
+        await self._go(lambda: Sitting.load(parse_saved(content), make_agent), saved=True)
 
     async def _go(self, make: Callable[[], Sitting], saved: bool = False, guided: bool = False) -> None:
         if self.wait.visible:  # a second click
@@ -279,12 +260,6 @@ def _example(agent: str) -> str:
     parameters = {} if agent == PERSON else agents.parameters_of(agents.factories()[agent])
     known = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
     return options_text(dict(list(known.items())[:1]))
-
-
-def _spec(entry: Sequence[str]) -> str:
-    """Return a seat's spec, of an agent's name and parameters as typed."""
-    name, parameters = entry
-    return f"{name}:{parameters}" if parameters.strip() else name
 
 
 def _label(option: str) -> str:

@@ -137,7 +137,6 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .status.mine {{ color: var(--accent); }}
 .words {{ color: var(--soft); font-size: 14px; }}
 .bad {{ color: var(--bad); }}
-.good {{ color: var(--good); }}
 .line {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }}
 button.move, .tool {{ font: inherit; color: var(--ink); background: var(--panel); border: 1px solid var(--edge);
   border-radius: 8px; padding: 8px 14px; cursor: pointer; min-height: 40px; min-width: 40px; }}
@@ -164,8 +163,6 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .shortcuts dt, .shortcuts dd {{ margin: 0; }}
 .shortcuts kbd {{ font: 13px monospace; color: var(--soft); }}
 .grid {{ display: grid; gap: 5px; align-items: center; max-height: 330px; overflow-y: auto; padding: 2px; }}
-.grid .head {{ text-align: center; color: var(--soft); font-weight: 600; font-size: 14px; }}
-.grid .corner {{ color: var(--faint); font-size: 12px; }}
 .grid button.move {{ padding: 4px 0; min-width: 0; width: 100%; display: inline-flex; align-items: center;
   justify-content: center; gap: 5px; font-size: 14px; white-space: nowrap; min-height: 38px; }}
 .grid button.move:disabled {{ background: none; border-style: dashed; opacity: 0.35; }}
@@ -187,8 +184,6 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .seen.here {{ background: var(--accent-panel); }}
 .seen .number {{ color: var(--soft); font-variant-numeric: tabular-nums; }}
 .seen .notes {{ grid-column: 2 / -1; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
-.seen .notes.bad {{ color: var(--bad); }}
-.seen .notes.good {{ color: var(--good); }}
 .rows {{ max-height: 330px; overflow-y: auto; margin-bottom: 6px; }}
 .hint {{ width: 100%; border-collapse: collapse; font-size: 14px; }}
 .hint th {{ text-align: left; font-weight: 600; color: var(--soft); font-size: 12.5px; padding: 3px 6px; }}

@@ -382,6 +382,10 @@ class Place:
         """The game at the table."""
         return self.table.sitting
 
+    def name(self, seat: int) -> str:
+        """Return the name of a seat here: "you" for that of the person."""
+        return self.sitting.variant.seat_name(seat, seat if seat in (self.seat, self.person) else None)
+
     # --- seeing ---------------------------------------------------------------------------------------------------
 
     @property

@@ -1,28 +1,39 @@
 """The page of a table for one place: picture, moves to click, history and tools.
 
-Everything sent is built from the place's own view (`place.Place`), so that nothing hidden reaches the browser.
+Everything sent is built from the place's own view (`table.Place`), so that nothing hidden reaches the browser.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import html
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 from nicegui import events, ui
 
 from dice_envs.core.options import options_text
-from dice_envs.experiments.web.guide import Guide
-from dice_envs.experiments.web.moves_panel import MovesPanel
-from dice_envs.experiments.web.parts import attend, begin, button, heading, reporting, words
-from dice_envs.experiments.web.review_panel import ReviewPanel
-from dice_envs.experiments.web.shortcuts import PRESSING, listed
+from dice_envs.experiments.web.guide import show_guide
+from dice_envs.experiments.web.moves import show_moves
+from dice_envs.experiments.web.parts import (
+    PRESSING,
+    attend,
+    begin,
+    bullets,
+    button,
+    heading,
+    keys,
+    reporting,
+    sentence,
+    words,
+)
+from dice_envs.experiments.web.review_panel import judged_line, show_lesson, show_review
 from dice_envs.experiments.web.style import icon
-from dice_envs.experiments.web.table import Place, Tables
+from dice_envs.experiments.web.table import PAUSE, Place
 from dice_envs.pictures.render import svg
-from dice_envs.table.advice import Advice
-from dice_envs.table.review import Judged
+from dice_envs.table.advice import Advice, Row
 from dice_envs.table.rules import rules_in_short, sections
 from dice_envs.table.sitting import PERSON, Entry
 
@@ -30,6 +41,7 @@ __all__ = ["TablePage"]
 
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
 REPLAY_PAUSE = 1.0  # seconds between two positions of a replay
+SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by seconds before a move
 # On a phone the picture is far above what leads to another position.
 TO_PICTURE = """
 const picture = document.querySelector(".picture"), bounds = picture.getBoundingClientRect();
@@ -54,13 +66,12 @@ class TablePage:
     """The page of one browser tab; each tab of a place has its own.
 
     Args:
-        tables: all tables.
         place: the target of the link.
         home: whether the page may link to the start page.
     """
 
-    def __init__(self, tables: Tables, place: Place, home: bool) -> None:
-        self.tables, self.place, self.table, self.home = tables, place, place.table, home
+    def __init__(self, place: Place, home: bool) -> None:
+        self.place, self.table = place, place.table
         self.client = ui.context.client
         self.at: int | None = None  # the position shown; None: the present one
         self.until: int | None = None  # the last move of the history shown; None: the latest
@@ -69,20 +80,24 @@ class TablePage:
         self.advice: Advice | None = None  # the last advice, for the position `advised_at`
         self.advised_at = (-1, -1)
         self.asking = False
+        self.hinted = False  # whether a hint has been shown
+        self.quantity: int | None = None  # number of dice picked for a bid at the position `picked_at`; None: the usual one
+        self.picked_at = (-1, -1)
+        self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
-        self.guide = Guide(place)
-        self.buttons = MovesPanel(place, self._play, self.refresh)
-        self.panel = ReviewPanel(place, self._name, self._jump, self.refresh)
-        if self.table.loaded and sitting.over and self.table.games == 1:
+        if self.table.loaded and sitting.over and self.games == 1:
             self.at = 0
-        begin(sitting.variant.game.title, self._about(), "/" if home else "")
+        begin(
+            sitting.variant.game.title,
+            options_text(sitting.variant.changed_options()) or "default options",
+            "/" if home else "",
+        )
         with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
                 self.guide_card = ui.element("section").classes("card guide").props("aria-live=polite")
                 self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
                 with self.picture_card:
-                    self.picture = ui.html("", sanitize=False).classes("wide-only")
-                    self.narrow_picture = ui.html("", sanitize=False).classes("narrow-only")
+                    self.pictures = [ui.html("", sanitize=False).classes(f"{width}-only") for width in ("wide", "narrow")]
                 self.moves = ui.element("section").classes("card moves").props("tabindex=-1")
                 self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
@@ -92,7 +107,7 @@ class TablePage:
                 self._rules()
                 with ui.element("details").classes("card rules"):
                     words("Keys", "", "summary")
-                    ui.html(listed(), sanitize=False).classes("shortcuts")
+                    keys()
         self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
         self.refresh()
@@ -103,23 +118,13 @@ class TablePage:
     def _rules(self) -> None:
         with ui.element("details").classes("card rules"):
             words("Rules", "", "summary")
-            with ui.element("ul"):
-                for line in rules_in_short(self.place.sitting.variant):
-                    words(line, "words", "li")
+            bullets(rules_in_short(self.place.sitting.variant))
             heading("In full")
             for section in sections(self.place.sitting.variant.game):
                 if section.heading:
                     heading(section.heading)
                 for paragraph in section.paragraphs:
                     words(paragraph, "laid" if "  " in paragraph else "words", "p")
-
-    @property
-    def _guided(self) -> bool:
-        return self.table.guided and self.place.kind == "seat"
-
-    def _about(self) -> str:
-        variant = self.place.sitting.variant
-        return options_text(variant.changed_options()) or "default options"
 
     # --- showing ------------------------------------------------------------------------------------------------------
 
@@ -140,93 +145,84 @@ class TablePage:
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
-        covered = place.curtain is not None
-        self._mark(covered)
-        for part in (self.guide_card, self.picture_card, self.steps, self.history):
-            part.visible = not covered
-        self.tools.clear()
-        self.moves.clear()
-        with self.moves:
-            if covered:
-                self._curtain()
+        self._mark()
+        with self._rebuilt(self.moves):
+            if place.curtain is not None:
+                self._curtain(place.curtain)
             else:
                 self._status()
                 if place.to_move and self.at is None:
-                    self.buttons.show(self._current)
-        if covered:
-            self.advice_card.clear()
-            self.advice_card.visible = False
-            self.picture.content = self.narrow_picture.content = ""
-            self.history.clear()
-            self.steps.clear()
-            self.tools.visible = False
-            return
-        self.tools.visible = True
-        picture = place.picture(self.at, self.everything)
-        self.picture.content, self.narrow_picture.content = svg(picture), svg(picture, narrow=True)
-        with self.tools:
-            self._tools()
-        self.guide_card.visible = self._guided
-        if self._guided:
-            self._rebuild(self.guide_card, lambda: self.guide.show(self._current))
-        self._rebuild(self.advice_card, self._advice)
-        self._rebuild(self.steps, self._steps)
-        self._rebuild(self.history, self._history)
+                    self._legal_moves()
+        open_to_see = place.curtain is None
+        with self._rebuilt(self.guide_card, open_to_see and self.table.guided and place.kind == "seat") as shown:
+            if shown:
+                self.hinted = self.hinted or self._current is not None
+                show_guide(place, self.hinted, self._current)
+        self.picture_card.visible = open_to_see
+        for box, narrow in zip(self.pictures, (False, True), strict=True):
+            box.content = svg(place.picture(self.at, self.everything), narrow=narrow) if open_to_see else ""
+        for card, show in ((self.tools, self._tools), (self.steps, self._steps), (self.history, self._history)):
+            with self._rebuilt(card, open_to_see) as shown:
+                if shown:
+                    show()
+        with self._rebuilt(self.advice_card, open_to_see) as shown:
+            self.advice_card.visible = shown and self._advice()
         self.client.run_javascript(RESTORE_FOCUS)
 
-    def _mark(self, covered: bool) -> None:
+    @contextlib.contextmanager
+    def _rebuilt(self, card: ui.element, visible: bool = True) -> Iterator[bool]:
+        """Empty a card, show or hide it, and add to it what the block adds."""
+        card.clear()
+        card.visible = visible
+        with card:
+            yield visible
+
+    def _mark(self) -> None:
         """Write the state of the game into attributes, for scripts and tests."""
-        stands = "covered" if covered else "over" if self.place.sitting.over else "mine" if self.place.to_move else "theirs"
-        self.moves.props["data-stands"] = stands
-        self.moves.props["data-moves"] = len(self.place.sitting)
+        place, sitting = self.place, self.place.sitting
+        stands = "over" if sitting.over else "mine" if place.to_move else "theirs"
+        self.moves.props["data-stands"] = stands if place.curtain is None else "covered"
+        self.moves.props["data-moves"] = len(sitting)
         self.moves.props["data-games"] = self.table.games
 
-    def _rebuild(self, box: ui.element, build: Callable[[], None]) -> None:
-        box.clear()
-        with box:
-            build()
-
-    def _curtain(self) -> None:
-        curtain = self.place.curtain
+    def _curtain(self, seat: int) -> None:
         with ui.element("div").classes("curtain"):
-            who = _sentence(self.place.sitting.variant.seat_name(curtain)) if curtain is not None else ""
+            who = sentence(self.place.sitting.variant.seat_name(seat))
             words(f"{who}: is nobody else looking?", "status", "p").style("justify-content: center")
             button("Show my view", self.place.uncover, "tool main", name="uncover")
 
-    def _name(self, seat: int) -> str:
-        mine = seat == self.place.person or (self.place.kind == "seat" and seat == self.place.seat)
-        return self.place.sitting.variant.seat_name(seat, seat if mine else None)
-
     def _status(self) -> None:
-        sitting = self.place.sitting
-        mine, says = False, ""
-        if self.at is not None:
-            says = f"After move {self.at} of {len(sitting)}" if self.at else f"The start, before move 1 of {len(sitting)}"
-        elif self.table.problem:
-            says = "The game cannot go on"
-        elif sitting.over:
-            says = self._verdict()
-        elif self.place.to_move:
-            who = _sentence(sitting.variant.seat_name(sitting.mover))
-            mine, says = True, "Your move" if self.place.kind == "seat" else f"{who}, your move"
-        else:
-            who = sitting.seats[sitting.mover]
-            name = _sentence(sitting.variant.seat_name(sitting.mover))
-            says = f"{name} is to move" + ("" if who == PERSON else f": {who}")
+        table, sitting, present = self.table, self.place.sitting, self.at is None
+        mine = present and self.place.to_move
         with ui.element("div").classes("status mine" if mine else "status").props("role=status aria-live=polite"):
-            words(says, "", "span")
-            if self.table.thinking and self.at is None:
+            words(self._stands(), "", "span")
+            if table.thinking and present:
                 ui.spinner(size="1.2em")
-        if self.table.thinking and self.table.solving and self.at is None:
-            words(f"It solves the game first, once. {_sentence(self.table.solving)}.")
-        elif self.table.preparing and self.at is None:
-            words(_sentence(f"{self.table.solving or 'your opponent prepares itself, which takes a while the first time'}."))
-        if self.table.problem:
-            words(self.table.problem, "bad")
-        if sitting.over and self.at is None:
-            earned = ", ".join(f"{self._name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
+        if present and table.thinking and table.solving:
+            words(f"It solves the game first, once. {sentence(table.solving)}.")
+        elif present and table.preparing:
+            words(sentence(f"{table.solving or 'your opponent prepares itself, which takes a while the first time'}."))
+        if table.problem:
+            words(table.problem, "bad")
+        if sitting.over and present:
+            earned = ", ".join(f"{self.place.name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
             words(f"Earned: {earned}. The seed was {sitting.seed}.")
-        self.panel.lesson(self.at)
+        if table.review is not None and self.at is not None:
+            show_lesson(table.review, self.place, self.at, self.reviewed)
+
+    def _stands(self) -> str:
+        """Return how the game stands, in words."""
+        sitting = self.place.sitting
+        if self.at is not None:
+            return f"After move {self.at} of {len(sitting)}" if self.at else f"The start, before move 1 of {len(sitting)}"
+        if self.table.problem:
+            return "The game cannot go on"
+        if sitting.over:
+            return self._verdict()
+        who, name = sitting.seats[sitting.mover], sentence(sitting.variant.seat_name(sitting.mover))
+        if self.place.to_move:
+            return "Your move" if self.place.kind == "seat" else f"{name}, your move"
+        return f"{name} is to move" + ("" if who == PERSON else f": {who}")
 
     def _verdict(self) -> str:
         sitting = self.place.sitting
@@ -239,41 +235,49 @@ class TablePage:
         if self.place.kind == "seat" and self.place.seat is not None:
             return "You win" if best[self.place.seat] else "You lose"
         winners = " and ".join(sitting.variant.seat_name(int(seat)) for seat in np.flatnonzero(best))
-        return _sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
+        return sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
 
-    # --- moves and advice -------------------------------------------------------------------------------------------------
+    # --- moves --------------------------------------------------------------------------------------------------------
 
     @property
     def _current(self) -> Advice | None:
         """The last advice, if it is about the present position."""
         return self.advice if self.place.to_move and self.advised_at == self.table.now else None
 
+    def _legal_moves(self) -> None:
+        quantity = self.quantity if self.picked_at == self.table.now else None
+        show_moves(self.place, self._current, quantity, self._play, self._pick)
+
     def _play(self, action: int, moves: int) -> None:
         self.at = self.until = None
         self.place.play(action, moves)
 
+    def _pick(self, quantity: int) -> None:
+        self.quantity, self.picked_at = quantity, self.table.now
+        self.refresh()
+
     # --- tools --------------------------------------------------------------------------------------------------------
 
     def _tools(self) -> None:
-        place, sitting = self.place, self.place.sitting
+        place, table, sitting = self.place, self.table, self.place.sitting
+        secret = not place.may_save and not table.thinking
         with ui.element("div").classes("line"):
             if sitting.over:
-                waiting = self.table.reviewing is not None
-                button("Review", self._review, "tool main", enabled=not waiting and not self.table.review, name="review")
+                may = table.reviewing is None and table.review is None
+                button("Review", table.judge, "tool main", enabled=may, name="review")
             elif place.kind != "watch":
                 can = place.to_move and self.at is None and not self.asking
                 button("Hint", lambda: self._ask(False), enabled=can, name="hint", title="what each choice is worth")
                 button("Odds", lambda: self._ask(True), enabled=can, name="odds", title="the chances of each choice")
             if len(sitting.people) == 1 and place.kind == "seat":
                 button("Undo", place.undo, enabled=place.may_undo, name="undo", title="take your last move back")
-            if place.may_begin_again or place.table.thinking:
+            if place.may_begin_again or table.thinking:
                 button("New game", self._again, enabled=place.may_begin_again, name="again", title="same options, new dice")
-            secret = not place.may_save and not self.table.thinking
             title = "possible once the game is over: a saved game reveals all that is hidden" if secret else "as a file"
             button("Save", self._save, enabled=place.may_save, name="save", title=title)
             if self._paced:
                 self._pace()
-        if not place.may_save and not self.table.thinking:
+        if secret:
             words("Saving is possible once the game is over: the file reveals all that is hidden.", "words note")
 
     @property
@@ -284,9 +288,7 @@ class TablePage:
         return self.place.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over
 
     def _pace(self) -> None:
-        speeds = {3.0: "slow agents", self.tables.pause: "normal speed", 0.15: "fast agents"}
-        pace = self.table.pause if self.table.pause in speeds else self.tables.pause
-        select = ui.select(speeds, value=pace).classes("pace")
+        select = ui.select(SPEEDS, value=self.table.pause if self.table.pause in SPEEDS else PAUSE).classes("pace")
         select.props('outlined dense options-dense aria-label="speed of the agents"')
         select.on_value_change(lambda event: setattr(self.table, "pause", event.value))
 
@@ -309,7 +311,7 @@ class TablePage:
         try:
             advice = await self.place.hint(odds)
             if advice is not None and self.table.now == now:
-                self.advice, self.advised_at = advice, now
+                self.advice, self.advised_at, self.picked_at = advice, now, (-1, -1)
         finally:
             self.asking = False
             self.refresh()
@@ -320,50 +322,27 @@ class TablePage:
         self.asking = False
         self.refresh()
 
-    async def _review(self) -> None:
-        await self.table.judge()
-
-    def _advice(self) -> None:
-        reviewing, advice = self.table.reviewing, self._current
-        self.advice_card.visible = True
+    def _advice(self) -> bool:
+        """Add advice, a review, or how far they are; return whether there is any."""
+        table, reviewing, advice = self.table, self.table.reviewing, self._current
         if self.asking:
-            self._wait(
-                _sentence(self.table.solving) or "Working out each choice; the first time, the game may have to be solved"
-            )
+            _wait(sentence(table.solving) or "Working out each choice; the first time, the game may have to be solved")
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
         elif reviewing is not None:
-            self._wait(f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
-            if self.table.solving:
-                words(f"The game is solved first, once. {_sentence(self.table.solving)}.")
-        elif self.panel.review is not None:
-            self.panel.show(self.at)
+            _wait(f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
+            if table.solving:
+                words(f"The game is solved first, once. {sentence(table.solving)}.")
+        elif table.review is not None:
+            show_review(table.review, self.place, self.at, self.reviewed, self._choose, self._jump)
         elif advice is not None:
-            self._hint(advice)
+            _hint(advice)
         else:
-            self.advice_card.visible = False
+            return False
+        return True
 
-    def _wait(self, text: str) -> None:
-        with ui.element("div").classes("line"):
-            ui.spinner(size="1.4em")
-            words(text)
-
-    def _hint(self, advice: Advice) -> None:
-        heading(_sentence(advice.title))
-        mixed = any(row.share is not None for row in advice.rows)
-        head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
-        rows = []
-        for row in advice.rows:
-            share = ""
-            if mixed:
-                percent = 100 * (row.share or 0.0)
-                track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
-                share = f'<td class="share">{percent:.0f} %{track}</td>'
-            cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>{share}"
-            rows.append(f"<tr>{cells}</tr>")
-        with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
-            ui.html(f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>", tag="table", sanitize=False).classes("hint")
-        if advice.note:
-            words(_sentence(advice.note))
+    def _choose(self, seat: int) -> None:
+        self.reviewed = seat
+        self.refresh()
 
     # --- stepping -----------------------------------------------------------------------------------------------------
 
@@ -393,10 +372,9 @@ class TablePage:
                 text = "as you saw it" if self.everything else "with all that was hidden"
                 button(f"Show {text}", self._toggle, name="everything")
         if moves:
-            slider = (
-                ui.slider(min=0, max=moves, value=now).props('aria-label="position" data-name="position"').classes("position")
-            )
-            slider.on_value_change(lambda event: self._slide(event))
+            slider = ui.slider(min=0, max=moves, value=now).classes("position")
+            slider.props('aria-label="position" data-name="position"')
+            slider.on_value_change(self._slide)
 
     def _slide(self, event: events.ValueChangeEventArguments) -> None:
         self._look(int(event.value))
@@ -421,32 +399,20 @@ class TablePage:
             self.until = self.at + MOST_ENTRIES // 2
         self.refresh()
 
-    def _shown_to(self) -> int:
-        """The last move of the history shown."""
-        moves = len(self.place.sitting)
-        return moves if self.until is None else min(max(self.until, MOST_ENTRIES), moves)
-
-    def _shown_from(self) -> int:
-        """The number of moves before the first of the history shown."""
-        return max(self._shown_to() - MOST_ENTRIES, 0)
-
     def _run(self) -> None:
-        if self.forward.active:
-            self.forward.active = False
-        elif self._live and self.at is None:
+        if self._live and self.at is None and not self.forward.active:
             self.table.playing = not self.table.playing
             self.table.wake()
             self.table.changed()
-            return
         else:
-            self.forward.active = True
-        self.refresh()
+            self.forward.active = not self.forward.active
+            self.refresh()
 
     async def _next(self) -> None:
-        if self.at is None and self._live:
-            await self.table.step()
-        elif self.at is not None:
+        if self.at is not None:
             self._look(self.at + 1)
+        elif self._live:
+            await self.table.step()
 
     def _forward(self) -> None:
         if self.at is not None:
@@ -457,13 +423,21 @@ class TablePage:
 
     # --- history ------------------------------------------------------------------------------------------------------
 
+    def _shown_to(self) -> int:
+        """Return the number of the last move of the history shown."""
+        moves = len(self.place.sitting)
+        return moves if self.until is None else min(max(self.until, MOST_ENTRIES), moves)
+
+    def _shown_from(self) -> int:
+        """Return the number of moves before the first of the history shown."""
+        return max(self._shown_to() - MOST_ENTRIES, 0)
+
     def _history(self) -> None:
-        sitting = self.place.sitting
+        place, sitting = self.place, self.place.sitting
         first, last = self._shown_from(), self._shown_to()
-        entries = self.place.history(self.everything, first, last)
+        entries = place.history(self.everything, first, last)
         heading("History")
-        judged = {} if self.panel.review is None else self.panel.review.by_number
-        seats = ", ".join(f"{self._name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
+        seats = ", ".join(f"{place.name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
@@ -473,13 +447,9 @@ class TablePage:
         with ui.element("ol").classes("entries").props(f"reversed start={last}"):
             for entry in reversed(entries):
                 with ui.element("li"):
-                    button(
-                        f"move {entry.number}",
-                        _bound(self._look, entry.number),
-                        "seen here" if entry.number == here else "seen",
-                        content=self._line(entry, judged.get(entry.number)),
-                    )
-
+                    look = functools.partial(self._look, entry.number)
+                    classes = "seen here" if entry.number == here else "seen"
+                    button(f"move {entry.number}", look, classes, content=self._line(entry))
         if first:
             button("Earlier moves", lambda: self._leaf(first), name="earlier")
 
@@ -488,21 +458,41 @@ class TablePage:
         self.until = until if until < len(self.place.sitting) else None
         self.refresh()
 
-    def _line(self, entry: Entry, judged: Judged | None) -> str:
-        said = f"{self._name(entry.seat)}: {entry.words}"
+    def _line(self, entry: Entry) -> str:
+        said = html.escape(f"{self.place.name(entry.seat)}: {entry.words}")
         notes = "".join(f'<span class="notes">{html.escape(note)}</span>' for note in entry.notes)
+        judged = self.table.review.by_number.get(entry.number) if self.table.review is not None else None
         if judged is not None:
-            notes += self.panel.line(judged)
-        return f'<span class="number">{entry.number}</span><span>{html.escape(said)}</span>{notes}'
+            notes += judged_line(judged)
+        return f'<span class="number">{entry.number}</span><span>{said}</span>{notes}'
 
 
-def _bound(action: Callable[[int], None], value: int) -> Callable[[], None]:
-    return lambda: action(value)
+def _wait(text: str) -> None:
+    with ui.element("div").classes("line"):
+        ui.spinner(size="1.4em")
+        words(text)
+
+
+def _hint(advice: Advice) -> None:
+    """Add the value of each choice as a table."""
+    heading(sentence(advice.title))
+    mixed = any(row.share is not None for row in advice.rows)
+    head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
+    rows = "".join(_choice(row, mixed) for row in advice.rows)
+    with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
+        ui.html(f"<thead>{head}</thead><tbody>{rows}</tbody>", tag="table", sanitize=False).classes("hint")
+    if advice.note:
+        words(sentence(advice.note))
+
+
+def _choice(row: Row, mixed: bool) -> str:
+    cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>"
+    if mixed:
+        percent = 100 * (row.share or 0.0)
+        track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
+        cells += f'<td class="share">{percent:.0f} %{track}</td>'
+    return f"<tr>{cells}</tr>"
 
 
 def _signed(value: float) -> str:
     return f"{value:+.3g}" if value else "0"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

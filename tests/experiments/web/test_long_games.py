@@ -59,11 +59,10 @@ async def page_of(sitting):
     from dice_envs.experiments.web.table_page import TablePage
 
     nicegui.core.loop = asyncio.get_running_loop()
-    tables = Tables()
-    table = tables.add(sitting)
+    table = Tables().add(sitting)
     place = table.links[table.first_link]
     with nicegui.Client(page("/")) as client:
-        shown = TablePage(tables, place, True)
+        shown = TablePage(place, True)
     assert not table.listeners, "a request alone listens to nothing"
     for handler in client.connect_handlers:
         handler()

@@ -3,8 +3,10 @@
 import pytest
 
 from dice_envs import configure, load, names
-from dice_envs.experiments.web.moves import arrange
 from dice_envs.table.sitting import PERSON, Sitting
+
+pytest.importorskip("nicegui")
+from dice_envs.experiments.web.moves import arrange
 
 
 def test_bids_lie_in_a_grid_and_other_moves_beside_it():
