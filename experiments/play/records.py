@@ -16,12 +16,13 @@ from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.plots import counted, saved_plot
+from dice_envs.experiments.ui.page import About, Section, write_page
+from dice_envs.experiments.ui.plots import Plot, counted, plots_noted, saved_plot
 from dice_envs.table.record import Record, record_of
 from dice_envs.table.review import Review, Split, amount
 from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = ["Group", "Played", "as_dict", "grouped", "open_finished", "save_plots", "seats_of", "show"]
+__all__ = ["Group", "Played", "as_dict", "games_in", "grouped", "save_report", "seats_of", "show"]
 
 
 class Played(NamedTuple):
@@ -59,17 +60,27 @@ class Group(NamedTuple):
     record: Record | None
 
 
-def open_finished(path: Path) -> Sitting:
-    """Return a saved game that is over.
+def games_in(paths: Sequence[Path]) -> list[tuple[Path, Sitting]]:
+    """Return the saved games in files and folders that are over, each with its file.
+
+    Of a folder, all files `*.json` are read, in the order in which they were written; games that are not over are left out.
 
     Raises:
-        ValueError: the file is damaged, no saved game, or not over; the message names it.
-        OSError: it cannot be read.
+        ValueError: a file is damaged, no saved game, or named itself and not over; or a folder has no game that is over.
+        OSError: a file cannot be read.
     """
-    sitting = Sitting.load_from(path, lambda variant, spec: Uniform())  # no agent is asked: whatever the file names is not made
-    if not sitting.over:
-        raise ValueError(f"{path}: the game is not over; `play --load {path}` goes on with it")
-    return sitting
+    found = []
+    for path in paths:
+        files = sorted(path.glob("*.json"), key=lambda file: (file.stat().st_mtime_ns, file)) if path.is_dir() else [path]
+        # No agent is asked: whatever a file names is not made.
+        games = [(file, Sitting.load_from(file, lambda variant, spec: Uniform())) for file in files]
+        over = [(file, sitting) for file, sitting in games if sitting.over]
+        if not over and path.is_dir():
+            raise ValueError(f"{path}: no saved game (*.json) in this folder is over")
+        if not over:
+            raise ValueError(f"{path}: the game is not over; `play --load {path}` goes on with it")
+        found += over
+    return found
 
 
 def seats_of(sitting: Sitting, path: Path, seat: int | None, agents: bool) -> list[int]:
@@ -207,13 +218,24 @@ def _game_dict(played: Played) -> dict[str, Any]:
     return {"file": str(played.path), "seat": played.seat, "return": returns, "split": divided, "moves": moves}
 
 
-def save_plots(report: Path, groups: Sequence[Group]) -> None:
-    """Save a plot of each record: what each game gave away, and the mean so far with its interval."""
-    for number, each in enumerate((each for each in groups if each.record is not None), 1):
-        assert each.record is not None
-        name = f"review_{number}_{each.played[0].sitting.variant.game.name}"
-        with saved_plot(report, name, f"What each game's moves gave away: {each.title}.") as (_, axes):
-            _plot(axes, each, each.record.scale)
+def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
+    """Save a page of all records, with a plot of each: what each game gave away, and the mean so far with its interval.
+
+    Args:
+        report: the folder.
+        groups: the records.
+        command: makes the page again.
+    """
+    sections = []
+    for number, each in enumerate(groups, 1):
+        plots: list[Plot] = []
+        if each.record is not None:
+            name = f"review_{number}_{each.played[0].sitting.variant.game.name}"
+            caption = f"What each game's moves gave away: {each.title}."
+            with plots_noted() as plots, saved_plot(report, name, caption) as (_, axes):
+                _plot(axes, each, each.record.scale)
+        sections.append(Section(each.title, _record_lines(each), [_games_grid(each)], plots))
+    write_page(report, "dice-envs: your games", [], sections, About(command, {}))
 
 
 def _plot(axes: Any, found: Group, scale: Scale) -> None:

@@ -1,6 +1,7 @@
 """The command `review`: saved games, each player's record, and what it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -35,12 +36,20 @@ def save(folder, name, seats=(PERSON,), seed=1, over=True, **options):
 
 @pytest.fixture
 def turns(tmp_path):
-    return [save(tmp_path, f"turn{seed}", seed=seed, num_players=1) for seed in range(5)]
+    """Games in a folder, in the order of play, which is not that of their names."""
+    folder = tmp_path / "games"
+    folder.mkdir()
+    paths = [save(folder, f"turn{9 - seed}", seed=seed, num_players=1) for seed in range(5)]
+    for seconds, path in enumerate(paths):
+        os.utime(path, (seconds, seconds))
+    return paths
 
 
 def test_several_games_make_a_record(turns, tmp_path):
     found, plots = tmp_path / "found.json", tmp_path / "plots"
-    result = run(*turns, "--json", found, "--report", plots)
+    folder = turns[0].parent
+    save(folder, "unfinished", num_players=1, over=False)
+    result = run(folder, "--json", found, "--report", plots)
     assert result.exit_code == 0, result.output
     (record,) = json.loads(found.read_text())["records"]
     reviews = [review(Sitting.load_from(path)) for path in turns]
@@ -59,8 +68,12 @@ def test_several_games_make_a_record(turns, tmp_path):
     assert f"luck a game: {expected.luck:+.2f} ± {expected.luck_error:.2f} pips" in result.output
     assert "which may be none" in result.output
     assert "95 % interval, 5 games" in result.output
-    (plot,) = plots.iterdir()
+    (plot,) = plots.glob("*.png")
     assert plot.read_bytes().startswith(b"\x89PNG")
+    page = (plots / "index.html").read_text()
+    assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in page
+    assert all(str(path) in page for path in turns)
+    assert f"review {folder} --json {found} --report {plots}" in page
 
 
 def test_one_game_has_no_interval(turns):
@@ -112,6 +125,7 @@ def test_seats_are_chosen(tmp_path):
     [
         (["FINISHED", "unfinished.json"], "unfinished.json: the game is not over; `play --load "),
         (["FINISHED", "none.json"], "none.json: No such file"),
+        (["FOLDER"], "empty: no saved game (*.json) in this folder is over"),
         (["damaged.json", "FINISHED"], "damaged.json is no saved game"),
         (["changed.json"], "changed.json: "),
         (["agents.json"], "agents.json: no person played; add --agents, or name a seat with --seat"),
@@ -126,7 +140,8 @@ def test_what_cannot_be_reviewed_is_named(which, words, tmp_path):
     (tmp_path / "damaged.json").write_bytes(finished.read_bytes()[:40])
     changed = json.loads(finished.read_text()) | {"seed": 99}
     (tmp_path / "changed.json").write_text(json.dumps(changed))
-    names = {"FINISHED": finished}
+    (tmp_path / "empty").mkdir()
+    names = {"FINISHED": finished, "FOLDER": tmp_path / "empty"}
     result = run(*(names.get(each, tmp_path / each if each.endswith(".json") else each) for each in which))
     assert result.exit_code == 2, result.output
     assert words in result.stderr
