@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from dice_envs.core.game import Game
-from dice_envs.core.options import check_choice, options_text, parse_options, shown
+from dice_envs.core.options import options_text, parse_options, shown
 from dice_envs.table.rules import attributes
 
 __all__ = ["Field", "fields_of", "options_of", "whole"]
@@ -76,7 +76,7 @@ def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
         values: name → content of its field. Browsers send numbers as float.
 
     Raises:
-        ValueError: a value is malformed; the message names the option.
+        ValueError: a number or a text is malformed; the message names the option. Choices are checked by the game.
     """
     options: dict[str, Any] = {}
     for field in fields_of(game):
@@ -86,16 +86,10 @@ def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
             if value != field.default:
                 options |= parse_options([f"{field.name}={value}"])
             continue
-        if field.kind == "number" and value is not None and value != "":
-            value = whole(field.name, value)
-        if value == "" and field.kind == "number":
-            value = None
-        if value is None and field.kind == "number" and not field.optional:
-            raise ValueError(f"{field.name} must be a number; it is empty")
-        if field.kind == "choice":
-            check_choice(field.name, value, tuple(field.choices))
-        if field.kind == "switch":
-            check_choice(field.name, value, (False, True))
+        if field.kind == "number":
+            value = None if value in (None, "") else whole(field.name, value)
+            if value is None and not field.optional:
+                raise ValueError(f"{field.name} must be a number; it is empty")
         if value != field.default:
             options[field.name] = value
     return options

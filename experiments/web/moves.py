@@ -41,8 +41,8 @@ class Grid:
 
 def arrange(variant: Variant, legal: Sequence[int]) -> tuple[Grid | None, list[int]]:
     """Return the grid of legal actions, None if there is none, and the legal actions outside it."""
-    words = [variant.describe_action(action) for action in range(variant.facts.num_actions)]
-    pairs = {k: (int(match[1]), int(match[2])) for k, said in enumerate(words) if (match := PAIR.fullmatch(said))}
+    said = [variant.describe_action(action) for action in range(variant.facts.num_actions)]
+    pairs = {k: (int(match[1]), int(match[2])) for k, text in enumerate(said) if (match := PAIR.fullmatch(text))}
     if len(pairs) < FEWEST or len(set(pairs.values())) < len(pairs):
         return None, list(legal)
     placed = {pairs[action]: action for action in legal if action in pairs}

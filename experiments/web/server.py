@@ -8,7 +8,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from dice_envs.core.extras import needs
@@ -186,8 +186,7 @@ def _add_pages(tables: Tables, token: str, usual: str) -> None:
         else:
             TablePage(place, home=not token)
 
-    kinds: tuple[Kind, ...] = ("seat", "together", "watch", "maker")
-    for kind in kinds:
+    for kind in get_args(Kind):
         ui.page(f"/{kind}/{{secret}}")(show)
     app.add_exception_handler(404, lambda request, problem: HTMLResponse(NOTHING_HERE, 404))
 

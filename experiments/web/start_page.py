@@ -15,7 +15,7 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
-from dice_envs.experiments.web.parts import attend, begin, bullets, button, heading, reporting, words
+from dice_envs.experiments.web.parts import begin, bullets, button, heading, reporting, words
 from dice_envs.experiments.web.table import Table, Tables, make_agent
 from dice_envs.table.rules import rules_in_short
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
@@ -247,7 +247,8 @@ class StartPage:
         finally:
             self.wait.visible = False
         table.guided = guided
-        ui.navigate.to(table.first_link)
+        if not self.client.is_deleted:
+            ui.navigate.to(table.first_link)
 
 
 def _described(agent: str) -> str:
@@ -276,13 +277,7 @@ def link_page(table: Table, base: str, alone: bool) -> None:
         alone: whether only this machine reaches the server.
     """
     sitting = table.sitting
-
-    def here() -> None:
-        """A listener that does nothing: the page keeps the table alive."""
-
-    attend(table, here)
     begin(sitting.variant.game.title, str(sitting.variant), "/" if alone else "")
-    links = table.links
     with ui.element("div").classes("narrow"):
         with ui.element("section").classes("card column"):
             heading("One link for each person")
@@ -292,14 +287,14 @@ def link_page(table: Table, base: str, alone: bool) -> None:
                     "These links work on this computer only. For others in your network, start the page with --host 0.0.0.0.",
                     "bad",
                 )
-            for path, place in links.items():
+            for path, place in table.links.items():
                 if place.kind == "seat":
                     name = "player" if place.seat is None else sitting.variant.seat_name(place.seat)
                     _link(name, base + path, path)
         with ui.element("section").classes("card column"):
             heading("Or everybody on this device")
             words("The dice are covered whenever it is somebody else's turn.")
-            path = next(path for path, place in links.items() if place.kind == "together")
+            path = next(path for path, place in table.links.items() if place.kind == "together")
             ui.link("Play here", path).classes("link together")
         named = [(sitting.variant.seat_name(seat), who) for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
         agents_here = [f"{name}: {who}" for name, who in named]

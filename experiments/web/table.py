@@ -20,7 +20,7 @@ from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.graph import thinned
 from dice_envs.table.advice import Advice, give_hint, give_odds
 from dice_envs.table.review import Review, review
-from dice_envs.table.sitting import PERSON, Entry, Position, Sitting
+from dice_envs.table.sitting import PERSON, Entry, Sitting
 
 __all__ = ["PAUSE", "Kind", "Place", "Table", "Tables", "Threads", "make_agent"]
 
@@ -304,11 +304,13 @@ class Table:
         now, state, moves = self.now, self.sitting.state, len(self.sitting)
         find, variant = give_odds if odds else give_hint, self.sitting.variant
         self.hinting = mine = object()
+
+        def wanted() -> bool:
+            return self.hinting is mine and self.now == now and bool(self.listeners)
+
         try:
-            return await self.work(
-                lambda: find(variant, state, moves),
-                lambda: self.hinting is mine and self.now == now and bool(self.listeners),
-            )
+            found = await self.work(lambda: find(variant, state, moves), wanted)
+            return found if wanted() else None  # it may have been found after the last line of a solver
         except Unwanted:
             return None
         finally:
@@ -425,12 +427,13 @@ class Place:
         raise ValueError("nothing may be seen from here")
 
     def picture(self, moves: int | None = None, everything: bool = False) -> Picture:
-        """Return the picture for this place, now or after `moves` moves. `everything`: with hidden parts, if allowed."""
-        return self.position(len(self.sitting) if moves is None else moves, everything).picture
+        """Return the picture for this place, now or after `moves` moves, with hidden parts for `everything` if allowed.
 
-    def position(self, moves: int, everything: bool = False) -> Position:
-        """Return the game after `moves` moves, as it may be seen here. ValueError if fewer were played."""
-        return self.sitting.position(moves, None if everything and self.sees_all else self.viewer)
+        Raises:
+            ValueError: nothing may be seen from here, or fewer moves were played.
+        """
+        viewer = None if everything and self.sees_all else self.viewer
+        return self.sitting.position(len(self.sitting) if moves is None else moves, viewer).picture
 
     def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""

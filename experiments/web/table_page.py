@@ -79,7 +79,7 @@ class TablePage:
         self.games = self.table.games
         self.advice: Advice | None = None  # the last advice, for the position `advised_at`
         self.advised_at = (-1, -1)
-        self.asking = False
+        self.asking: object | None = None  # identifies the hint that is being found for this tab
         self.hinted = False  # whether a hint has been shown
         self.quantity: int | None = None  # number of dice picked for a bid at the position `picked_at`; None: the usual one
         self.picked_at = (-1, -1)
@@ -266,7 +266,7 @@ class TablePage:
                 may = table.reviewing is None and table.review is None
                 button("Review", table.judge, "tool main", enabled=may, name="review")
             elif place.kind != "watch":
-                can = place.to_move and self.at is None and not self.asking
+                can = place.to_move and self.at is None and self.asking is None
                 button("Hint", lambda: self._ask(False), enabled=can, name="hint", title="what each choice is worth")
                 button("Odds", lambda: self._ask(True), enabled=can, name="odds", title="the chances of each choice")
             if len(sitting.people) == 1 and place.kind == "seat":
@@ -306,26 +306,27 @@ class TablePage:
 
     async def _ask(self, odds: bool) -> None:
         now = self.table.now
-        self.asking = True
+        self.asking = mine = object()
         self.refresh()
         try:
             advice = await self.place.hint(odds)
             if advice is not None and self.table.now == now:
                 self.advice, self.advised_at, self.picked_at = advice, now, (-1, -1)
         finally:
-            self.asking = False
-            self.refresh()
-            self.client.run_javascript(TO_ADVICE)
+            if self.asking is mine:  # else it was stopped, and another may have been asked for
+                self.asking = None
+                self.refresh()
+                self.client.run_javascript(TO_ADVICE)
 
     def _stop(self) -> None:
         self.table.hinting = None  # a solver stops at its next line; what it has solved is kept
-        self.asking = False
+        self.asking = None
         self.refresh()
 
     def _advice(self) -> bool:
         """Add advice, a review, or how far they are; return whether there is any."""
         table, reviewing, advice = self.table, self.table.reviewing, self._current
-        if self.asking:
+        if self.asking is not None:
             _wait(sentence(table.solving) or "Working out each choice; the first time, the game may have to be solved")
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
         elif reviewing is not None:

@@ -61,7 +61,7 @@ def test_a_form_with_any_value_is_read_or_refused_by_name(game):
         for value in ({"a": 1}, [1], float("nan"), float("inf"), True, -1, "x", None, "", 10**400):
             problem = ""
             try:
-                options_of(load(game), {field.name: value})
+                load(game).configure(**options_of(load(game), {field.name: value}))
             except ValueError as found:
                 problem = str(found)
             assert not problem or (field.name in problem and "\n" not in problem)

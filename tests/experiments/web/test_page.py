@@ -171,11 +171,7 @@ def test_a_hint_says_what_it_waits_for_and_can_be_stopped(tmp_path, monkeypatch,
         page.click("[data-name=stop]")
         page.wait_for_selector("[data-name=hint]:enabled")
         page.wait_for_selector(".advice", state="hidden")
-        for _ in range(200):  # the first ones may find the solver still busy
-            page.click("[data-name=hint]")
-            page.wait_for_timeout(500)
-            if page.locator(".advice").is_visible():
-                break
+        page.click("[data-name=hint]")  # even while the solver is about to stop
         page.wait_for_selector(".hint td")
         shares = page.locator(".hint .share").all_inner_texts()
         assert sum(float(share.split()[0]) for share in shares) == pytest.approx(100, abs=3)

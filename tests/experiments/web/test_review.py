@@ -35,7 +35,7 @@ def reviewed(page, seed=1):
     page.wait_for_selector(".advice .total")
 
 
-def test_a_result_is_divided_and_every_move_is_marked(server, open_page):
+def test_a_result_is_divided_every_move_is_marked_and_the_graph_leads_to_positions(server, open_page):
     page = open_page(server[1]["solo"])
     reviewed(page)
     assert re.search(r"luck [+−]\S+.*, play [+−]\S+", page.inner_text(".split"))
@@ -50,14 +50,8 @@ def test_a_result_is_divided_and_every_move_is_marked(server, open_page):
     assert graph.locator("path.luck").count() > 0
     for step in graph.locator(".step title").all():
         assert re.search(r"your play|dice and others", step.text_content())
-
-
-def test_the_graph_and_the_history_lead_to_positions(server, open_page):
-    page = open_page(server[1]["solo"])
-    if page.locator(".advice .total").count() == 0:  # another test may have played and reviewed it
-        reviewed(page)
     count = moves_made(page)
-    page.locator(".graph .step[data-at='1'] rect").last.click()
+    graph.locator(".step[data-at='1'] rect").last.click()
     page.wait_for_selector(f".steps :text('1 / {count}')")
     page.locator(".entries .seen").first.click()
     page.wait_for_selector(f".steps :text('{count} / {count}')")

@@ -121,8 +121,8 @@ def test_a_seat_sees_what_it_may(seat):
     assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
     play_to_the_end(sitting)
     assert place.may_save
-    assert place.position(0, everything=True).picture == sitting.position(0).picture
-    assert place.position(0).picture == sitting.position(0, seat).picture
+    assert place.picture(0, everything=True) == sitting.position(0).picture
+    assert place.picture(0) == sitting.position(0, seat).picture
 
 
 def test_a_choice_is_not_told_before_all_have_chosen():
@@ -287,6 +287,25 @@ def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
         await again
         await until(lambda: not any(table.thinking for table in (busy, gone)))
         assert (slow.asked, len(first), len(gone.sitting)) == (1, 0, 0)
+
+    asyncio.run(follow())
+
+
+def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeypatch):
+    go = threading.Event()
+    monkeypatch.setattr("dice_envs.experiments.web.table.give_hint", lambda *given: go.wait(SOON))
+
+    async def follow():
+        table = followed(stones())
+        stopped = asyncio.ensure_future(place_of(table).hint())
+        await until(lambda: table.hinting)
+        await asyncio.sleep(0.1)  # the thread has begun
+        table.hinting = None
+        second = asyncio.ensure_future(place_of(table).hint())
+        await asyncio.sleep(0.1)
+        go.set()
+        assert (await stopped, await second) == (None, True)
+        assert table.hinting is None
 
     asyncio.run(follow())
 
