@@ -21,7 +21,7 @@ FEWEST = 8  # moves of this form that make a grid; fewer are buttons
 PAIR = re.compile(r"(\d+) x (\d+)")
 LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it
 KEPT_OPEN = "event => event.currentTarget.closest('.moves').classList.toggle('all')"
-Add = Callable[..., None]  # adds a move's button: its content, action, and keyword arguments of `button`
+Add = Callable[..., None]  # adds a move's button: its content, action, classes, name and key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,14 +70,14 @@ def show_moves(
     shares = {row.action: row.share or 0.0 for row in advice.rows} if advice else {}
     grid, others = arrange(variant, place.sitting.legal())
 
-    def add(content: str, action: int, classes: str = "move", **named: str) -> None:
+    def add(content: str, action: int, classes: str = "move", name: str = "", key: str = "") -> None:
         label, share = variant.describe_action(action), shares.get(action, 0.0)
         if share >= LEAST_SHOWN:
             label += f", optimal play does it {100 * share:.0f} % of the time"
             content += f'<span class="often">{100 * share:.0f} %</span>'
             classes += " optimal"
-        named = {"name": f"action-{action}"} | named
-        button(label, lambda: play(action, moves), classes, content=content, **named)
+        name = name or f"action-{action}"
+        button(label, lambda: play(action, moves), classes, content=content, name=name, key=key)
 
     said = {action: variant.describe_action(action) for action in others}
     keys = _first_letters(said) if grid else {action: str(k) for k, action in enumerate(others[:9], 1)}
@@ -120,12 +120,12 @@ def _grid(grid: Grid, add: Add) -> None:
                 _bid(grid, row, column, f"<span>{row}×</span>{die(column)}", add)
 
 
-def _bid(grid: Grid, row: int, column: int, content: str, add: Add, **named: str) -> None:
+def _bid(grid: Grid, row: int, column: int, content: str, add: Add, name: str = "", key: str = "") -> None:
     action = grid.actions.get((row, column))
     if action is None:
-        button(f"{row} x {column}, not possible", None, "move", content=content, name=named.get("name", ""))
+        button(f"{row} x {column}, not possible", None, "move", content=content, name=name)
     else:
-        add(content, action, **named)
+        add(content, action, name=name, key=key)
 
 
 def _first_letters(said: Mapping[int, str]) -> dict[int, str]:
