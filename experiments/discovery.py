@@ -28,8 +28,8 @@ def add_commands(app: typer.Typer, found: Mapping[str, ModuleType], guarded: Cal
     PLACE orders them; those without it come last, by name. A command's name has hyphens for underscores. The name with
     underscores works, too, but is not listed.
     """
-    for name, module in sorted(found.items(), key=lambda each: getattr(each[1], "PLACE", math.inf)):
-        if hasattr(module, "group"):
+    for name, module in sorted(found.items(), key=lambda each: vars(each[1]).get("PLACE", math.inf)):
+        if "group" in vars(module):
             app.add_typer(module.group(guarded), name=name)
             continue
         command = guarded(module.main)

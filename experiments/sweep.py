@@ -36,7 +36,7 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
         ValueError: another form, an unknown setting, a wrong value, or a setting or value given twice.
     """
     # Opponents have their own option.
-    known = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset) if field.name != "opponents"}
+    known = {name: value for name, value in vars(preset).items() if name != "opponents"}
     found: dict[str, list[Any]] = {}
     for pair in given:
         name, equals, values = (part.strip() for part in pair.partition("="))

@@ -13,7 +13,7 @@ import itertools
 import math
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,31 +74,6 @@ class Drawn:
     def play(self, state: Any, action: int, outcomes: Sequence[int] = ()) -> Draw | None:
         """Play a legal action with these outcomes of the draws that follow it, as `deal` does. `state` is modified in place."""
         return self._run(self._play, (self.variant.params, state, action), outcomes)
-
-    def every_deal(self) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the probability and the state, a (1,) array, of every deal. Different deals may give equal states."""
-        blank = np.zeros(1, self.variant.game.state)
-        return self._every(blank, self.deal)
-
-    def every_outcome(self, state: np.ndarray, action: int) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the probability and the next state of every outcome of a legal action in `state`, a (1,) array left unchanged.
-
-        Where rolls may repeat without limit, as when maesters tie in The Shakes, the outcomes never end.
-        """
-        return self._every(state, lambda record, outcomes: self.play(record, action, outcomes))
-
-    @staticmethod
-    def _every(before: np.ndarray, run: Callable[[Any, tuple[int, ...]], Draw | None]) -> Iterator[tuple[float, np.ndarray]]:
-        open_branches: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
-        while open_branches:
-            probability, outcomes = open_branches.pop()
-            after = before.copy()
-            draw = run(after[0], outcomes)
-            if draw is None:
-                yield probability, after
-            else:
-                branches = zip(draw.outcomes, draw.probabilities, strict=True)
-                open_branches += [(probability * chance, (*outcomes, outcome)) for outcome, chance in branches]
 
     @staticmethod
     def _run(kernel: Any, arguments: tuple[Any, ...], outcomes: Sequence[int]) -> Draw | None:

@@ -211,7 +211,7 @@ class Game:
 
     def __post_init__(self) -> None:
         for name, contract in _KERNELS.items():
-            _check_arguments(self.name, name, getattr(self, name), contract)
+            _check_arguments(self.name, name, vars(self)[name], contract)
         if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
         object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
@@ -255,7 +255,7 @@ def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None
     """Raise TypeError if a kernel (None if left out) takes another number of arguments than its contract."""
     if function is None:
         return
-    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
+    given = list(inspect.signature(function).parameters)
     wanted = list(inspect.signature(contract.__call__).parameters)[1:]
     if len(given) != len(wanted):
         raise TypeError(f"{game}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
@@ -323,9 +323,9 @@ class Variant:
 
     def changed_options(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain values."""
-        defaults = type(self.options)()
+        defaults = dataclasses.asdict(type(self.options)())
         values = dataclasses.asdict(self.options)
-        return {name: value for name, value in values.items() if value != getattr(defaults, name)}
+        return {name: value for name, value in values.items() if value != defaults[name]}
 
     @functools.cached_property
     def plain(self) -> Variant:
@@ -333,8 +333,8 @@ class Variant:
 
         Policies and solutions belong to these.
         """
-        usual = type(self.options)
-        options = dataclasses.replace(self.options, **{name: getattr(usual, name) for name in self.game.word_options})
+        usual = {field.name: field.default for field in dataclasses.fields(self.options)}
+        options = dataclasses.replace(self.options, **{name: usual[name] for name in self.game.word_options})
         return self if options == self.options else Variant(self.game, options)
 
     def same_rules(self, other: Variant) -> bool:
@@ -368,9 +368,8 @@ class Variant:
         Options at their defaults are left out, except those with another default for `gym.make`.
         """
         changed = self.changed_options()
-        named = [field.name for field in dataclasses.fields(self.options)]
-        listed = [name for name in named if name in changed or name in self.game.gym_options]
-        text = options_text({name: getattr(self.options, name) for name in listed})
+        values = dataclasses.asdict(self.options)
+        text = options_text({name: values[name] for name in values if name in changed or name in self.game.gym_options})
         return f"{self.game.name} ({text or 'default options'})"
 
 

@@ -18,6 +18,7 @@ import dis
 import enum
 import functools
 import hashlib
+import operator
 import os
 import sys
 import time
@@ -46,12 +47,12 @@ _UNUSED_AFTER = 30 * 86400.0  # seconds without use after which machine code is 
 # Every state begins with its stream, so a helper compiled for one record type is used for others. numba warns of that.
 warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
 
-_TARGET_OPTIONS: Any = None
+_TARGET_OPTIONS: list[str] = []  # that this version of numba knows
 try:
     from numba.core.registry import CPUTarget  # type: ignore[import-untyped,unused-ignore]
 
-    _TARGET_OPTIONS = getattr(CPUTarget, "options", None)
-except ImportError:  # pragma: no cover
+    _TARGET_OPTIONS = dir(CPUTarget.options)
+except (ImportError, AttributeError):  # pragma: no cover
     pass
 
 try:
@@ -75,6 +76,7 @@ if numba.version_info.short <= _LAST_TRIED:
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, types.EllipsisType}  # `repr` tells their values apart
 _CODE = ["co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable"]
 _CODE += ["co_argcount", "co_posonlyargcount", "co_kwonlyargcount"]
+_read_code = operator.attrgetter(*_CODE)
 _IN_LIBRARIES = (types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum))
 _LIBRARIES = ("builtins", "cmath", "math", "numba", "numpy", "operator")  # their versions are part of every key
 _MISSING = object()
@@ -116,9 +118,9 @@ class _Content:
         if kind in _PLAIN:
             self._write(kind.__name__, repr(value).encode())
         elif kind is types.CodeType:
-            self._write("code", repr([getattr(value, name) for name in _CODE]).encode())
+            self._write("code", repr(list(_read_code(value))).encode())
             self._add(value.co_consts)
-            if getattr(numba.config, "DEBUGINFO_DEFAULT", 0):
+            if vars(numba.config)["DEBUGINFO_DEFAULT"]:
                 self._add_all("lines", (value.co_filename, value.co_firstlineno, value.co_linetable))
         elif kind in (tuple, list) and all(type(each) in _PLAIN for each in value):
             self._write("plain", repr(value).encode())
@@ -129,8 +131,7 @@ class _Content:
         elif kind is frozenset and all(type(each) in _PLAIN for each in value):
             self._write("frozenset", repr(sorted(map(repr, value))).encode())
         elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
-            layout = getattr(value, "flags", None)
-            self._write(kind.__name__, f"{value.dtype!r} {value.shape} {layout}".encode())
+            self._write(kind.__name__, f"{value.dtype!r} {value.shape} {value.flags}".encode())
             self._write("data", value.tobytes())
         elif isinstance(value, enum.Enum):
             self._add_all("member", (kind, value.name))
@@ -270,7 +271,7 @@ class _KernelCache(_Cache):
         if not self._enabled:
             return None
         try:
-            settings = [getattr(numba.config, name, None) for name in _SETTINGS]
+            settings = [vars(numba.config).get(name) for name in _SETTINGS]
             arguments = _Content(getattr(signature, "args", signature))
             if arguments.functions:  # their code would have to be part of the key
                 return None
@@ -396,9 +397,9 @@ def kernel(
     if function is None:
         return functools.partial(kernel, allocates=allocates, inline=inline, merge=merge)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    if not allocates and hasattr(_TARGET_OPTIONS, "_nrt"):
+    if not allocates and "_nrt" in _TARGET_OPTIONS:
         options["_nrt"] = False
-    if inline and hasattr(_TARGET_OPTIONS, "forceinline"):
+    if inline and "forceinline" in _TARGET_OPTIONS:
         options["forceinline"] = True
     if merge:
         options["inline"] = "always"

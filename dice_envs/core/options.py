@@ -188,7 +188,7 @@ def check_types(options: Any) -> None:
     and unions of these. Options with other hints, such as a plain `int`, are not checked here.
     """
     for name, kinds in _checked_kinds(options.__class__).items():
-        object.__setattr__(options, name, _checked(name, getattr(options, name), kinds))
+        object.__setattr__(options, name, _checked(name, vars(options)[name], kinds))
 
 
 @functools.cache

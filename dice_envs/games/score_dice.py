@@ -74,8 +74,8 @@ class Options:
     reward: Literal["win", "score"] = "win"
 
     def __post_init__(self) -> None:
-        for name in ("pool_a", "pool_b"):
-            object.__setattr__(self, name, _checked_pool(name, getattr(self, name)))
+        for name, pool in (("pool_a", self.pool_a), ("pool_b", self.pool_b)):
+            object.__setattr__(self, name, _checked_pool(name, pool))
         # On the command line `ties=none` reads as None.
         object.__setattr__(self, "ties", "none" if self.ties is None else self.ties)
         check_types(self)

@@ -40,7 +40,6 @@ __all__ = [
     "check_mode",
     "frame_size",
     "in_words",
-    "picture_height",
     "render",
     "rgb_array",
     "shapes_svg",
@@ -286,11 +285,6 @@ def _edge(shape: Rect | Circle) -> str:
 
 
 # --- images -----------------------------------------------------------------------------------------------------------
-
-
-def picture_height(picture: Picture) -> int:
-    """The height of a picture at its natural size, in pixels."""
-    return layout(picture).height
 
 
 def frame_size(variant: Variant) -> tuple[int, int]:

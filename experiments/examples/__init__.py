@@ -32,7 +32,7 @@ class CommandLine(argparse.ArgumentParser):
         options = self.parse_args()
         try:
             for name, (least, most) in self._limits.items():
-                check_range(name, getattr(options, name[2:].replace("-", "_")), least, most)
+                check_range(name, vars(options)[name[2:].replace("-", "_")], least, most)
         except ValueError as problem:
             self.error(str(problem))
         print(f"seed {options.seed}", flush=True)

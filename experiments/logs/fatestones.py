@@ -137,8 +137,8 @@ class Writer:
     def log(self) -> Log:
         """Return the rolls, game after game, each in the order of play."""
         order = np.argsort(np.concatenate(self._games), kind="stable")
-        fields = (field.name for field in dataclasses.fields(Log))
-        return Log(*(np.concatenate([getattr(part, name) for part in self._parts])[order] for name in fields))
+        columns = zip(*(vars(part).values() for part in self._parts), strict=True)
+        return Log(*(np.concatenate(column)[order] for column in columns))
 
     def text(self) -> str:
         """Return the log in the source's format; empty before the first roll."""

@@ -200,7 +200,7 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     for name in ("argument", "thompson:permutations"):
         for column, what in (("saved", "saved"), ("win", "P(win)")):
             short = {
-                n: getattr(results[f"bayes:{column}"], column) - getattr(results[name], column) for n, results in exact.items()
+                n: results[f"bayes:{column}"].reached(column) - results[name].reached(column) for n, results in exact.items()
             }
             add(f"{name}, short of optimal: {what}", 0.0, short, 1e-9, "Thompson sampling is said to be optimal")
     return rows
@@ -293,9 +293,9 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     for name in POLICIES:
         for column, what in (("saved", "saved"), ("win", "P(win)")):
             for n, results in exact.items():
-                ours = getattr(results[name], column)
+                ours = results[name].reached(column)
                 checked = CHECKED.get((n, name, column))
-                optimum = getattr(results[f"bayes:{column}"], column)
+                optimum = results[f"bayes:{column}"].reached(column)
                 note = f"{100 * ours / optimum:.2f} % of optimal"
                 if column == "saved":
                     note += f"; share of patients by efficacy {shares_by_efficacy(_physician(n), results[name])}"
@@ -431,8 +431,8 @@ def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
         width = 0.8 / len(players)
         for place, (column, title) in zip(axes, (("saved", "expected patients saved"), ("win", "P(win)")), strict=True):
             for i, n in enumerate(players):
-                optimum = getattr(exact[n][f"bayes:{column}"], column)
-                shares = [100 * getattr(result, column) / optimum for result in exact[n].values()]
+                optimum = exact[n][f"bayes:{column}"].reached(column)
+                shares = [100 * result.reached(column) / optimum for result in exact[n].values()]
                 colour = viridis(0.85 * i / max(1, len(players) - 1))
                 place.barh(np.arange(len(shares)) + i * width, shares, width, label=f"{n} players", color=colour)
             place.set_yticks(np.arange(len(POLICIES)) + 0.4 - width / 2, list(POLICIES))

@@ -76,7 +76,7 @@ def _missing(place: Place) -> list[str]:
 
 
 def _about_task(place: Place) -> list[str]:
-    random, optimum = _random(place), _first(place, "optimum")
+    random, optimum = _random(place), _optimum(place)
     facts = [f"{place.game} ({options_text(place.options)})"]
     facts += [] if random is None else [f"random play {random:.6g}"]
     facts += [] if optimum is None else [f"optimal play {optimum:.6g}"]
@@ -108,9 +108,9 @@ def _with_error(value: str, error: str) -> str:
     return value if error in ("exact", UNKNOWN) else f"{value} ± {error}"
 
 
-def _first(place: Place, field: str) -> float | None:
-    """Return a field of the first standing that has it."""
-    return next((getattr(each, field) for each in place.standings if getattr(each, field) is not None), None)
+def _optimum(place: Place) -> float | None:
+    """Return the optimum of the first standing that has it."""
+    return next((each.optimum for each in place.standings if each.optimum is not None), None)
 
 
 def _random(place: Place) -> float | None:
@@ -129,7 +129,7 @@ def _summary(found: Board) -> Grid:
         ]
         leaders = [f"{agent}: {worth}" for agent, worth in worths[:LEADERS]]
         leaders += [""] * (LEADERS - len(leaders))
-        compared = (_number(each, 5) for each in (_random(place), _first(place, "optimum")))
+        compared = (_number(each, 5) for each in (_random(place), _optimum(place)))
         rows.append((place.name, place.headline, *compared, *leaders))
     headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))

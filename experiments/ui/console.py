@@ -7,6 +7,7 @@ no result: a file that cannot be written goes to standard output, and if that ca
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import sys
@@ -100,11 +101,11 @@ def print_mode(variant: Variant, policy: str = "") -> None:
     if policy:
         console.whole_line(f"{variant}, {_seats(variant)}: what {policy} was trained on")
         return
-    usual = type(variant.options)()
+    given, usual = (dataclasses.asdict(options) for options in (variant.options, type(variant.options)()))
     for option, alone in variant.game.gym_options.items():
-        value = getattr(variant.options, option)
+        value = given[option]
         taken = f"as {value}" if isinstance(value, str) else f"with {option}={value}"
-        others = f"train and measure take {alone}, arena and play {getattr(usual, option)}"
+        others = f"train and measure take {alone}, arena and play {usual[option]}"
         console.whole_line(f"{variant.game.name} {taken}, {_seats(variant)}; -o {option}=... changes it ({others})")
 
 

@@ -106,7 +106,8 @@ def save_plots(folder: Path, found: Evaluation) -> None:
     with saved_plot(folder, f"evaluate_{found.game}", caption, nrows=len(bars), squeeze=False, **sizes) as (canvas, axes):
         for (heading, losses), own in zip(groups.items(), axes[:, 0], strict=True):
             places = np.arange(len(losses))[::-1]
-            values, errors = (factor * np.array([getattr(each, name) for each in losses]) for name in ("loss", "error"))
+            values = factor * np.array([each.loss for each in losses])
+            errors = factor * np.array([each.error for each in losses])
             own.barh(places, values, 0.6, xerr=errors, capsize=3, color="#2a6f97", ecolor="#333333")
             own.set_yticks(places, [each.label for each in losses])
             own.set_title(f"by {heading}", loc="left")

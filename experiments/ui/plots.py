@@ -74,7 +74,7 @@ def counted(axes: Any, which: Literal["x", "y"]) -> None:
     """Label the x or y axis with whole numbers only, for an axis that counts."""
     from matplotlib.ticker import MaxNLocator
 
-    getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(integer=True))
+    (axes.xaxis if which == "x" else axes.yaxis).set_major_locator(MaxNLocator(integer=True))
 
 
 def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:
@@ -84,8 +84,8 @@ def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    getattr(axes, f"set_{which}scale")("log")
-    axis = getattr(axes, f"{which}axis")
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

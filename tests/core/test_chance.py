@@ -15,6 +15,7 @@ from dice_envs.core.game import OVER, configure, load, names
 from dice_envs.core.kernel import kernel
 from dice_envs.core.state import start_game
 from tests.conftest import scaled
+from tests.support.chance import every_deal, every_outcome
 
 # Variants with so few deals that all of them can be compared with drawn ones.
 SMALL = {
@@ -51,7 +52,7 @@ def summed(outcomes):
 def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
     drawn = Drawn(name, **SMALL.get(name, {}))
     variant, games = drawn.variant, scaled(4000, 1000)
-    compare(summed(drawn.every_deal()), Batch(variant, games, seed=1).states)
+    compare(summed(every_deal(drawn)), Batch(variant, games, seed=1).states)
     state = Batch(variant, 1, seed=2).states
     for _ in range(3):
         action = first_legal(variant, state)
@@ -59,7 +60,7 @@ def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
         many["rng"] = new_streams(3, games)["rng"]
         variant.kernels.play(variant.params, many, np.arange(games), np.full(games, action))
         before = key(state, 0)
-        compare(summed(drawn.every_outcome(state, action)), many)
+        compare(summed(every_outcome(drawn, state, action)), many)
         assert key(state, 0) == before
         state = many[:1].copy()
         if state["seat"][0] == OVER:
@@ -76,7 +77,7 @@ def first_legal(variant, states):
 def test_throws_are_multinomial_whether_listed_or_drawn_face_by_face(num_dice, num_faces, first_outcomes):
     drawn = Drawn("thirties", num_players=1, num_dice=num_dice, num_faces=num_faces)
     assert len(drawn.deal(np.zeros(1, drawn.variant.game.state)[0]).outcomes) == first_outcomes <= MAX_LISTED
-    deals = list(drawn.every_deal())
+    deals = list(every_deal(drawn))
     chances = np.array([chance for chance, _ in deals])
     counts = np.array([state["counts"][0, :num_faces] for _, state in deals])
     assert (counts.sum(axis=1) == num_dice).all()
@@ -93,7 +94,7 @@ def test_expected_rewards_are_those_of_the_kernel_that_takes_expectations():
         committed = states.copy()
         drawn.play(committed[0], first)
         for second in range(3):
-            outcomes = list(drawn.every_outcome(committed, second))
+            outcomes = list(every_outcome(drawn, committed, second))
             rewards = np.zeros(2)
             goes_on = variant.game.expect(variant.params, committed.copy()[0], second, rewards)
             assert sum(chance * float(after["rewards"][0, 0]) for chance, after in outcomes) == pytest.approx(rewards[0])
@@ -148,7 +149,7 @@ choose_weighted = dice.choose_weighted
 def test_weighted_choices_are_listed_and_fractions_are_not():
     game = load("liars_dice")
     weighted = dataclasses.replace(game, deal=deal_by_weights)
-    assert {int(s["seat"][0]): chance for chance, s in Drawn(weighted).every_deal()} == {0: 0.25, 2: 0.75}
+    assert {int(s["seat"][0]): chance for chance, s in every_deal(Drawn(weighted))} == {0: 0.25, 2: 0.75}
     with pytest.raises(ValueError, match="other means than the helpers of dice_envs.core.dice"):
         Drawn(dataclasses.replace(game, deal=deal_past_the_helpers)).deal(np.zeros(1, game.state)[0])
     with pytest.raises(ValueError, match="a draw from 40000 outcomes is not listed; at most 32768 are"):

@@ -16,6 +16,7 @@ from dice_envs.core.state import OVER
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from tests.envs.test_seat import random_actions
+from tests.support.chance import every_deal, every_outcome
 
 GAMES = {name: configure(name).game for name in names()}
 TELLING = [name for name, game in GAMES.items() if game.expect is not None or game.play_expected is not None]
@@ -73,7 +74,7 @@ def test_a_step_pays_the_mean_over_its_roll(name):
     games.start(np.arange(1))
     for _ in range(12):
         before = games.states.copy()
-        outcomes = list(drawn.every_outcome(before, 0))
+        outcomes = list(every_outcome(drawn, before, 0))
         done = games.advance(np.zeros(1, np.int64), np.zeros(1, bool), restart=True)
         for seat in range(variant.facts.num_seats):
             mean = sum(chance * float(after["rewards"][0, seat]) for chance, after in outcomes)
@@ -87,7 +88,7 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
     drawn, paying = Drawn(variant), Drawn(with_expected_rewards(variant.game), **options)
     seats = variant.facts.num_seats
     known = [field for field in variant.game.state.names if field != "efficacy" or variant.options.competitive]
-    positions = merged(drawn.every_deal())
+    positions = merged(every_deal(drawn))
     compared = 0
     while positions:
         # (the mover's knowledge, action, winning treatment) → [1, drawn reward, expected reward], each times the probability.
@@ -95,7 +96,7 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
         after = []
         for chance, state in positions:
             for action in np.flatnonzero(legal_mask(variant, state)):
-                rolls = zip(drawn.every_outcome(state, action), paying.every_outcome(state, action), strict=True)
+                rolls = zip(every_outcome(drawn, state, action), every_outcome(paying, state, action), strict=True)
                 for (odds, became), (same_odds, steady) in rolls:
                     assert odds == same_odds
                     row = np.concatenate([[1], became["rewards"][0, :seats], steady["rewards"][0, :seats]])

@@ -13,7 +13,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, load, names
 from dice_envs.envs import aec
 from dice_envs.envs.text import TextEnv
-from dice_envs.pictures.render import MOST_HEIGHT, frame_size, picture_height, rgb_array, svg
+from dice_envs.pictures.drawing import layout
+from dice_envs.pictures.render import MOST_HEIGHT, frame_size, rgb_array, svg
 from tests.support.variants import IDS, VARIANTS
 
 every_game = pytest.mark.parametrize("name", names())
@@ -30,7 +31,7 @@ def test_every_picture_of_a_game_fits_its_frame(name, options):
     tallest = 0
     for _ in range(100):
         for viewer in (None, 0):
-            tallest = max(tallest, picture_height(variant.picture(batch.states[0], viewer)))
+            tallest = max(tallest, layout(variant.picture(batch.states[0], viewer)).height)
         if batch.seats[0] == OVER:
             batch.deal()
         batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
@@ -54,7 +55,7 @@ def test_the_longest_rounds_of_liars_dice_fit(options):
     while batch.seats[0] != OVER:
         action = batch.legal().argmax(axis=1)  # the lowest bid, and a call when there is no other
         if action[0] == variant.params.call:
-            tallest = max(tallest, picture_height(variant.picture(batch.states[0], 1)))
+            tallest = max(tallest, layout(variant.picture(batch.states[0], 1)).height)
         batch.play(action)
     assert min(tallest, MOST_HEIGHT) <= height
     assert tallest > height - 200, "and the frame is not much too large"
@@ -70,13 +71,13 @@ def test_many_dice_of_the_shakes_fit():
     for shares in ([10] * 6, [60, 0, 0, 0, 0, 0], [12] * 5 + [0], [24, 12, 24, 0, 0, 0], [1, 12, 12, 12, 12, 11]):
         state["treated"] = shares
         state["dice"][:, 5] = np.array(shares) + 1
-        assert picture_height(variant.picture(state)) <= height
+        assert layout(variant.picture(state)).height <= height
 
 
 def test_a_picture_that_is_too_large_is_made_smaller():
     rows = tuple(Row(f"row {i}", (1, 2, 3)) for i in range(30))
     whole = rgb_array(Picture("Long", rows))
-    assert whole.shape == (picture_height(Picture("Long", rows)), 640, 3)
+    assert whole.shape == (layout(Picture("Long", rows)).height, 640, 3)
     small = rgb_array(Picture("Long", rows), (320, 640))
     assert small.shape == (320, 640, 3)
     assert small.dtype == np.uint8

@@ -12,7 +12,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
 from dice_envs.games import liars_dice as rules
 from dice_envs.games.liars_dice import raises
-from dice_envs.pictures.render import frame_size, picture_height
+from dice_envs.pictures.drawing import layout
+from dice_envs.pictures.render import frame_size
 from tests.games.test_liars_dice import bid, call_of, legal, table
 
 CALL, EXACT = "call", "exact"
@@ -190,7 +191,7 @@ def test_the_longest_round_makes_every_bid_and_its_picture_fits():
         batch.play(np.array([action]))
     assert np.flatnonzero(batch.legal()[0]).tolist() == [variant.params.call]
     assert batch.states["num_bids"][0] + 1 == variant.facts.max_steps
-    assert picture_height(variant.picture(batch.states[0], 1)) <= height
+    assert layout(variant.picture(batch.states[0], 1)).height <= height
 
 
 def test_a_player_who_comes_down_to_one_die_starts_a_palifico_round():

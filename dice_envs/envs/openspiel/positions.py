@@ -37,9 +37,9 @@ class Position:
         return self
 
     def __reduce__(self) -> Any:
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        given = {name: value for name, value in vars(self).items() if name != "views"}
         draw = self.draw and self.draw._replace(words=str)  # `words` may be a local function, which cannot be pickled
-        return functools.partial(Position, **{**values, "next": {}, "draw": draw}), ()
+        return functools.partial(Position, **{**given, "next": {}, "draw": draw}), ()
 
     @property
     def seat(self) -> int:

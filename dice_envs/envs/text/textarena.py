@@ -44,7 +44,7 @@ class GameEnv(textarena.Env):
     def __init__(self, game: str | Game | Variant, *, error_allowance: int = 1, legal: bool = True, **options: Any) -> None:
         check_range("error_allowance", error_allowance, 0, 100)
         self._variant, self._options = configure(game, **options), options
-        self._fixed = isinstance(game, Variant) or "num_players" in options or not hasattr(self._variant.options, "num_players")
+        self._fixed = isinstance(game, Variant) or "num_players" in options or "num_players" not in vars(self._variant.options)
         self._error_allowance, self._legal = error_allowance, legal
         self.table: TextTable | None = None
 

@@ -93,10 +93,10 @@ def file_of(tree: Tree, folder: Path) -> Path:
 
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, unless there is a better one or it cannot be written."""
-    if getattr(_read(solved.tree, folder), "width", np.inf) < solved.bounds.width:
-        return
-    members = {name: getattr(solved, name) for name in _Kept._fields if name != "width"}
-    keep_archive(file_of(solved.tree, folder), {**members, "width": solved.bounds.width})
+    kept = _read(solved.tree, folder)
+    if kept is None or kept.width >= solved.bounds.width:
+        better = _Kept(solved.numbers, solved.iterations, solved.seconds, solved.bounds.width, solved.widths)
+        keep_archive(file_of(solved.tree, folder), better._asdict())
 
 
 class _Kept(NamedTuple):

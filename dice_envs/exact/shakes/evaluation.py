@@ -45,6 +45,10 @@ class Evaluation:
     most_dice: np.ndarray
     most_treated: np.ndarray
 
+    def reached(self, goal: str) -> float:
+        """Return the patients saved for the goal "saved", P(the team wins) for "win"."""
+        return self.saved if goal == "saved" else self.win
+
 
 def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluation:
     """Return the exact performance of a policy.
@@ -140,17 +144,14 @@ def evaluate_open(
         found.append(one)
         done(1, len(ways))
 
-    def mean(field: str) -> Any:
-        return np.mean([getattr(one, field) for one in found], axis=0)
-
     return Evaluation(
-        distribution=mean("distribution"),
-        saved=float(mean("saved")),
-        win=float(mean("win")),
-        shares=mean("shares"),
-        matching_gap=float(mean("matching_gap")),
-        most_dice=mean("most_dice"),
-        most_treated=mean("most_treated"),
+        distribution=np.mean([one.distribution for one in found], axis=0),
+        saved=float(np.mean([one.saved for one in found])),
+        win=float(np.mean([one.win for one in found])),
+        shares=np.mean([one.shares for one in found], axis=0),
+        matching_gap=float(np.mean([one.matching_gap for one in found])),
+        most_dice=np.mean([one.most_dice for one in found], axis=0),
+        most_treated=np.mean([one.most_treated for one in found], axis=0),
     )
 
 

@@ -152,8 +152,7 @@ class Options:
                 'open_efficacies must be false with variation="competitive", where all efficacies are equal and known'
             )
         check_range("goal", self.to_win, 1, self.patients)
-        for option in ("treatments", "maesters"):
-            given = getattr(self, option)
+        for option, given in (("treatments", self.treatments), ("maesters", self.maesters)):
             if given is None or (option == "treatments" and isinstance(given, str) and given == "rules"):
                 continue
             check_names(option, given, self.num_players, RESERVED_NAMES)

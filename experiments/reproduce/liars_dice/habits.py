@@ -352,7 +352,7 @@ def values_of_all_rounds(
     rounds = dict(solution.rounds)
     for dice in ((own, others) for own in range(1, most + 1) for others in range(1, most + 1)):
         if dice not in rounds:
-            rules = {name: getattr(options, name) for name in ("num_faces", "raise_rule", "wild")}
+            rules = {"num_faces": options.num_faces, "raise_rule": options.raise_rule, "wild": options.wild}
             alone = configure("liars_dice", num_dice=dice, rounds="single", starter="first", **rules)
             rounds[dice] = solve(alone, precision, resume=True, done=done).rounds[dice]
     values = {dice: Bounds(each.value, each.value) for dice, each in rounds.items()}

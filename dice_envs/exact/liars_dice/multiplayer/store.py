@@ -79,7 +79,7 @@ def file_of(round_: Round, folder: Path) -> Path:
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, if that is possible."""
     path = file_of(solved.round_, folder)
-    keep_archive(path, {name: getattr(solved, name) for name in ("numbers", "iterations", "seconds")})
+    keep_archive(path, {"numbers": solved.numbers, "iterations": solved.iterations, "seconds": solved.seconds})
 
 
 def kept_round(round_: Round, rest: Rest, folder: Path) -> SolvedRound | None:
