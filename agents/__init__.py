@@ -41,7 +41,7 @@ def factories() -> dict[str, Any]:
     """Return every agent that a spec can name: name → class."""
     found: dict[str, Any] = {}
     for module in pkgutil.iter_modules(__path__):
-        for name, factory in getattr(importlib.import_module(f"{__name__}.{module.name}"), "AGENTS", {}).items():
+        for name, factory in vars(importlib.import_module(f"{__name__}.{module.name}")).get("AGENTS", {}).items():
             if name in found:
                 raise TypeError(f"two modules of agents offer {name!r}")
             found[name] = factory
@@ -71,7 +71,7 @@ def levels(variant: Variant) -> dict[str, str]:
     """
     name = variant.game.name
     known = name in {module.name for module in pkgutil.iter_modules(__path__)}
-    listed = getattr(importlib.import_module(f"{__name__}.{name}"), "LEVELS", {}) if known else {}
+    listed = vars(importlib.import_module(f"{__name__}.{name}")).get("LEVELS", {}) if known else {}
     return {words: spec for words, spec in listed.items() if _plays(spec, variant)}
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Turn
-from dice_envs.agent.network import Network
+from dice_envs.agent import Promises, Turn
 from dice_envs.core.game import Variant, configure
 
 from .base import OfOneGame
@@ -28,7 +28,6 @@ class Champion(OfOneGame):
     """
 
     plays = "liars_dice"
-    observes_only = True
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or other options than the defaults."""
@@ -50,24 +49,18 @@ class Champion(OfOneGame):
         """The file's `about` (see `dice_envs.agents.about`)."""
         return dict(self.policy.about or {})
 
-    @property
-    def memoryless(self) -> bool:
-        """See `NetworkPolicy`."""
-        return self.policy.memoryless
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Those of the network; commands take no options from it."""
+        return dataclasses.replace(self.policy.promises, variant=None)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         return self.policy.act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         return self.policy.probabilities(turn)
-
-    def played_network(self, variant: Variant) -> Network | None:
-        """See `dice_envs.agent.Agent`."""
-        return self.policy.played_network(variant)
 
 
 AGENTS = {"champion": Champion}

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from dice_envs.agent import RESIGNS, AgentError, Turn
+from dice_envs.agent import RESIGNS, AgentError, Promises, Turn
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, check_range, shown
@@ -136,12 +136,13 @@ class Chat:
             raise ValueError(f"url must be http://… or https://… without a password in it, not {shown(parts.scheme)}…")
         check_choice("illegal", self.illegal, ("random", "lose", "raise"))
         check_range("temperature", self.temperature, 0, 2, whole=False)
+        given = vars(self)
         for name in ("tokens", "budget", "tries", "at_once"):
-            check_range(name, getattr(self, name), 1, 10**12)
+            check_range(name, given[name], 1, 10**12)
         for name in ("seconds", "pause"):
-            check_range(name, getattr(self, name), 0, 86_400, whole=False)
+            check_range(name, given[name], 0, 86_400, whole=False)
         for name in ("price", "reply_price", "cost"):
-            check_range(name, getattr(self, name), 0, 10**9, whole=False)
+            check_range(name, given[name], 0, 10**9, whole=False)
         if self.resume and not self.log:
             raise ValueError("resume needs log: the file with the replies")
         if self.cost and not self.price + self.reply_price:
@@ -149,13 +150,13 @@ class Chat:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets the same player, with a tally of its own."""
-        given = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.init}
+        given = {each.name: vars(self)[each.name] for each in dataclasses.fields(self) if each.init}
         return functools.partial(Chat, **given), ()
 
-    @property
-    def resigns(self) -> bool:
-        """Whether it may return RESIGNS; see `dice_envs.Agent`."""
-        return self.illegal == "lose"
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Whether it may return RESIGNS."""
+        return Promises(resigns=self.illegal == "lose")
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError: visitors of a page must not spend somebody's tokens."""
@@ -227,7 +228,7 @@ class Chat:
     def _count(self, **more: float) -> None:
         with self._lock:
             for name, number in more.items():
-                setattr(self.tally, name, getattr(self.tally, name) + number)
+                vars(self.tally)[name] += number
 
     def _price(self, asked: int, replied: int) -> float:
         return float(asked * self.price + replied * self.reply_price) / 1_000_000
@@ -261,7 +262,7 @@ class Chat:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("model", "temperature", "tokens", "legal", "illegal")}
+        return {name: vars(self)[name] for name in ("model", "temperature", "tokens", "legal", "illegal")}
 
     @functools.cached_property
     def _kept(self) -> dict[str, list[_Answer]]:

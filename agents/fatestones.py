@@ -7,7 +7,17 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, KernelAgent, Turn, check_in_passing, check_plays, draw_actions, resolve
+from dice_envs.agent import (
+    Agent,
+    Drawing,
+    KernelAgent,
+    Promises,
+    Stochastic,
+    Turn,
+    check_in_passing,
+    check_plays,
+    resolve,
+)
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
@@ -25,24 +35,15 @@ ASKED = 500  # positions in which the opponent is asked for one move, about: the
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame):
-    """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average.
-
-    Attributes:
-        equilibrium: True: plays the equilibrium that `dice_envs.exact.fatestones` finds in every position.
-    """
+class Nash(OfOneGame, Drawing):
+    """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average."""
 
     plays = "fatestones"
-    equilibrium = True
+    promises = Promises(strategy="equilibrium")
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         return nash_strategies(turn.states, turn.variant.facts.num_actions)
-
-    def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
-        return draw_actions(turn.streams, self.probabilities(turn))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +63,7 @@ class BestResponse(OfOneGame, Deterministic):
         if str(self.opponent).count("best_response") > MOST_NESTED:
             raise ValueError(f"opponent must nest best_response at most {MOST_NESTED} times, not {shown(self.opponent)}")
         agent = resolve(self.opponent)
-        if not hasattr(agent, "probabilities"):
+        if not isinstance(agent, Stochastic):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
 
@@ -139,7 +140,7 @@ class Strongest(OfOneGame, KernelAgent, Deterministic):
     """
 
     plays = "fatestones"
-    memoryless = True
+    promises = Promises(memoryless=True)
 
     def kernel(self, variant: Variant) -> AgentKernel:
         return fair_kernel(_choose_strongest)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from dice_envs.agent import KernelAgent, Turn, draw_actions
+from dice_envs.agent import Drawing, KernelAgent, Promises, Turn
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
@@ -195,7 +195,7 @@ class Numbers(OfOneGame, KernelAgent):
     """
 
     plays = "liars_dice"
-    memoryless = True
+    promises = Promises(memoryless=True)
 
     bluff: float = 0.0
     threshold: float | None = None
@@ -222,7 +222,6 @@ class Numbers(OfOneGame, KernelAgent):
         return fair_kernel(_choose_by_numbers, self._style)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         _probabilities(turn.params, turn.states, self._style[None], out)
@@ -409,10 +408,10 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
     learn: bool = True
     nerve: float = 0.5
 
-    @property
-    def looks_back(self) -> bool:
-        """Whether past rounds influence its choices."""
-        return self.learn
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Whether past rounds make a difference."""
+        return Promises(looks_back=self.learn)
 
     def __post_init__(self) -> None:
         check_choice("learn", self.learn, (True, False))
@@ -428,7 +427,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame):
+class Nash(OfOneGame, Drawing):
     """Optimal play for two players: no opponent wins more than the game's value, up to the precision. For more an equilibrium.
 
     Uses the solution that `solve liars_dice` has kept, or solves the game once: for two players up to three dice each in
@@ -441,7 +440,6 @@ class Nash(OfOneGame):
     """
 
     plays = "liars_dice"
-    looks_back = False
 
     precision: float = 1e-3
 
@@ -456,7 +454,12 @@ class Nash(OfOneGame):
         else:
             check_table(variant.options)
 
-    def played_solution(self, variant: Variant) -> Solution | TableSolution:
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Past rounds make no difference, and its probabilities stand in a solution."""
+        return Promises(looks_back=False, solution=self.solution)
+
+    def solution(self, variant: Variant) -> Solution | TableSolution:
         """Return the solution of the variant.
 
         Raises:
@@ -467,13 +470,8 @@ class Nash(OfOneGame):
             return solution_of(variant, self.precision)
         return table_solution_of(variant, self.precision)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
-        return draw_actions(turn.streams, self.probabilities(turn))
-
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
-        return self.played_solution(turn.variant).probabilities(turn.states)
+        return self.solution(turn.variant).probabilities(turn.states)
 
 
 # --- rollouts -------------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import ClassVar
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Promises, Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import check_in_passing
@@ -35,7 +36,6 @@ class Nash:
     """
 
     plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice", "score_dice")
-    looks_back = False
 
     precision: float = 1e-3
 
@@ -44,7 +44,7 @@ class Nash:
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a variant that cannot be solved."""
-        self.for_variant(variant).check_variant(variant)
+        self.of_game(variant).check_variant(variant)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError for a game of Liar's Dice that takes more than about a minute to solve."""
@@ -53,13 +53,18 @@ class Nash:
             check = check_in_passing if variant.options.num_players == 2 else check_table_in_passing
             check(variant, self.precision)
 
-    def prepare(self, variant: Variant) -> None:
-        """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""
-        player = self.for_variant(variant)
-        if isinstance(player, liars_dice.Nash):
-            player.played_solution(variant)
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Past rounds make no difference; each game has a player of its own, and Liar's Dice is solved before it begins."""
+        return Promises(looks_back=False, for_variant=self.of_game, prepare=self._prepare)
 
-    def for_variant(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
+    def _prepare(self, variant: Variant) -> None:
+        """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""
+        player = self.of_game(variant)
+        if isinstance(player, liars_dice.Nash):
+            player.solution(variant)
+
+    def of_game(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
         """Return the player of the variant's game. ValueError for a game that is not solved."""
         check_game(self, variant)
         if variant.game.name == "score_dice":
@@ -67,12 +72,10 @@ class Nash:
         return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
-        return self.for_variant(turn.variant).act(turn)
+        return self.of_game(turn.variant).act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
-        return self.for_variant(turn.variant).probabilities(turn)
+        return self.of_game(turn.variant).probabilities(turn)
 
 
 AGENTS = {"nash": Nash}

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Promises, Turn
 from dice_envs.agent.network import Network, bound
 from dice_envs.agent.softmax import sample_softmax
 from dice_envs.core.dice import uniform
@@ -68,15 +68,13 @@ class NetworkPolicy:
         about: how it was made and how good it is, see `dice_envs.agents.about.check_about`; empty if unknown.
         floor: an action is never taken if its probability is below `floor` times that of the likeliest one, 0 to 0.99. A
             policy with few actions is measured quickly, because fewer positions are reached.
-        memoryless: whether it ignores how a position came about: the game marks blocks of its observation that tell only
-            that (`Block.history`), and the weights of all their inputs are 0.
+        promises: it is memoryless, ignores how a position came about, if the game marks blocks of its observation that tell
+            only that (`Block.history`), and the weights of all their inputs are 0.
 
     Raises:
         ValueError: no such game or options, layers that are not finite float32 or do not lead from the game's observations
             to its actions, or a wrong `about` or `floor`.
     """
-
-    observes_only = True
 
     def __init__(
         self,
@@ -95,7 +93,8 @@ class NetworkPolicy:
         check_range("floor", floor, 0, 0.99, whole=False)
         self.floor = float(floor)
         history = history_inputs(self.variant)
-        self.memoryless = len(history) > 0 and not layers[0][0][:, history].any()
+        memoryless = len(history) > 0 and not layers[0][0][:, history].any()
+        self.promises = Promises(memoryless=memoryless, observes_only=True, variant=self.variant, network=self.network)
 
     def check_variant(self, variant: Variant, name: str = "this policy") -> None:
         """Raise ValueError, beginning with `name`, for another variant than the one it was trained on."""
@@ -116,7 +115,7 @@ class NetworkPolicy:
         bound(hidden)
         return hidden
 
-    def played_network(self, variant: Variant) -> Network | None:
+    def network(self, variant: Variant) -> Network | None:
         """Return the network as numbers; None for a subclass, which may state other probabilities."""
         self.check_variant(variant)
         return Network(tuple(self.layers), self.floor) if type(self) is NetworkPolicy else None
@@ -132,7 +131,6 @@ class NetworkPolicy:
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check_variant(turn.variant)
         logits = np.where(turn.legal != 0, self.logits(turn.observations).astype(np.float64), -np.inf)
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -361,21 +359,18 @@ class Likeliest(Deterministic):
         policy: the policy.
     """
 
-    observes_only = True
-
     policy: NetworkPolicy
 
-    @property
-    def memoryless(self) -> bool:
-        """See `NetworkPolicy`."""
-        return self.policy.memoryless
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Those of the policy, but for its probabilities."""
+        return Promises(memoryless=self.policy.promises.memoryless, observes_only=True)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another variant than the one the policy was trained on."""
         self.policy.check_variant(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         return self.policy.act(turn, greedy=True)
 
 
@@ -391,7 +386,6 @@ class Ppo:
         greedy: true: always the likeliest action; false: actions are sampled from the policy.
     """
 
-    observes_only = True
     files: ClassVar[tuple[str, ...]] = ("path",)  # parameters that name files; a front end for other people restricts them
 
     path: str = ""
@@ -404,31 +398,17 @@ class Ppo:
         object.__setattr__(self, "_policy", load_policy(str(self.path)) if self.path else None)
 
     @property
-    def variant(self) -> Variant | None:
-        """The variant that the policy was trained on, the only one that it plays; None without a path."""
-        return self._policy.variant if self._policy else None
-
-    @property
-    def game(self) -> str | None:
-        """The game that it was trained on; None without a path."""
-        return self._policy.game if self._policy else None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options that it was trained with, without those at their defaults; none without a path."""
-        return dict(self._policy.options) if self._policy else {}
-
-    @property
     def about(self) -> dict[str, Any]:
         """The policy file's `about` (see `dice_envs.agents.about`); empty without a path."""
         return dict(self._policy.about or {}) if self._policy else {}
 
-    @property
-    def memoryless(self) -> bool:
-        """See `NetworkPolicy`; false without a path (see `for_variant`)."""
-        return self._policy.memoryless if self._policy else False
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Those of the policy; without a path those of any policy until the variant is known."""
+        own = self._policy.promises if self._policy else Promises(observes_only=True)
+        return dataclasses.replace(own, network=self.network, for_variant=self.of_variant)
 
-    def for_variant(self, variant: Variant) -> Ppo:
+    def of_variant(self, variant: Variant) -> Ppo:
         """Return the same agent with the policy that plays the variant. Raises ValueError as `check_variant` does."""
         found = dataclasses.replace(self)
         object.__setattr__(found, "_policy", self._playing(variant))
@@ -445,18 +425,16 @@ class Ppo:
         self._playing(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         return self._playing(turn.variant).act(turn, self.greedy)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         if not self.greedy:
             return self._playing(turn.variant).probabilities(turn)
         return Likeliest(self._playing(turn.variant)).probabilities(turn)
 
-    def played_network(self, variant: Variant) -> Network | None:
-        """See `dice_envs.agent.Agent`; None if it does not draw its actions."""
-        return None if self.greedy else self._playing(variant).played_network(variant)
+    def network(self, variant: Variant) -> Network | None:
+        """Return the policy's network as numbers; None if it does not draw its actions."""
+        return None if self.greedy else self._playing(variant).network(variant)
 
 
 AGENTS = {"ppo": Ppo}

@@ -24,7 +24,7 @@ def rollouts() -> dict[str, tuple[str, Any]]:
     """Return every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the modules."""
     found = {}
     for module in pkgutil.iter_modules(importlib.import_module(__package__).__path__):
-        for name, policy in getattr(importlib.import_module(f"{__package__}.{module.name}"), "ROLLOUTS", {}).items():
+        for name, policy in vars(importlib.import_module(f"{__package__}.{module.name}")).get("ROLLOUTS", {}).items():
             found[name] = module.name, policy
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent import KernelAgent, Turn, Uniform, draw_actions
+from dice_envs.agent import Drawing, KernelAgent, Promises, Turn, Uniform
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
@@ -30,14 +30,10 @@ def _choose_highest(params, options, state, stream):
 
 @dataclasses.dataclass(frozen=True)
 class Highest(OfOneGame, KernelAgent, Deterministic):
-    """Score dice: plays the highest die in hand. Two of these play the paper's sorted game.
-
-    Attributes:
-        highest: True: always plays its highest die, of equal ones the first.
-    """
+    """Score dice: plays the highest die in hand. Two of these play the paper's sorted game."""
 
     plays = "score_dice"
-    highest = True
+    promises = Promises(strategy="highest")
 
     def kernel(self, variant: Variant) -> AgentKernel:
         return fair_kernel(_choose_highest)
@@ -49,13 +45,10 @@ class Shuffled(OfOneGame, Uniform):
 
     Every pairing of dice is equally likely, whatever the opponent plays. No opponent can gain or lose by its choices, so this
     is an equilibrium strategy with any pools.
-
-    Attributes:
-        uniform: True: all dice in hand are equally likely.
     """
 
     plays = "score_dice"
-    uniform = True
+    promises = Promises(memoryless=True, strategy="uniform")
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
@@ -110,7 +103,6 @@ class Response(OfOneGame, Deterministic):
             check_response(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         if self.to == "shuffled":
             return Highest().act(turn)
@@ -126,7 +118,7 @@ class Response(OfOneGame, Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame):
+class Nash(OfOneGame, Drawing):
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
     Its mixed strategy is computed by linear programming, roll by roll, when first needed. ValueError if the pools are too
@@ -141,12 +133,7 @@ class Nash(OfOneGame):
         super().check_variant(variant)
         _equilibrium(variant.options)
 
-    def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
-        return draw_actions(turn.streams, self.probabilities(turn))
-
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         for i, state in enumerate(turn.states):

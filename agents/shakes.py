@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from dice_envs.agent import KernelAgent, Turn, draw_actions
+from dice_envs.agent import KernelAgent, Promises, Turn, draw_actions
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.dice import below, next_u64, uniform
 from dice_envs.core.game import Variant
@@ -138,8 +138,7 @@ class TallyPolicy(OfOneGame, KernelAgent):
     """A policy that depends on the tally only: patients treated and saved with each treatment."""
 
     plays = "shakes"
-    tally_alone = True  # see `dice_envs.exact.shakes.measure`
-    reads_efficacies = False  # where they are open
+    promises = Promises(tally_alone=True)
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """Return each treatment's probability, (m, n) float64, given patients treated and saved, (m, n) whole numbers.
@@ -154,7 +153,6 @@ class TallyPolicy(OfOneGame, KernelAgent):
         return self.chances(options, states["treated"][:, :n], states["saved"][:, :n])
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         options = turn.variant.options
         chances = self._chances_at(options, turn.states)
@@ -169,7 +167,6 @@ class TallyPolicy(OfOneGame, KernelAgent):
         return None
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         if self.kernel(turn.variant) is None:
             return draw_actions(turn.streams, self.probabilities(turn))
@@ -195,11 +192,9 @@ class Greedy(TallyPolicy):
         return self.posterior == "beta" or options.competitive
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
-        """See `TallyPolicy`."""
         return fair_kernel(_choose_by_success) if self._independent(variant.options) else None
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """See `TallyPolicy`."""
         if self._independent(options):
             scores = np.empty(treated.shape)
             _score_success(NO_OPTIONS[None], treated, saved, scores)
@@ -228,11 +223,9 @@ class UCB(TallyPolicy):
         return np.array((self.exploration,), _EXPLORATION)
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        """See `TallyPolicy`."""
         return fair_kernel(_choose_by_bound, self._options)
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """See `TallyPolicy`."""
         scores = np.empty(treated.shape)
         _score_bounds(self._options[None], treated, saved, scores)
         return best_of(scores)
@@ -253,7 +246,6 @@ class Thompson(TallyPolicy):
         check_choice("posterior", self.posterior, ("beta", "permutations"))
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """See `TallyPolicy`."""
         if self.posterior == "beta":
             return beta_chances(treated, saved)
         if options.competitive:
@@ -267,7 +259,6 @@ class Thompson(TallyPolicy):
         return fair_kernel(_choose_by_sample) if physician and self.posterior == "beta" else None
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         options = turn.variant.options
         if options.mode == "physician" and self.posterior == "permutations" and not options.open_efficacies:
@@ -284,11 +275,9 @@ class Argument(TallyPolicy):
     """
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        """See `TallyPolicy`."""
         return argument_chances(treated, saved, options.ties)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         self.check(turn)
         if turn.variant.options.mode == "maesters":
             return Dogmatic().probabilities(turn)
@@ -306,7 +295,7 @@ class Dogmatic(OfOneGame, KernelAgent, Deterministic):
     """A maester that always argues, as in the rules. Plays mode=maesters only."""
 
     plays = "shakes"
-    tally_alone = True
+    promises = Promises(tally_alone=True)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or another mode than maesters."""
@@ -334,7 +323,7 @@ class Bayes(TallyPolicy):
             game rewards.
     """
 
-    reads_efficacies = True
+    promises = Promises(tally_alone=True, reads_efficacies=True)
 
     goal: Literal["saved", "win"] | None = None
 

@@ -263,7 +263,6 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
         return _kernel_of(Rules.of(variant.options), str(strategy)) if known else None
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         self.check(turn)
         if self.kernel(turn.variant) is not None:
             return super().act(turn)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import pettingzoo
 
-from dice_envs.agent import Agent, AgentError, Turn, Uniform, make_agent
+from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform, make_agent
 from dice_envs.checkout import join_folders
 from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, register, state_dtype
@@ -53,6 +53,7 @@ __all__ = [
     "Measures",
     "Picture",
     "Pool",
+    "Promises",
     "Reading",
     "ResponseValues",
     "Row",

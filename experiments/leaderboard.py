@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
-from dice_envs.agent import Agent, ask, check_plays, resolve
+from dice_envs.agent import Agent, Stochastic, ask, check_plays, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
@@ -186,7 +186,7 @@ def made_by(text: str) -> Callable[[Variant], Any]:
         raise ValueError(f"--agent {shown(text)}: {module_name} imports {problem.name}, which is not installed") from None
     except Exception as problem:
         raise ValueError(f"--agent {shown(text)}: {module_name} cannot be imported: {_words(problem)}") from None
-    factory = getattr(module, name, None)
+    factory = vars(module).get(name)
     if not callable(factory):
         what = f"has no {name}" if factory is None else f"has {name}, but it cannot be called"
         raise ValueError(f"--agent {shown(text)}: {module_name} {what}")
@@ -205,7 +205,7 @@ def made_by(text: str) -> Callable[[Variant], Any]:
 
 def source_of(text: str) -> str:
     """Return a hash of the file of MODULE, after `made_by` has imported it; empty if it has no file."""
-    path = getattr(sys.modules[text.partition(":")[0]], "__file__", None)
+    path = vars(sys.modules[text.partition(":")[0]]).get("__file__")
     return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
 
 
@@ -244,11 +244,11 @@ def _standing(
     found = Standing(of.name, name)
     variant = of.variant
     try:
-        plays = isinstance(agent, str) or hasattr(agent, "act") or hasattr(agent, "probabilities")
+        plays = isinstance(agent, str | Agent | Stochastic)
         if not plays and callable(agent) and len(_needed(agent)) < 2:  # with two arguments it is a policy function
             agent = agent(variant)
         player: Any = asked(agent, variant)
-        original = resolve(agent) if isinstance(agent, str) else agent if hasattr(agent, "act") else player
+        original = resolve(agent) if isinstance(agent, str) else agent if isinstance(agent, Agent) else player
         check_plays(original, variant)
         by_play = _against_field if of.field else _measured
         by_play(found, of, variant, agent, original, seed, sample, minutes)

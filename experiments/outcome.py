@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dice_envs import Agent, Measures, Variant, measure
-from dice_envs.agents.ppo import Likeliest
+from dice_envs.agent import promises_of
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.options import option_texts
 from dice_envs.evaluation import scale_of
@@ -32,7 +33,7 @@ __all__ = ["add_measures", "add_pool", "add_table", "gap_label", "plot_curve", "
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
 
-def add_measures(variant: Variant, policy: Any, spec: str, seed: int, result: dict[str, Any]) -> None:
+def add_measures(variant: Variant, policy: NetworkPolicy, spec: str, seed: int, result: dict[str, Any]) -> None:
     """Add the distance from optimal play of the policy, sampled and greedy, or the reason why it is not known.
 
     Without a floor the policy gives every action some probability. If that makes too many positions, print the command
@@ -42,7 +43,7 @@ def add_measures(variant: Variant, policy: Any, spec: str, seed: int, result: di
     for name, agent, its_spec in (("ppo", policy, spec), ("ppo greedy", Likeliest(policy), f"{spec},greedy=true")):
         try:
             with measuring(name) as done:
-                told = up_to(MOST_POSITIONS, done) if agent is policy and not getattr(policy, "floor", 0) else done
+                told = up_to(MOST_POSITIONS, done) if agent is policy and not policy.floor else done
                 found = measure(variant, agent, seed=seed, done=told)
         except TooLong as problem:
             options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
@@ -76,7 +77,7 @@ def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
             (agent,) = agents[name]
             with measuring(f"values against {name}") as done:
                 # Agents with `memoryless` need far fewer evaluations than positions are counted.
-                told = done if getattr(agent, "memoryless", False) else up_to(MOST_POSITIONS, done)
+                told = done if promises_of(agent).memoryless else up_to(MOST_POSITIONS, done)
                 found, reasons = known_values(variant, [name], [agent], told)
             values += found
             notes += reasons
@@ -126,7 +127,7 @@ def add_pool(trained: Trained, games: int, result: dict[str, Any]) -> None:
             others: list[Agent] = list(itertools.islice(itertools.cycle(players), seats - 1))
             names = ["ppo", *[name] * len(others)]
             own = tournament(variant, names, games, own_seed, done, [trained.policy, *others]).meetings[0]
-            row = {key: getattr(own, key) for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
+            row = {key: vars(own)[key] for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
             result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
     _pool_grid(result["pool"], games, trained.seed, variant.facts.cooperative).show()
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, ClassVar
 
 import numpy as np
 
-from dice_envs.agent import Turn, draw_actions
+from dice_envs.agent import Promises, Turn, draw_actions
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.elimination import check_two_players
@@ -58,7 +57,7 @@ class Adaptive(OfOneGame):
     """
 
     plays = "liars_dice"
-    remembers: ClassVar[np.dtype[Any]] = MEMORY
+    promises = Promises(remembers=MEMORY)
 
     precision: float = 1e-3
     caution: float = 0.9
@@ -125,7 +124,6 @@ class Adaptive(OfOneGame):
         return chosen
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         chosen = self._prepared(turn)[1]
         chances = np.zeros((len(turn), turn.variant.facts.num_actions))
         fixed, optimal = np.flatnonzero(chosen != NOWHERE), np.flatnonzero(chosen == NOWHERE)

@@ -7,11 +7,12 @@ players make many opponents. All state their probabilities; best responses to th
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+import functools
+from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Turn, Uniform, ask_probabilities
+from dice_envs.agent import Promises, Turn, Uniform, ask_probabilities, promises_of
 from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import is_legal, matching, wild_face
 from dice_envs.games.liars_dice.raises import NO_BID
@@ -31,12 +32,11 @@ class Lowest:
         call: this probability, 0 to 1; 1 where no bid is left.
     """
 
-    memoryless: ClassVar[bool] = True
+    promises = Promises(memoryless=True)
 
     call: float = 0.0
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         rows, calls = np.arange(len(turn)), turn.params.call
         bids = turn.legal[:, :calls]
         may_call, may_bid = turn.legal[:, calls] > 0, bids.any(axis=1)
@@ -72,12 +72,11 @@ class Claims:
         more: this number.
     """
 
-    memoryless: ClassVar[bool] = True
+    promises = Promises(memoryless=True)
 
     more: int = 1
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         bids = np.empty(len(turn), np.int64)
         _claims(turn.params, turn.states, self.more, bids)
         _, others = _split(Numbers(), turn)
@@ -106,7 +105,6 @@ class Reading:
     honest: float = 0.5
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         states = turn.states.copy()
         blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
         states["bids_shown"][:, :2] = _MANY
@@ -162,13 +160,13 @@ class Composed:
     raising: Way
     calling: Way
 
-    @property
-    def memoryless(self) -> bool:
-        ways = (self.raising, self.calling)  # no bids come before an opening
-        return all(getattr(agent, "memoryless", False) for way in ways for agent in way.agents)
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """It is memoryless if those are that it raises and calls like: no bids come before an opening."""
+        ways = (self.raising, self.calling)
+        return Promises(memoryless=all(promises_of(agent).memoryless for way in ways for agent in way.agents))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return each action's probability, (n, num_actions) float64."""
         rows, states = np.arange(len(turn)), turn.states
         opens = states["bid"] == NO_BID
         out = np.zeros((len(turn), turn.variant.facts.num_actions))

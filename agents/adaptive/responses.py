@@ -105,4 +105,4 @@ _PROGRESS = _Progress()
 @functools.lru_cache(maxsize=256)  # with five dice each one takes 2 MB
 def _response_to(variant: Variant, opponent: Composed) -> Responses:
     """Return the best response, kept on disk or computed now."""
-    return (responses_to if opponent.memoryless else respond_to)(variant, [opponent], done=_PROGRESS.say)
+    return (responses_to if opponent.promises.memoryless else respond_to)(variant, [opponent], done=_PROGRESS.say)

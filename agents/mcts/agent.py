@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, draw_actions
+from dice_envs.agent import Drawing, Turn
 from dice_envs.core.game import Facts, Game, Variant
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
@@ -43,7 +43,7 @@ def next_chunk(simulations: int, seconds: float) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class MCTS:
+class MCTS(Drawing):
     """Monte Carlo tree search, for every game: `mcts:50`, `mcts:1000,select=regret`, `mcts:50,opponent=random,expect=true`.
 
     Attributes:
@@ -178,10 +178,6 @@ class MCTS:
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return the policy of one search for each game, (n, num_actions) float64. It differs between searches."""
         return self.search(turn)[0]
-
-    def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
-        return draw_actions(turn.streams, self.probabilities(turn))
 
 
 AGENTS = {"mcts": MCTS}

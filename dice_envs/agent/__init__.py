@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from dice_envs.agent.kernel import AgentKernel, Chooser, compile_choices, random_choice
+from dice_envs.agent.network import Network
 from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
 from dice_envs.core.game import Game, Variant
@@ -21,7 +23,10 @@ __all__ = [
     "RESIGNS",
     "Agent",
     "AgentError",
+    "Drawing",
     "KernelAgent",
+    "Promises",
+    "Stochastic",
     "Turn",
     "Uniform",
     "ask",
@@ -34,11 +39,12 @@ __all__ = [
     "make_agent",
     "name_of",
     "players",
+    "promises_of",
     "resolve",
     "stated",
 ]
 
-RESIGNS = -1  # in place of an action, by an agent that declares it (`Agent.resigns`)
+RESIGNS = -1  # in place of an action, by an agent that declares it (`Promises.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
 _SPACING = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # of numbers at 1, which is more than that tolerance
 
@@ -131,42 +137,101 @@ class Turn:
 class Agent(Protocol):
     """A player: `act(turn)` is all that it needs.
 
-    Every optional attribute below buys something. A match is any number of games that the same players play one after
-    another.
+    These are optional; an agent that chooses by a kernel derives from `KernelAgent`.
 
     Attributes:
         probabilities: `probabilities(turn) -> (n, num_actions) float64`, the stochastic policy. Makes exact measures possible.
-        deterministic: True: `act` chooses the same action whenever it comes to a position. Exact measures are then exact for an
-            agent that states no probabilities; otherwise they can't know, and give an interval.
-        kernel: `kernel(variant) -> dice_envs.agent.kernel.AgentKernel | None`, the kernel by which the agent chooses in a
-            variant. Games between such agents are one compiled loop that does not call `act`, with the same results: `act`
-            must be `turn.choose(self.kernel(turn.variant))`, as in `KernelAgent`. Such an agent cannot have a memory.
+        promises: a `Promises`: facts that others may rely on, and what it offers in place of its answers.
         check_variant: `check_variant(variant)`, which raises ValueError for a variant that the agent does not play. Wrong
             games are then refused before they begin.
-        for_variant: `for_variant(variant) -> agent`, the agent that stands for this one in a variant. Exact measures ask it.
-        remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, which the agent
-            wrote at earlier turns of this match. It knows only what its own turns have shown. `act` updates the records;
-            `probabilities` reads them and changes nothing. Exact measures ask the agent as at the beginning of a match.
-        memoryless: True: the probabilities depend on the position itself (in Liar's Dice: the last bid, the dice left and
-            the own dice), not on how it came about. Exact measures then ask less often.
-        observes_only: True: the probabilities depend on the observations and the legal actions alone. Exact measures then
-            ask once where two seats observe the same.
-        played_network: `played_network(variant) -> dice_envs.agent.network.Network | None`, the network whose softmax
-            `probabilities` is, as numbers. Exact measures then compute many answers at once. Needs `observes_only`.
-        looks_back: False: what past rounds of a game have shown makes no difference. Without this, exact measures look for a
-            difference and report it.
         check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent needs too much for a
             shared server: more than a second or two for `asked` positions, more than about a minute to solve the game first,
             several threads, or memory for each move. The page calls it for agents that visitors name.
-        resigns: True: the agent may return RESIGNS in place of an action, which loses the game. Games such as those of `arena`
-            take that; others raise AgentError.
-        prepare: `prepare(variant)`, which does what the agent's first move would wait for, such as solving the game. The page
-            calls it in a thread as soon as somebody looks at a table, while others still think.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game of the turn, (n,) int64."""
         ...
+
+
+@runtime_checkable
+class Stochastic(Protocol):
+    """A player that states its probabilities. Exact measures take it even without `act`."""
+
+    def probabilities(self, turn: Turn) -> Any:
+        """Return each action's probability in each game of the turn, (n, num_actions) float64."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Promises:
+    """An agent's promises: its attribute or property `promises`. Each has a default that is true of any agent.
+
+    A match is any number of games that the same players play one after another.
+
+    Attributes:
+        deterministic: `act` chooses the same action whenever it comes to a position. Exact measures are then exact for an
+            agent that states no probabilities; otherwise they can't know, and give an interval.
+        memoryless: the probabilities depend on the position itself (in Liar's Dice: the last bid, the dice left and the own
+            dice), not on how it came about. Exact measures then ask less often.
+        observes_only: the probabilities depend on the observations and the legal actions alone. Exact measures then ask once
+            where two seats observe the same.
+        looks_back: whether past rounds of a game may make a difference. Unless this is False, exact measures look for a
+            difference and report it.
+        tally_alone: The Shakes: it looks at the tally only; treatments that change places take its probabilities with them; at
+            a table at least one maester always chooses to argue. Exact measures then merge tallies.
+        reads_efficacies: an agent with `tally_alone` also looks at efficacies that are open.
+        strategy: a strategy that exact measures know without asking: "uniform", all legal actions are equally likely;
+            "equilibrium", the one that `dice_envs.exact.fatestones` finds; "highest", always the highest die of score dice, of
+            equal ones the first. Empty: another one.
+        resigns: the agent may return RESIGNS in place of an action, which loses the game. Games such as those of `arena` take
+            that; others raise AgentError.
+        remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, which the agent
+            wrote at earlier turns of this match. It knows only what its own turns have shown. `act` updates the records;
+            `probabilities` reads them and changes nothing. Exact measures ask the agent as at the beginning of a match.
+        variant: the only variant that a trained policy plays. Commands take the game's options from it.
+        network: variant → the network whose softmax `probabilities` is, as numbers; or None. Exact measures then compute many
+            answers at once. Needs `observes_only`.
+        solution: variant → the stored solution that the agent plays; exact measures of Liar's Dice read it instead of asking.
+        for_variant: variant → the agent that stands for this one there. Exact measures ask it.
+        prepare: called with a variant, does what the agent's first move would wait for, such as solving the game. The page
+            calls it in a thread as soon as somebody looks at a table, while others still think.
+    """
+
+    deterministic: bool = False
+    memoryless: bool = False
+    observes_only: bool = False
+    looks_back: bool = True
+    tally_alone: bool = False
+    reads_efficacies: bool = False
+    strategy: Literal["", "uniform", "equilibrium", "highest"] = ""
+    resigns: bool = False
+    remembers: Any = None
+    variant: Variant | None = None
+    network: Callable[[Variant], Network | None] | None = None
+    solution: Callable[[Variant], Any] | None = None
+    for_variant: Callable[[Variant], Agent] | None = None
+    prepare: Callable[[Variant], object] | None = None
+
+
+_NONE = Promises()
+# Attributes by which agents declared their promises before there was `promises`; other fields have names of their own.
+_FORMER = frozenset({"played_network", *vars(_NONE)} - {"strategy", "variant", "network", "solution"})
+
+
+def promises_of(agent: Any) -> Promises:
+    """Return what the agent promises. AgentError for an attribute of its class that says so outside `promises`."""
+    _check_declared(agent.__class__)
+    declared: Promises = getattr(agent, "promises", _NONE)
+    return declared
+
+
+@functools.lru_cache(maxsize=1024)  # asked at every move
+def _check_declared(kind: Any) -> None:
+    for name in sorted(_FORMER.intersection(dir(kind))):
+        raise AgentError(
+            f"{kind.__name__}.{name} is no longer read: declare it in {kind.__name__}.promises, a dice_envs.Promises"
+        )
 
 
 def check_plays(agent: Any, variant: Variant) -> None:
@@ -195,7 +260,7 @@ def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
     Raises:
         AgentError: the agent declares no data type of a fixed size.
     """
-    declared = getattr(agent, "remembers", None)
+    declared = promises_of(agent).remembers
     if declared is None:
         return None
     try:
@@ -238,7 +303,7 @@ def ask(
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
         raise AgentError(f"{name_of(agent)} in {variant.game.name}: {problem}") from None
-    plays = actions != RESIGNS if getattr(agent, "resigns", False) else np.ones(len(index), np.bool_)
+    plays = actions != RESIGNS if promises_of(agent).resigns else np.ones(len(index), np.bool_)
     if not may_resign and not plays.all():
         raise AgentError(f"{name_of(agent)} in {variant.game.name} resigns, which these games do not take; those of `arena` do")
     games, played = index[plays], actions[plays]
@@ -272,12 +337,14 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
     Raises:
         AgentError: the agent states no probabilities, or they are not a distribution over the legal actions.
     """
-    if not hasattr(agent, "probabilities"):
-        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
+    try:
+        state = agent.probabilities
+    except AttributeError:
+        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing") from None
     if turn.memory is None:
         turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
-    answer = agent.probabilities(turn)
+    answer = state(turn)
     spacing = _SPACING.get(str(getattr(answer, "dtype", "")).removeprefix("torch."), 0.0)
     if hasattr(answer, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
         answer = answer.detach().cpu()
@@ -329,8 +396,21 @@ def draw_actions(streams: np.ndarray, policies: np.ndarray) -> np.ndarray:
     return out
 
 
+class Drawing:
+    """Base class of agents that draw each action from the probabilities that they state: a subclass only defines these."""
+
+    def probabilities(self, turn: Turn) -> Any:
+        raise NotImplementedError
+
+    def act(self, turn: Turn) -> np.ndarray:
+        return draw_actions(turn.streams, self.probabilities(turn))
+
+
 class KernelAgent:
-    """Base class of agents that choose by a kernel: a subclass only defines `kernel(variant)`."""
+    """Base class of agents that choose by a kernel: a subclass only defines `kernel(variant)`.
+
+    Games between such agents are one compiled loop that does not call `act`, unless the agent has a memory.
+    """
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
         """Return the kernel for the variant; None where the subclass has its own `act`."""
@@ -348,7 +428,7 @@ class KernelAgent:
 class Uniform(KernelAgent):
     """Plays a uniformly random legal action. Named `random` on the command line."""
 
-    memoryless = True
+    promises = Promises(memoryless=True)
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
         return AgentKernel(random_choice(variant.game), reads_hidden=False, always_legal=True)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dice_envs.agent import Agent, check_plays, players, resolve
+from dice_envs.agent import Agent, check_plays, players, promises_of, resolve
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
@@ -45,8 +45,8 @@ def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Cal
     """
     plain = usual(game)
     players = [make_player(plain, spec) for spec in specs]
-    trained_on = [(spec, getattr(player, "variant", None)) for spec, player in zip(specs, players, strict=True)]
-    trained = [(spec, own) for spec, own in trained_on if isinstance(own, Variant) and own.game is plain.game]
+    trained_on = [(spec, promises_of(player).variant) for spec, player in zip(specs, players, strict=True)]
+    trained = [(spec, own) for spec, own in trained_on if own and own.game is plain.game]
     policy, its_variant = trained[0] if trained else ("", plain)
     if not trained:
         variant = usual(game, **options)

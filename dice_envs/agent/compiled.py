@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dice_envs.agent import Agent, AgentError, check_plays, fault_of
+from dice_envs.agent import Agent, AgentError, KernelAgent, check_plays, fault_of, promises_of
 from dice_envs.agent.kernel import AgentKernel, Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, Game, Variant
@@ -87,8 +87,9 @@ def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
 
 
 def _offered(agent: Agent, variant: Variant) -> AgentKernel | None:
-    offers = getattr(agent, "kernel", None)
-    return None if offers is None or getattr(agent, "remembers", None) is not None else offers(variant)
+    if not isinstance(agent, KernelAgent) or promises_of(agent).remembers is not None:
+        return None
+    return agent.kernel(variant)
 
 
 # An agent's kernel with the type of its options, the bytes of these, and its promise.

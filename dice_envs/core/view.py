@@ -40,7 +40,7 @@ class Block(NamedTuple):
     high: float = 1.0
     half: float | None = None
     flags: bool = False  # every entry is 0 or 1, for no or yes
-    history: bool = False  # says how the position came about; see `Agent.memoryless`
+    history: bool = False  # says how the position came about; see `Promises.memoryless`
 
 
 def offsets(blocks: Sequence[Block]) -> tuple[int, ...]:

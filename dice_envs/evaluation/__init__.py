@@ -222,7 +222,7 @@ def check_games(games: int, match: int = 1) -> None:
 
 def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
     """Return the agent as it plays, and its name."""
-    if isinstance(agent, str) or hasattr(agent, "act"):
+    if isinstance(agent, str | Agent):
         player = resolve(agent)
         check_plays(player, variant)
         return player, _name(agent)

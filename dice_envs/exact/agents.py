@@ -13,6 +13,8 @@ import numpy as np
 from dice_envs.agent import (
     Agent,
     AgentError,
+    Promises,
+    Stochastic,
     Turn,
     Uniform,
     ask,
@@ -21,6 +23,7 @@ from dice_envs.agent import (
     draw_actions,
     fresh_memory,
     name_of,
+    promises_of,
     resolve,
     stated,
 )
@@ -30,7 +33,7 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.exact.contract import REPEATS
 from dice_envs.exact.intervals import share_bound
 
-__all__ = ["COMPARED", "Asked", "asked", "is_uniform", "original", "positions_of_play"]
+__all__ = ["COMPARED", "Asked", "asked", "is_random", "is_uniform", "original", "positions_of_play"]
 
 COMPARED = 64  # positions of random play at which an agent is asked twice before work begins
 KEPT = 512  # positions, a random sample of those asked about, at which an agent is asked again in the end
@@ -66,7 +69,7 @@ class _Function:
 
     function: Callable[..., Any]
 
-    observes_only = True
+    promises = Promises(observes_only=True)
 
     def __repr__(self) -> str:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
@@ -102,13 +105,7 @@ class Asked:
             result.
         is_known: whether the agent states its probabilities or declares that it answers alike (`deterministic`). Nothing is
             certain of other agents' answers.
-        memoryless: whether the agent declares that its choice does not depend on how a position came about.
-        observes_only: whether the agent declares that it reads observations and legal actions alone.
-        looks_back: False if the agent declares that its choice does not depend on past rounds; None without a declaration.
-        played_solution: of an agent that plays a stored solution: variant → the solution, which may be read instead of
-            asking the agent; else None.
-        played_network: of an agent that plays a network: variant → the network, or None; else None. See
-            `dice_envs.agent.Agent`.
+        promises: the agent's that hold where it is asked as at the beginning of a match.
     """
 
     def __init__(self, agent: Any, name: str = "", seen: tuple[int, int] = (0, 0)) -> None:
@@ -117,13 +114,11 @@ class Asked:
         self._repeated, self._differing = seen
         self.is_random = self._differing > 0
         self._varies = self.is_random  # whether the same batch has been answered in two ways
-        self._states_probabilities = hasattr(agent, "probabilities")
-        self.is_known = self._states_probabilities or bool(getattr(agent, "deterministic", False))
-        self.memoryless = self._states_probabilities and bool(getattr(agent, "memoryless", False))
-        self.observes_only = bool(getattr(agent, "observes_only", False))
-        self.looks_back = getattr(agent, "looks_back", None)
-        self.played_solution = getattr(agent, "played_solution", None)
-        self.played_network = getattr(agent, "played_network", None)
+        self._states_probabilities = isinstance(agent, Stochastic)
+        promised = promises_of(agent)
+        self.is_known = self._states_probabilities or promised.deterministic
+        memoryless = self._states_probabilities and promised.memoryless
+        self.promises = dataclasses.replace(promised, memoryless=memoryless, remembers=None, resigns=False)
         self._rounding = ROUNDING
         self._rng = np.random.default_rng(0)  # chooses the sample
         self._streams: np.ndarray | None = None  # of the agent, where it is asked again
@@ -133,7 +128,7 @@ class Asked:
         self._limit = 1.0  # keys from here on are too large for the sample
 
     def act(self, turn: Turn) -> np.ndarray:
-        if hasattr(self.agent, "act"):
+        if isinstance(self.agent, Agent):
             if turn.memory is None:
                 turn.memory = fresh_memory(self.agent, len(turn))
             return np.asarray(self.agent.act(turn))
@@ -198,7 +193,7 @@ class Asked:
         self._differing += int(differs.sum())
         self.is_random = self._differing > 0
         if self.is_random and not self._states_probabilities and self.is_known:
-            raise AgentError(f"{self.name or name_of(self.agent)} declares deterministic = True, but its answers are random")
+            raise AgentError(f"{self.name or name_of(self.agent)} promises deterministic=True, but its answers are random")
 
     def _keep(self, turn: Turn, answers: np.ndarray) -> None:
         """Add positions with a choice to the sample: all that were asked about have equal chances to be in it."""
@@ -246,7 +241,7 @@ class Asked:
         """
         if self._states is None or self.is_random:
             return
-        if self.played_network is not None or self.played_solution is not None:
+        if self.promises.network is not None or self.promises.solution is not None:
             answers = min(answers, COMPARED)
         if self._streams is None:
             self._streams = new_streams(1, 2 * KEPT)
@@ -310,23 +305,30 @@ def asked(
         ValueError: no such agent, or it does not play the variant.
         TypeError: this is no agent.
     """
-    if isinstance(agent, str) or hasattr(agent, "act") or hasattr(agent, "probabilities"):
+    if isinstance(agent, str | Agent | Stochastic):
         name = agent if isinstance(agent, str) else name_of(agent)
         player = resolve(agent) if isinstance(agent, str) else agent
         check_plays(player, variant)
-        return Asked(player.for_variant(variant) if hasattr(player, "for_variant") else player, name, seen)
+        in_place = promises_of(player).for_variant
+        return Asked(in_place(variant) if in_place else player, name, seen)
     if callable(agent):
         function = _Function(agent)
         return Asked(function, repr(function), seen)
     raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
 
 
+def is_random(agent: Any) -> bool:
+    """Return whether answers of an agent that is being measured have differed at the same position."""
+    return isinstance(agent, Asked) and agent.is_random
+
+
 def original(agent: Any) -> Any:
     """Return the agent that was given to `dice_envs.measure`, which wraps it."""
-    return getattr(agent, "agent", agent)
+    return agent.agent if isinstance(agent, Asked) else agent
 
 
 def is_uniform(agent: Any) -> bool:
-    """Return whether the agent plays uniformly at random, or declares it (`uniform`)."""
-    player = original(agent)  # a subclass of `Uniform` may state other probabilities
-    return bool(getattr(player, "uniform", False)) or getattr(type(player), "probabilities", None) is Uniform.probabilities
+    """Return whether the agent plays uniformly at random, or promises it."""
+    player = original(agent)
+    inherits = isinstance(player, Uniform) and type(player).probabilities is Uniform.probabilities  # a subclass may not
+    return inherits or promises_of(player).strategy == "uniform"

@@ -208,7 +208,7 @@ def _doubt(each: Measurement, player: Asked) -> float:
     """Return by how much answers that have not been seen could change a measurement."""
     if each.span is None:
         raise ValueError(
-            f"{player.name} states no probabilities and does not declare deterministic = True, and {each.name} has no span, "
+            f"{player.name} states no probabilities and does not promise deterministic=True, and {each.name} has no span, "
             "which would bound what an answer that was not seen could change"
         )
     return player.unseen * each.span

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of
+from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of, promises_of
 from dice_envs.agent.casting import make_harmless, make_players
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
@@ -275,14 +275,14 @@ class Sitting:
     def prepare(self) -> None:
         """Let agents do what their first moves would wait for, such as solving the game. What fails, fails with the move."""
         for agent in self._agents.values():
-            if hasattr(agent, "prepare"):
+            if prepare := promises_of(agent).prepare:
                 with contextlib.suppress(ValueError):
-                    agent.prepare(self.variant)
+                    prepare(self.variant)
 
     @property
     def prepares(self) -> bool:
         """Whether an agent has anything to prepare."""
-        return any(hasattr(agent, "prepare") for agent in self._agents.values())
+        return any(promises_of(agent).prepare for agent in self._agents.values())
 
     def undo(self, seat: int | None = None) -> None:
         """Take back the last choice of a person and all moves after it; that seat is to move again.

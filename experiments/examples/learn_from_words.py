@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 import dice_envs
-from dice_envs.agent import Turn, draw_actions
+from dice_envs.agent import Drawing, Promises, Turn
 from dice_envs.envs.text import prompt
 from dice_envs.experiments.examples import CommandLine
 
@@ -44,7 +44,7 @@ REFERENCE_RATE = 0.05  # how far the reference moves towards the policy in each 
 SECONDS = 10  # between two lines of progress
 
 
-class Positions:
+class Positions(Drawing):
     """An agent that notes each position it is asked about, and plays there by its row of `chances`: at first at random.
 
     Attributes:
@@ -52,7 +52,7 @@ class Positions:
         chances: of each position the probability of each action.
     """
 
-    observes_only = True
+    promises = Promises(observes_only=True)
 
     def __init__(self) -> None:
         self.prompts: list[str] = []
@@ -71,9 +71,6 @@ class Positions:
                 self.legal.append(legal != 0)
                 self.chances.append(legal / legal.sum())
         return np.asarray(self.chances)[[self._rows[key] for key in keys]]
-
-    def act(self, turn: Turn) -> np.ndarray:
-        return draw_actions(turn.streams, self.probabilities(turn))
 
     def exploitability(self) -> float:
         """Return the exact mean winnings of a best response over both seats: 0 for optimal play."""

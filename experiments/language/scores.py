@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import TASKS, Agent, ResponseValues, Task, evaluate, response_values
-from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, resolve
+from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, promises_of, resolve
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.agents.chat import Chat, Tally
 from dice_envs.core.dice import new_streams
@@ -149,7 +149,7 @@ def named_players(specs: Sequence[str], json: Path | None = None, resume: bool =
         if not isinstance(agent, Chat):
             players[spec] = InWords(agent)
             continue
-        if agent.resigns:
+        if promises_of(agent).resigns:
             raise ValueError(
                 "illegal must be 'random' or 'raise' in this benchmark, not 'lose': lost games have no exact price"
             )

@@ -70,7 +70,7 @@ def main(
 def evaluation_of(agent: Any, variant: Variant) -> Evaluation:
     """Return the exact evaluation of an agent as the physician, which is asked at as few tallies as possible."""
     options, problem = variant.options, Problem.of(variant.options)
-    if isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.reads_efficacies):
+    if isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.promises.reads_efficacies):
         return evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
     if options.open_efficacies and not is_uniform(agent):
         return evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dice_envs import AgentError, IllegalActionError, Pool, Uniform, agents, configure, names
-from dice_envs.agent import KernelAgent, Turn
+from dice_envs.agent import KernelAgent, Promises, Turn
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.liars_dice import Numbers
@@ -324,7 +324,7 @@ def test_what_is_no_kernel_is_refused():
 
 
 class Remembering(Mannered):
-    remembers = np.dtype([("turns", np.int64)])
+    promises = Promises(remembers=np.dtype([("turns", np.int64)]))
 
 
 def test_an_agent_that_remembers_is_asked():

@@ -9,7 +9,7 @@ import typer
 
 import dice_envs
 from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, agents, configure
-from dice_envs.agent import Turn, ask, ask_probabilities, fresh_memory
+from dice_envs.agent import Promises, Turn, ask, ask_probabilities, fresh_memory
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
@@ -25,7 +25,7 @@ ONE_DIE = {"num_dice": 1, "num_faces": 3}
 class Counting:
     """Plays at random, and counts its turns."""
 
-    remembers = np.dtype([("turns", np.int64), ("seat", np.int8)])
+    promises = Promises(remembers=np.dtype([("turns", np.int64), ("seat", np.int8)]))
 
     def __init__(self, fails_at=None):
         self.fails_at, self.seen = fails_at, []
@@ -43,7 +43,7 @@ class Counting:
 class Forgetful(Counting):
     """Plays at random, and uses no memory."""
 
-    remembers = None
+    promises = Promises()
 
     def act(self, turn):
         assert turn.memory is None
@@ -57,7 +57,7 @@ def test_a_record_is_written_in_place_and_kept_by_whoever_asks():
     variant = configure("liars_dice", **ONE_DIE)
     batch, streams, agent = Batch(variant, 5, seed=1), new_streams(1, 5), Counting()
     memory = fresh_memory(agent, 5)
-    assert memory.dtype == Counting.remembers
+    assert memory.dtype == Counting.promises.remembers
     assert not memory["turns"].any()
     ask(agent, variant, batch.states, np.array([1, 3]), streams, memory)
     ask(agent, variant, batch.states, np.array([3]), streams, memory)
@@ -90,7 +90,7 @@ def test_a_wrong_action_changes_no_record():
 )
 def test_what_is_no_record_is_refused(remembers, words):
     agent = Counting()
-    agent.remembers = remembers
+    agent.promises = Promises(remembers=remembers)
     with pytest.raises(AgentError, match=words):
         fresh_memory(agent, 1)
 
@@ -98,7 +98,7 @@ def test_what_is_no_record_is_refused(remembers, words):
 def test_probabilities_read_a_record_and_begin_without_one():
     class Stating(Counting):
         def probabilities(self, turn):
-            assert turn.memory.dtype == self.remembers
+            assert turn.memory.dtype == self.promises.remembers
             self.seen.append(turn.memory["turns"].copy())
             return Uniform().probabilities(turn)
 
@@ -309,7 +309,7 @@ def test_a_pool_begins_a_match_when_it_puts_another_agent_in():
             each.seen.clear()
         _, info = env.reset()
         now = int(env.games.players[0, 1])
-        held = env.games.memories[0, 1].view(Counting.remembers)["turns"][0]
+        held = env.games.memories[0, 1].view(Counting.promises.remembers)["turns"][0]
         if now == sat:
             stays += 1
             assert held >= turns

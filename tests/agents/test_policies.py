@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs import Batch, Turn, Uniform, agents, configure, measure
+from dice_envs.agent import Promises
 from dice_envs.agent.casting import cast
 from dice_envs.agents import ppo
 from dice_envs.agents.about import measures_as_dicts
@@ -175,12 +176,12 @@ def test_actions_below_the_floor_are_never_taken():
 def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
     history = history_inputs(TWO)
     assert set(history) == set(block_inputs(TWO, "bids", "past_bids"))
-    assert random_policy(TWO, blind=history).memoryless
+    assert random_policy(TWO, blind=history).promises.memoryless
     for one in (history[0], history[-1]):
-        assert not random_policy(TWO, blind=np.setdiff1d(history, one)).memoryless
+        assert not random_policy(TWO, blind=np.setdiff1d(history, one)).promises.memoryless
     goal = configure("thirties", num_players=1)
     assert len(history_inputs(goal)) == 0
-    assert not random_policy(goal).memoryless, "not known to be: the game names no such inputs"
+    assert not random_policy(goal).promises.memoryless, "not known to be: the game names no such inputs"
 
 
 def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
@@ -191,20 +192,20 @@ def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
 
     class Counted:
         def __init__(self, memoryless):
-            self.memoryless = memoryless
+            self.promises = Promises(memoryless=memoryless)
 
         def act(self, turn):
             return policy.act(turn)
 
         def probabilities(self, turn):
-            positions[self.memoryless] += len(turn)
+            positions[self.promises.memoryless] += len(turn)
             return policy.probabilities(turn)
 
     found = [measure(TWO, Counted(memoryless)).measures for memoryless in (True, False)]
     assert [each.value for each in found[0]] == pytest.approx([each.value for each in found[1]], abs=1e-6)
     # Both are asked for AGAIN answers once more.
     assert positions[True] - AGAIN < 0.5 * (positions[False] - AGAIN)
-    assert Ppo(str(path)).memoryless
+    assert Ppo(str(path)).promises.memoryless
     assert [each.value for each in measure(TWO, f"ppo:{path}").measures] == pytest.approx([each.value for each in found[0]])
 
 
@@ -265,12 +266,13 @@ def test_without_a_path_it_says_what_it_plays(game, options, there, package):
 
 
 def test_without_a_path_it_brings_no_options(package):
-    assert (Ppo().variant, Ppo().game, Ppo().options, Ppo().memoryless) == (None, None, {}, False)
+    assert Ppo().promises.variant is None
+    assert not Ppo().promises.memoryless
     assert cast("liars_dice", {"num_dice": 2}, ["ppo", "numbers"]).policy == ""
     with_path = f"ppo:{package / 'liars_dice_two.npz'}"
     assert cast("liars_dice", {}, [with_path, "ppo"]).variant.options.num_dice == 2
-    assert Ppo().for_variant(TWO).memoryless
-    assert repr(Ppo().for_variant(TWO)) == repr(Ppo())
+    assert Ppo().of_variant(TWO).promises.memoryless
+    assert repr(Ppo().of_variant(TWO)) == repr(Ppo())
 
 
 def test_an_empty_package_says_so(tmp_path, monkeypatch):

@@ -256,7 +256,7 @@ def test_weights_that_overflow_still_play_legal_actions(scale, path, layers):
 
 def test_a_run_is_named_by_its_folder_too(tmp_path, layers):
     save_policy(tmp_path / "policy.npz", NetworkPolicy("liars_dice", {"num_dice": 2}, layers))
-    assert Ppo(str(tmp_path)).options == {"num_dice": 2}
+    assert Ppo(str(tmp_path)).promises.variant.changed_options() == {"num_dice": 2}
 
 
 def test_what_is_no_file(tmp_path):

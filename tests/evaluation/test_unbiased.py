@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 from dice_envs import configure, evaluate, make_agent, measure, response_values
-from dice_envs.agent import Uniform, ask_probabilities, draw_actions, resolve
+from dice_envs.agent import Promises, Uniform, ask_probabilities, draw_actions, resolve
 from dice_envs.agent.matches import pieces_of
 from dice_envs.evaluation import scale_of
 from dice_envs.evaluation.estimate import adjust
@@ -40,7 +40,7 @@ class Errs:
 class Alternates:
     """Remembers how many rounds it has begun, and plays every other one at random."""
 
-    remembers = np.dtype([("begun", np.int64)])
+    promises = Promises(remembers=np.dtype([("begun", np.int64)]))
 
     def __init__(self, spec):
         self.agent = make_agent(spec)

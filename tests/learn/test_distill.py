@@ -76,7 +76,7 @@ def test_distill_saves_what_it_measured(memoryless, tmp_path):
     policy = load_policy(out)
     about = policy.about
     assert about == json.loads(json_path.read_text())
-    assert policy.memoryless == memoryless
+    assert policy.promises.memoryless == memoryless
     assert policy.floor in FLOORS
     assert (about["seed"], about["steps"], about["method"]) == (5, 60, "distill")
     options = "".join(f" -o {each}" for each in option)

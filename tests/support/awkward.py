@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dice_envs.agent import draw_actions
+from dice_envs.agent import Promises, draw_actions
 
 
 def lowest(legal):
@@ -54,10 +54,10 @@ class Acts(Mixed):
         return self.draw(turn)
 
 
-class Promises(Acts):
+class Promising(Acts):
     """The same, which declares that it is deterministic."""
 
-    deterministic = True
+    promises = Promises(deterministic=True)
 
 
 class Draws(Acts):
@@ -115,7 +115,7 @@ class Counts(Mixed):
 class Remembers(Mixed):
     """Plays by its notes, which say how often it has moved in the match."""
 
-    remembers = np.dtype([("moves", np.int64)])
+    promises = Promises(remembers=np.dtype([("moves", np.int64)]))
 
     def __init__(self):
         super().__init__(lambda turn: (turn.memory["moves"] > 0) / 2)
@@ -194,7 +194,7 @@ FAMILY = {
         lambda: Acts(*otherwise(lambda turn: 2 * seat(turn))), Mixed(*otherwise(lambda turn: 2 * seat(turn)))
     ),
     "promises to act alike": Awkward(lambda: Promises(0.0), LOW),
-    "breaks its promise": Awkward(lambda: Promises(0.01), None, "declares deterministic = True, but"),
+    "breaks its promise": Awkward(lambda: Promising(0.01), None, "promises deterministic=True, but"),
     "by row": Awkward(lambda: Mixed(odd), None, ROW, False),
     "acts by row": Awkward(lambda: Acts(*otherwise(odd)), None, ROW, False),
     "from row 64 on": Awkward(lambda: Mixed(rows_from(64)), None, ROW, False),

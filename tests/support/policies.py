@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dice_envs import Variant, make_agent
+from dice_envs.agent import Promises
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
@@ -26,7 +27,7 @@ class ActsOnly:
 
     def __init__(self, agent, deterministic=False):
         self.agent = make_agent(agent) if isinstance(agent, str) else agent
-        self.deterministic = deterministic
+        self.promises = Promises(deterministic=deterministic)
 
     def act(self, turn):
         return self.agent.act(turn)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import AgentError, configure
+from dice_envs.agent import Promises
 from dice_envs.agents.uniform import Uniform
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
@@ -162,7 +163,7 @@ def test_after_a_tie_the_next_choice_is_unseen_and_the_last_is_known():
 class Counting:
     """Counts its moves, and plays by the count."""
 
-    remembers = np.dtype([("turns", np.int64)])
+    promises = Promises(remembers=np.dtype([("turns", np.int64)]))
 
     def act(self, turn):
         turn.memory["turns"] += 1

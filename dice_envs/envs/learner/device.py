@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numba import cuda
 
-from dice_envs.agent import Agent, fault_of, name_of
+from dice_envs.agent import Agent, fault_of, name_of, promises_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
 from dice_envs.agent.kernel import Chooser
 from dice_envs.agent.network import HUGE, Network
@@ -133,7 +133,7 @@ def check_opponents(agents: Sequence[Agent], team: Team, variant: Variant) -> li
     for agent, (number, _) in zip(agents, team.numbers, strict=True):
         network = None
         if number == ASKED:
-            offers = getattr(agent, "played_network", None)
+            offers = promises_of(agent).network
             network = offers(variant) if offers else None
         if network is None if number == ASKED else makes_arrays(team.choosers[number].choose):
             raise ValueError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Agent, Turn, check_plays, resolve
+from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of, resolve
 from dice_envs.core.game import Variant
 from dice_envs.envs.text.replies import read_move
 
@@ -35,16 +36,15 @@ class InWords:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_player", resolve(self.agent))
 
-    @property
-    def remembers(self) -> Any:
-        """The agent's memory; see `dice_envs.Agent`."""
-        return getattr(self._player, "remembers", None)
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """The agent's memory."""
+        return Promises(remembers=promises_of(self._player).remembers)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a variant that the agent does not play."""
         check_plays(self._player, variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        """Return one legal action for each game, (n,) int64."""
         said = (f"Move: {turn.variant.describe_action(int(action))}" for action in self._player.act(turn))
         return np.array([read_move(turn.variant, reply) for reply in said], np.int64)

@@ -14,6 +14,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import Effort, Measurement
+from dice_envs.exact.agents import is_random
 from dice_envs.exact.fatestones.draws import draw_hands, edges
 from dice_envs.exact.fatestones.positions import SIZE_OF, compare, new_work, set_payoff
 from dice_envs.exact.intervals import Z95, half_width
@@ -151,8 +152,7 @@ class Evaluation:
     @classmethod
     def of_all(cls, parts: list[Evaluation]) -> Evaluation:
         """Join the evaluations of one agent on several sets of draws."""
-        fields = [field.name for field in dataclasses.fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
     def edge_share(self) -> tuple[float, float]:
         """Return the share of the edge captured, and the half-width of its 95 % interval over draws."""
@@ -275,14 +275,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     if effort.sample == 1:
         raise ValueError("sample must be at least 2 draws, not 1: a single draw has no error")
     hands, whole = _hands_to_measure(variant, effort)
-    is_random = getattr(agent, "is_random", False)
-    if is_random:
+    varies = is_random(agent)
+    if varies:
         few = max(FEW, (effort.sample or SAMPLE) // ONE_IN)
         whole, hands = whole and len(hands) <= few, hands[:few]
     parts = []
     for start in range(0, len(hands), DRAWS_AT_ONCE):
         some = hands[start : start + DRAWS_AT_ONCE]
-        parts.append(evaluate(variant, _Averaged(agent) if is_random else agent, some, effort.seed, 2 if is_random else 1))
+        parts.append(evaluate(variant, _Averaged(agent) if varies else agent, some, effort.seed, 2 if varies else 1))
         effort.done(len(some), len(hands))
     found = Evaluation.of_all(parts)
     most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
@@ -292,7 +292,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         name: str, measured: tuple[float, float], optimum: float, unit: str, note: str, decisions: int, spread: float = 0.0
     ) -> Measurement:
         value, error = measured
-        error = 0.0 if whole or is_random else error  # for random answers the error comes from repeats
+        error = 0.0 if whole or varies else error  # for random answers the error comes from repeats
         return Measurement(name, value, optimum, abs(optimum - value), error + spread, unit, note, 2.0 * decisions)
 
     lost, share, margin = found.exploitability(), found.edge_share(), found.margin()

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from dice_envs.agent import promises_of
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
-from dice_envs.exact.agents import original
 from dice_envs.exact.fatestones.positions import nash, new_work
 from dice_envs.games.fatestones import MAX_HAND
 
@@ -96,7 +96,7 @@ def response_values(
     Raises:
         ValueError: another opponent.
     """
-    if not getattr(original(opponent), "equilibrium", False):
+    if promises_of(opponent).strategy != "equilibrium":
         raise ValueError(
             f"opponent must be nash for the values of choices, not {opponent.name}: what a best response to another wins "
             "before the dice are drawn is not known, since there are too many draws"

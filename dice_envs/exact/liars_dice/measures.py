@@ -19,6 +19,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import BEST_RESPONSE_WINS, ActionValues, Effort, Measurement, asked
+from dice_envs.exact.agents import is_random
 from dice_envs.exact.liars_dice.elimination import check_two_players, rounds_of
 from dice_envs.exact.liars_dice.multiplayer import measures as multiplayer
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
@@ -133,7 +134,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         return multiplayer.measure(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
-    copies = 2 if getattr(agent, "is_random", False) else 1
+    copies = 2 if is_random(agent) else 1
     found = _by_seat(variant, agent, effort.seed, copies, effort.done)
     wins = np.array(found)  # (seats, who begins, copies)
     middle = (wins[..., 0] + wins[..., -1]) / 2

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities, fresh_memory
+from dice_envs.agent import Turn, ask_probabilities, fresh_memory, promises_of
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.agents import AGAIN, STEADY, positions_of_play
+from dice_envs.exact.agents import AGAIN, STEADY, is_random, positions_of_play
 
 __all__ = ["PROBED", "check_fixed", "check_steady", "note_on_past_rounds", "past_rounds_matter"]
 
@@ -25,21 +25,22 @@ _OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact"
 def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | None:
     """Return whether dice and bids that calls have shown in past rounds make a difference to an agent.
 
-    An agent may declare that they make none (`looks_back = False`, or `memoryless`). Any other is asked at positions of
+    An agent may promise that they make none (`looks_back=False`, or `memoryless`). Any other is asked at positions of
     random play after the first round: as if no call had been seen, with the calls seen there, and with each of PASTS.
 
     Returns:
         True where a difference was seen, False where there can be none, None where none was seen, and where answers are
-        random (`agent.is_random`).
+        random (`is_random`).
     """
     options = variant.options
     if options.rounds == "single" or sum(options.dice_per_seat) == 2:
         return False  # there are no past rounds
-    if getattr(agent, "memoryless", False) or getattr(agent, "looks_back", None) is False:
+    promised = promises_of(agent)
+    if promised.memoryless or not promised.looks_back:
         return False
-    if getattr(agent, "observes_only", False) and not options.past_rounds:
+    if promised.observes_only and not options.past_rounds:
         return False  # it does not observe them
-    if getattr(agent, "is_random", False):
+    if is_random(agent):
         return None
     states = positions_of_play(variant, seed)
     states = states[states["in_play"] < sum(options.dice_per_seat)]
@@ -80,7 +81,7 @@ _RANDOM = "whether past rounds matter to the agent is not known, since its answe
 def note_on_past_rounds(variant: Variant, agent: Any, seed: int = 0) -> str | None:
     """Return what a reader of a measure should know of an agent to which past rounds may matter; None of any other."""
     matters = past_rounds_matter(variant, agent, seed)
-    return _RANDOM if matters is None and getattr(agent, "is_random", False) else _OF_PAST_ROUNDS.get(matters)
+    return _RANDOM if matters is None and is_random(agent) else _OF_PAST_ROUNDS.get(matters)
 
 
 def check_steady(variant: Variant, player: Any, what: str, answers: int = AGAIN) -> None:
@@ -101,7 +102,7 @@ def check_fixed(variant: Variant, player: Any, what: str) -> None:
     check_steady(variant, player, what, answers=0)
     if not player.is_known:
         raise ValueError(
-            f"{player.name} states no probabilities and does not declare deterministic = True: {what} is known for agents "
+            f"{player.name} states no probabilities and does not promise deterministic=True: {what} is known for agents "
             "whose probabilities are fixed"
         )
     if past_rounds_matter(variant, player):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.agent import Turn, ask_probabilities, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.networks import Networked
@@ -129,7 +129,7 @@ class Seats:
 
     def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
         """Compare the agent's answers `chances` at a turn with those at the same positions in another seat."""
-        if getattr(agent, "observes_only", False):
+        if promises_of(agent).observes_only:
             self.compare_seen(turn, other)
         else:
             self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
@@ -350,17 +350,17 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
     They are read from its solution if it plays one, asked once for each hand and bid if it declares itself memoryless,
     computed for many hands at once if it plays a network, and asked everywhere otherwise.
     """
-    if (played := getattr(agent, "played_solution", None)) is not None:
-        solution = played(round_.variant)
+    promised = promises_of(agent)
+    if promised.solution is not None:
+        solution = promised.solution(round_.variant)
         if not isinstance(solution, Solution):
             return solution.source(round_)  # type: ignore[no-any-return]
         if (solved := solution.rounds.get(round_.dice)) is not None:  # type: ignore[arg-type]
             return Solved(round_, player, solved)
     by_asking = Asked(round_, player, agent, seat, streams, seats)
-    if getattr(agent, "memoryless", False):
+    if promised.memoryless:
         return Tabled(by_asking, round_, player)
-    network = getattr(agent, "played_network", None)
-    if network is not None and (numbers := network(round_.variant)) is not None:
+    if promised.network is not None and (numbers := promised.network(round_.variant)) is not None:
         return Networked(round_, player, numbers, by_asking)
     return by_asking
 

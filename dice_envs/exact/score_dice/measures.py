@@ -13,6 +13,7 @@ import numpy as np
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.exact import REPEATS, Effort, Measurement
+from dice_envs.exact.agents import is_random
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.policy import (
     best_response,
@@ -62,7 +63,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     optimum = sum(response_to_highest(options, seat).game_value() for seat in range(2)) / 2
     asked_for = effort.sample or math.inf
     sets = _count_sets(variant, to_highest=True)
-    if sets <= min(FEW_SETS if getattr(agent, "is_random", False) else MOST_SETS, asked_for):
+    if sets <= min(FEW_SETS if is_random(agent) else MOST_SETS, asked_for):
         lost, error = _loss_in_all(variant, agent, effort), 0.0
         note = f"all {sets:,} information sets of each seat"
     else:
@@ -129,10 +130,10 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
         seed = effort.seed, len(lost)
         by_seat = [in_games(variant, agent, seat, count, seed, functools.partial(_losses, variant)) for seat in range(2)]
         lost = np.append(lost, (by_seat[0] + by_seat[1]) / 2)
-        is_random = getattr(agent, "is_random", False)
-        planned = max(at_once, games // REPEATS) if is_random else games
+        varies = is_random(agent)
+        planned = max(at_once, games // REPEATS) if varies else games
         effort.done(count, planned)
-    error = 0.0 if is_random else half_width(lost, 0.0, 2.0)
+    error = 0.0 if varies else half_width(lost, 0.0, 2.0)
     return float(lost.mean()), error, len(lost)
 
 
@@ -145,7 +146,7 @@ def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, flo
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)
         policies = [policy(variant, agent, seat, roll, shown, seed)]
-        if getattr(agent, "is_random", False):
+        if is_random(agent):
             policies.append(policy(variant, agent, seat, roll, shown, derived_seeds(seed, "again")[0]))
         won = best_response(variant, seat, roll, shown, policies)
         most += roll.chance * float(won[0]) / 2

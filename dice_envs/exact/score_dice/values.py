@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dice_envs.agent import promises_of
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
-from dice_envs.exact.agents import is_uniform, original
+from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.response import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
@@ -201,7 +202,7 @@ def response_values(
     """
     options = variant.options
     unit = "return" if options.reward == "win" else "points"
-    if getattr(original(opponent), "highest", False):
+    if promises_of(opponent).strategy == "highest":
         check_response(options)
         return ValuesAgainstHighest(variant, unit)
     if not is_uniform(opponent):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Uniform, ask
+from dice_envs.agent import Agent, Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
@@ -69,7 +69,7 @@ def _positions_at_tally(variant: Variant, agent: Any) -> int:
 def _play(variant: Variant, agent: Any, games: int, effort: Effort) -> np.ndarray:
     """Play games with the agent at every seat; return how often k patients were saved, (num_patients + 1,) int64."""
     given = original(agent)
-    player = given if hasattr(given, "act") else agent  # errors name the agent as given
+    player = given if isinstance(given, Agent) else agent  # errors name the agent as given
     counts = np.zeros(variant.options.patients + 1, np.int64)
     seeds = np.random.SeedSequence(effort.seed)
     for first in range(0, games, GAMES_AT_ONCE):
@@ -190,11 +190,10 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (such as a physician
     with six treatments, or four maesters) GAMES games are played instead, or `effort.sample`.
 
-    An agent with an attribute `tally_alone` = True makes three promises. It looks at the tally only. Treatments that change
-    places take its probabilities with them. At a table, at least one maester always chooses to argue. Then tallies can be
-    merged, and the measure is exact for all sizes that can be solved.
+    Of agents that promise `tally_alone` (see `dice_envs.Promises`), tallies are merged, and the measure is exact for all sizes
+    that can be solved.
 
-    With open efficacies such an agent does as well as with hidden ones, unless it has `reads_efficacies` = True. In that case,
+    With open efficacies such an agent does as well as with hidden ones, unless it promises `reads_efficacies`. In that case,
     and without `tally_alone`, the agent is asked at the tallies that it reaches, for every deal of the efficacies.
 
     Takes seconds for agents that answer quickly; a minute and 3 GiB for a physician with five treatments whose

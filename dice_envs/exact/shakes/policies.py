@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.agent import Turn, ask_probabilities, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.agents import is_uniform, original
+from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.shakes.argument import argument_chances, kept_chances
 from dice_envs.exact.shakes.tally import Policy
 from dice_envs.games.shakes import ARGUE, FACES, SILENT
@@ -23,12 +23,12 @@ ROWS_AT_ONCE = 1 << 16
 
 def looks_at_tally_alone(agent: Any) -> bool:
     """Return whether the agent promises that its choices depend on the tally alone; see `measures.measure`."""
-    return is_uniform(agent) or getattr(original(agent), "tally_alone", False)
+    return is_uniform(agent) or promises_of(agent).tally_alone
 
 
 def sees_efficacies(variant: Variant, agent: Any) -> bool:
     """Return whether the agent's choices may depend on the efficacies: they are open, and it looks at more than the tally."""
-    reads = not looks_at_tally_alone(agent) or getattr(original(agent), "reads_efficacies", False)
+    reads = not looks_at_tally_alone(agent) or promises_of(agent).reads_efficacies
     return bool(variant.options.open_efficacies) and reads
 
 

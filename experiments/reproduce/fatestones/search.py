@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from dice_envs.agent import KernelAgent
+from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.base import Deterministic, OfOneGame
 from dice_envs.core.dice import below
@@ -169,8 +169,7 @@ class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
     """
 
     plays = "fatestones"
-    is_random = True
-    memoryless = True
+    promises = Promises(memoryless=True)
 
     simulations: int = 10
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.agent import Turn, ask, fresh_memory, resolve
+from dice_envs.agent import Promises, Turn, ask, fresh_memory, resolve
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.adaptive.rounds import MEMORY, MOST_LOST
 from dice_envs.agents.liars_dice import Nash, Numbers, Reader
@@ -52,7 +52,7 @@ def test_without_a_record_it_plays_as_optimal_play_does():
 class Simple:
     """Makes the lowest bid; calls every bid, or never calls unless it must."""
 
-    memoryless = True
+    promises = Promises(memoryless=True)
 
     def __init__(self, calls):
         self.calls = calls

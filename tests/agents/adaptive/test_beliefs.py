@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Uniform
-from dice_envs.agent import Turn, ask, ask_probabilities
+from dice_envs.agent import Promises, Turn, ask, ask_probabilities
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.adaptive.beliefs import log_likelihoods, posterior
 from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
@@ -39,13 +39,13 @@ def test_parts_make_the_players_that_they_are_of():
     for bluff in (0.0, 0.3):
         parts = Composed(Way(Claims(1), Uniform(), 0.0), Way(Numbers(), Numbers(1.0), bluff), numbers)
         np.testing.assert_allclose(ask_probabilities(parts, turn), ask_probabilities(Numbers(bluff), turn), atol=1e-12)
-        assert parts.memoryless
+        assert parts.promises.memoryless
     fresh = states.copy()
     fresh["bids_shown"] = fresh["bids_honest"] = 0
     turn = Turn(TWO_DICE, fresh, np.arange(len(states)), new_streams(1, len(states)))
     parts = Composed(Way(Reader()), Way(Reading(0.5)), Way(Reading(0.5)))
     np.testing.assert_array_equal(ask_probabilities(parts, turn), ask_probabilities(Reader(), turn))
-    assert not parts.memoryless, "it reads the bids of the round"
+    assert not parts.promises.memoryless, "it reads the bids of the round"
     lowest = ask_probabilities(Lowest(0.25), turn)
     may_do_both = turn.legal[:, -1].astype(bool) & turn.legal[:, :-1].any(axis=1)
     assert (lowest[may_do_both, -1] == 0.25).all()
@@ -148,7 +148,7 @@ def test_it_leaves_others_alone(opponent):
 
 def test_it_notices_an_opponent_that_changes_its_ways():
     class Turncoat:
-        remembers = np.dtype([("turns", np.int64)])
+        promises = Promises(remembers=np.dtype([("turns", np.int64)]))
 
         def act(self, turn):
             turn.memory["turns"] += 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Turn, Uniform, agents, configure, measure
-from dice_envs.agent import ask_probabilities
+from dice_envs.agent import Promises, ask_probabilities
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
@@ -144,7 +144,7 @@ def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_noth
     asked_for = []
 
     class Network:
-        observes_only = True
+        promises = Promises(observes_only=True)
 
         def probabilities(self, turn):
             asked_for.append(len(turn))
@@ -152,7 +152,7 @@ def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_noth
 
     first = exploitability(variant, Network())
     once = sum(asked_for)
-    Network.observes_only = False
+    Network.promises = Promises()
     assert exploitability(variant, Network()) == first
     assert sum(asked_for) == 3 * once
 
@@ -433,7 +433,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
     for spec, expected in usual.items():
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
     for agent in (Uniform, Numbers):
-        monkeypatch.setattr(agent, "memoryless", False)
+        monkeypatch.setattr(agent, "promises", Promises())
     for spec, expected in usual.items():
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
 
@@ -534,10 +534,9 @@ def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, mon
         player = asked(spec, variant)
     except ValueError:
         pytest.skip("plays other variants")
-    if not getattr(player, "memoryless", False) and getattr(player, "looks_back", None) is not False:
+    if not player.promises.memoryless and player.promises.looks_back:
         pytest.skip("declares nothing")
-    monkeypatch.setattr(player, "memoryless", False)
-    monkeypatch.setattr(player, "looks_back", None)
+    player.promises = dataclasses.replace(player.promises, memoryless=False, looks_back=True)
     assert probes.past_rounds_matter(variant, player) is None
 
 
@@ -562,9 +561,7 @@ def test_two_agents_that_are_not_computed():
 
     one_die = configure("liars_dice", num_dice=1)
 
-    with pytest.raises(
-        ValueError, match="ActsOnly states no probabilities and does not declare deterministic = True: an exact"
-    ):
+    with pytest.raises(ValueError, match="ActsOnly states no probabilities and does not promise deterministic=True: an exact"):
         winning_probability(one_die, "numbers", ActsOnly("reader"))
     spec = "numbers:threshold=0.5"
     promises = ActsOnly(spec, deterministic=True)

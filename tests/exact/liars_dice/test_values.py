@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Turn, configure, make_agent
+from dice_envs.agent import Promises
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
@@ -52,7 +53,7 @@ OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BySeat()]
 class Asks:
     """Plays the solution, but does not say that it does."""
 
-    looks_back = False
+    promises = Promises(looks_back=False)
 
     def __init__(self):
         self.player = make_agent("nash")
@@ -314,7 +315,7 @@ def test_the_solution_is_read_as_it_plays(options):
     """Its numbers, read without asking, against its answers; whichever the walk takes, a best response wins as often."""
     variant = configure("liars_dice", **options)
     by_reading = response_values(variant, "nash")
-    assert asked("nash", variant).played_solution is not None
+    assert asked("nash", variant).promises.solution is not None
     by_asking = response_values(variant, Asks())
     for seat in range(2):
         assert by_reading.start(seat) == pytest.approx(by_asking.start(seat), abs=1e-12)

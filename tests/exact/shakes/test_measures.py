@@ -45,7 +45,7 @@ class Listener:
 
 
 class Hidden:
-    """Plays as another agent does, without its attribute `tally_alone`."""
+    """Plays as another agent does, without its promise `tally_alone`."""
 
     def __init__(self, spec):
         self.other = make(spec)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dice_envs import configure
+from dice_envs import Promises, configure
 from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.solver import solved_already
 from dice_envs.experiments.web.table import Tables, Threads
@@ -390,11 +390,12 @@ class Solver:
 
     def __init__(self):
         self.prepared, self.may_end = 0, threading.Event()
+        self.promises = Promises(prepare=self._prepare)
 
     def act(self, turn):
         return turn.legal.argmax(1)
 
-    def prepare(self, variant):
+    def _prepare(self, variant):
         while not self.may_end.wait(0.01):
             say("solved 1 of 2 rounds")
         self.prepared += 1
