@@ -1,4 +1,4 @@
-"""Masked PPO from TorchRL's own parts (collector, MaskedCategorical, GAE, ClipPPOLoss), on a Gymnasium vector environment.
+"""Masked PPO from TorchRL's own parts (collector, MaskedCategorical, GAE, ClipPPOLoss), on games that are tensors.
 
     make example NAME=torchrl_ppo
 
@@ -6,7 +6,8 @@ It learns to beat the numbers agent in Liar's Dice with two dice each. After a m
 core, it wins 0.8525 of the games (seed 1); a best response wins 0.8576 and uniformly random play 0.10, all exactly. Counted
 from one half, that is 98.6 % of what can be won.
 
-One game at a time is `GymEnv("dice_envs:dice_envs/LiarsDice-v0")`; the part before the colon is what Gymnasium imports.
+`--device cuda` plays and trains on a GPU. One game at a time is `GymEnv("dice_envs:dice_envs/LiarsDice-v0")`; the part before
+the colon is what Gymnasium imports.
 """
 
 from __future__ import annotations
@@ -14,21 +15,19 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torchrl.collectors import Collector
-from torchrl.data import Binary
-from torchrl.envs import DTypeCastTransform, GymWrapper, TransformedEnv, default_info_dict_reader
+from torchrl.data import Binary, Bounded, Categorical, Composite, Unbounded
+from torchrl.envs import EnvBase
 from torchrl.modules import MaskedCategorical, ProbabilisticActor, ValueOperator
 from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import dice_envs
-from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.examples import CommandLine
 
@@ -47,18 +46,41 @@ VALUE_WEIGHT = 0.5
 MAX_GRADIENT = 0.5
 
 
-def make_env() -> TransformedEnv:
-    """Many games stepped together, as one TorchRL environment."""
-    # TorchRL resets ended games itself, so Gymnasium's autoreset is disabled.
-    games = gymnasium.make_vec(
-        "dice_envs:dice_envs/LiarsDice-v0", num_envs=NUM_ENVS, opponents=OPPONENT, autoreset_mode="Disabled", **GAME
-    )
-    env = GymWrapper(games, categorical_action_encoding=True)
-    # The mask comes in the infos. TorchRL ignores these unless a reader says which entries to copy, and their specs.
-    num_actions = env.action_spec.space.n
-    masks = Binary(num_actions, shape=(NUM_ENVS, num_actions), dtype=torch.int8)
-    env.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec=[masks]))
-    return TransformedEnv(env, DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"]))
+class Games(EnvBase):
+    """Many games stepped together, on any device: an ended game has been dealt again when its step returns."""
+
+    def __init__(self, num_envs: int, device: str) -> None:
+        self.games = dice_envs.TensorEnv("liars_dice", num_envs, OPPONENT, device=device, **GAME)
+        super().__init__(device=self.games.device, batch_size=[num_envs])
+        facts, n = self.games.variant.facts, num_envs
+        self.observation_spec = Composite(
+            observation=Bounded(0, 1, (n, facts.observation_size)),
+            action_mask=Binary(shape=(n, facts.num_actions), dtype=torch.bool),
+            shape=[n],
+        ).to(self.device)
+        self.action_spec = Categorical(facts.num_actions, (n,), device=self.device)
+        self.reward_spec = Unbounded((n, 1), device=self.device)
+        self.seed: int | None = None
+
+    def _set_seed(self, seed: int | None) -> None:
+        self.seed = seed  # of the next reset of all games
+
+    def _reset(self, tensordict: TensorDict | None = None, **others: Any) -> TensorDict:
+        if tensordict is None or "_reset" not in tensordict:
+            self.games.reset(self.seed)
+            self.seed = None
+        return TensorDict(self._seen(), self.batch_size)  # ended games have been dealt again
+
+    def _step(self, tensordict: TensorDict) -> TensorDict:
+        seats = self.games.seats.unsqueeze(1).clone()
+        done = self.games.step(tensordict["action"])
+        result = {"reward": done.earned.gather(1, seats), "done": done.ended.unsqueeze(1).clone()}
+        # The observation after an end is the next game's: no loss looks at the value of a position after the end.
+        return TensorDict({**self._seen(), **result, "terminated": result["done"].clone()}, self.batch_size)
+
+    def _seen(self) -> dict[str, torch.Tensor]:
+        # Copies, since the next step overwrites the games' tensors.
+        return {"observation": self.games.observations.clone(), "action_mask": self.games.masks.bool()}
 
 
 def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:
@@ -82,14 +104,14 @@ def make_actor(observation_size: int, num_actions: int) -> ProbabilisticActor:
     )
 
 
-def train(steps: int, seed: int) -> ProbabilisticActor:
+def train(steps: int, seed: int, device: str) -> ProbabilisticActor:
     """Train against the opponent for about `steps` decisions of the learner."""
     torch.manual_seed(seed)
-    env = make_env()
-    env.set_seed(derived_seeds(seed, "games")[0] >> 1)  # game i has this + i, far from the seeds of other runs
+    env = Games(NUM_ENVS, device)
+    env.set_seed(seed)
     size, num_actions = env.observation_spec["observation"].shape[-1], env.action_spec.space.n
-    actor = make_actor(size, num_actions)
-    critic = ValueOperator(network(size, 1, 1.0), in_keys=["observation"])
+    actor = make_actor(size, num_actions).to(env.device)
+    critic = ValueOperator(network(size, 1, 1.0), in_keys=["observation"]).to(env.device)
     # A game is won or lost at its end, so rewards are not discounted. The opponent plays inside the environment's step: a
     # reward is all that the learner's seat has earned since its last decision, by the opponent's moves too.
     advantage = GAE(gamma=1.0, lmbda=GAE_LAMBDA, value_network=critic)
@@ -108,7 +130,7 @@ def train(steps: int, seed: int) -> ProbabilisticActor:
             advantage(batch)  # writes `advantage` and `value_target`
         flat = batch.reshape(-1)
         for _ in range(EPOCHS):
-            for chosen in torch.randperm(BATCH).split(MINIBATCH):
+            for chosen in torch.randperm(BATCH, device=env.device).split(MINIBATCH):
                 losses = loss_of(flat[chosen])
                 optimizer.zero_grad()
                 (losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]).backward()
@@ -142,9 +164,10 @@ def main() -> None:
     """Read the options, train, measure."""
     line = CommandLine(__doc__, steps=1_000_000)
     line.number("--threads", 1, 1, 256, "PyTorch's")
+    line.add_argument("--device", default="cpu", help="PyTorch's, such as cpu or cuda")
     options = line.read()
     torch.set_num_threads(options.threads)
-    report(train(options.steps, options.seed))
+    report(train(options.steps, options.seed, options.device).cpu())
 
 
 if __name__ == "__main__":

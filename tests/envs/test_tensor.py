@@ -194,6 +194,24 @@ def test_who_cannot_choose_on_a_gpu_is_named(spec):
     assert name_of(agents[1]) in str(caught.value)
 
 
+@pytest.mark.library("torchrl", "`TensorEnv` as an EnvBase", game="liars_dice")
+@pytest.mark.thorough
+def test_torchrl_takes_the_games_as_its_own_environment():
+    envs = pytest.importorskip("torchrl.envs")
+    from torchrl.envs.utils import check_env_specs
+
+    from dice_envs.experiments.examples.torchrl_ppo import Games
+
+    env = envs.TransformedEnv(Games(4, "cpu"), envs.ActionMask())
+    check_env_specs(env)
+    env.set_seed(3)
+    games = env.rollout(60, break_when_any_done=False)
+    ended = games["next", "done"][..., 0]
+    assert ended.sum() > 40
+    assert (games["next", "reward"][..., 0].abs() == ended).all()  # won or lost at the end, nothing before
+    assert (games["action_mask"].gather(-1, games["action"].unsqueeze(-1))).all()
+
+
 def test_pytorch_is_imported_when_it_is_needed():
     code = "import sys, dice_envs; assert 'torch' not in sys.modules; dice_envs.TensorEnv; assert 'torch' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
