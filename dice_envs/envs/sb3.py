@@ -27,17 +27,10 @@ class SeatVecEnv(VecEnv):
     """Many games with one learner's seat each. An ended game is dealt again at once: its last observation is in
     `info["terminal_observation"]`, its return and length in `info["episode"]`, as from SB3's Monitor.
 
-    `self_play` is the share of games in which the learner has every seat: observations are then those of the seat to move.
-    SB3's own algorithms assume that a game's steps are those of one seat; `dice_envs.train` learns from those of every seat.
+    SB3's algorithms assume that a game's steps are those of one seat, so there is no self-play; `dice_envs.train` has it.
 
-    Arguments as for `dice_envs.SeatVectorEnv`; `self_play` and `expected_rewards` as for `dice_envs.envs.learner.SeatGames`.
-    Learners without masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game
-    ended.
-
-    Attributes:
-        seats: (num_envs,) int64, the learner's seat in each game; in self-play the seat to move.
-        earned: (num_envs, seats) float64, what each seat earned in the last step.
-        masks: (num_envs, actions) int8, the legal actions.
+    Arguments as for `dice_envs.SeatVectorEnv`; `expected_rewards` as for `dice_envs.envs.learner.SeatGames`. Learners without
+    masks (PPO, A2C, DQN) need `illegal_action="lose"`; `info["illegal_action"]` then says why a game ended.
     """
 
     def __init__(
@@ -47,20 +40,18 @@ class SeatVecEnv(VecEnv):
         opponents: Opponents = "random",
         seat: int | str = "random",
         render_mode: str | None = None,
-        self_play: float = 0.0,
         illegal_action: IllegalAction = "raise",
         expected_rewards: bool = False,
         **options: Any,
     ) -> None:
         check_mode(render_mode)
         self.variant = seat_variant(game, options)
-        self.games = SeatGames(self.variant, num_envs, opponents, seat, self_play, illegal_action, expected_rewards)
+        self.games = SeatGames(self.variant, num_envs, opponents, seat, 0.0, illegal_action, expected_rewards)
         self.render_mode = render_mode
         self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
         self._masks: np.ndarray | None = None
-        self.earned = np.zeros((num_envs, self.variant.facts.num_seats))
         self._start_time = time.time()
 
     def seed(self, seed: int | None = None) -> Sequence[int]:
@@ -102,7 +93,6 @@ class SeatVecEnv(VecEnv):
             raise gymnasium.error.ResetNeeded("call reset before step")
         seats = self.games.learners.copy()
         done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
-        self.earned = done.earned
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
         for row, i in enumerate(done.finals.games):
@@ -136,29 +126,11 @@ class SeatVecEnv(VecEnv):
         observations, self._masks = self.games.view(self._all)
         return observations
 
-    @property
-    def seats(self) -> np.ndarray:
-        return self.games.learners.copy()
-
-    @property
-    def masks(self) -> np.ndarray:
-        if self._masks is None:
-            raise gymnasium.error.ResetNeeded("call reset before action_masks")
-        return self._masks
-
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (num_envs, actions) bool."""
-        return self.masks.astype(bool)
-
-    def state(self) -> np.ndarray:
-        """Return all seats' observations in each game, (num_envs, seats, size) float32, for centralised training.
-
-        The seat to move comes first, then the others in turn order.
-        """
-        facts = self.variant.facts
-        found = np.empty((self.num_envs, facts.num_seats, facts.observation_size), np.float32)
-        self.games.view_all(found)
-        return found
+        if self._masks is None:
+            raise gymnasium.error.ResetNeeded("call reset before action_masks")
+        return self._masks.astype(bool)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -202,12 +174,11 @@ def make_vec_env(
     seat: int | str = "random",
     seed: int | None = None,
     render_mode: str | None = None,
-    self_play: float = 0.0,
     illegal_action: IllegalAction = "raise",
     expected_rewards: bool = False,
     **options: Any,
 ) -> SeatVecEnv:
     """Make a SeatVecEnv whose games have independent random streams, which `seed` fixes."""
-    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, self_play, illegal_action, expected_rewards, **options)
+    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, illegal_action, expected_rewards, **options)
     env.seed(seed)
     return env

@@ -15,6 +15,7 @@ import torch
 import dice_envs
 from dice_envs import Pool
 from dice_envs.core.game import configure
+from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT
 
@@ -35,7 +36,8 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GP
 def lock_step(row, device="cpu", games=16, steps=60, seed=5):
     name, options, arguments, exploration = row
     ours = dice_envs.TensorEnv(name, games, **arguments, device=device, **options)
-    theirs = make_vec_env(name, games, seed=seed, **arguments, **options)
+    theirs = make_vec_env(name, games, seed=seed, **options)
+    theirs.games = SeatGames(ours.variant, games, **arguments)
     ours.exploration = theirs.games.exploration = exploration
     ours.reset(seed)
     observations = theirs.reset()
@@ -44,20 +46,21 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
     random = np.random.default_rng(0)
     for step in range(steps):
         np.testing.assert_array_equal(ours.observations.cpu(), observations)
-        np.testing.assert_array_equal(ours.masks.cpu(), theirs.masks)
-        np.testing.assert_array_equal(ours.seats.cpu(), theirs.seats)
-        np.testing.assert_array_equal(ours.state().cpu(), theirs.state())
+        masks, seats, views = theirs.action_masks(), theirs.games.learners.copy(), np.empty(ours.state().shape, np.float32)
+        theirs.games.view_all(views)
+        np.testing.assert_array_equal(ours.masks.bool().cpu(), masks)
+        np.testing.assert_array_equal(ours.seats.cpu(), seats)
+        np.testing.assert_array_equal(ours.state().cpu(), views)
         if step == steps // 2:
             kept = ours.snapshot()
             for field, array in theirs.snapshot().items():
                 np.testing.assert_array_equal(kept[field], array)
             ours.reset(seed + 1)
             ours.restore(kept)
-        scores = np.where(theirs.masks != 0, random.random(theirs.masks.shape), -1)
-        actions = scores.argmax(axis=1)
+        actions = np.where(masks, random.random(masks.shape), -1).argmax(axis=1)
         done = ours.step(torch.from_numpy(actions).to(device))
-        observations, _, ended, infos = theirs.step(actions)
-        np.testing.assert_array_equal(done.earned.cpu(), theirs.earned.astype(np.float32))
+        observations, rewards, ended, infos = theirs.step(actions)
+        np.testing.assert_array_equal(done.earned.cpu().numpy()[np.arange(games), seats], rewards)
         np.testing.assert_array_equal(done.ended.cpu(), ended)
         np.testing.assert_array_equal(ours.out.cpu(), theirs.games.states["out"][:, : ours.variant.facts.num_seats])
         for i in np.flatnonzero(ended):

@@ -113,7 +113,7 @@ class Step(NamedTuple):
         learners: (m,) int64, the learner's seat in a game that has ended; with every seat, the one that moved last.
         players: (m, seats) int64, who had each seat in it.
         returns: (m, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
-        out: (m, seats) int8, 1 where the game is over now for a seat though others may play on.
+        out: (m, seats) int8, 1 where the game is over now for a seat though others may play on; no rows where nobody asks.
         shown: the games as the learners see them now.
         finals: of ended games that have been dealt again.
     """
@@ -135,7 +135,7 @@ def room_for(variant: Variant, count: int) -> Shown:
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False) -> Step:
+def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False, out: bool = False) -> Step:
     """Return empty arrays for the step of `count` games.
 
     Args:
@@ -143,6 +143,7 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         count: number of games.
         show: whether the learners' views are needed.
         finals: whether those of ended games are, too.
+        out: whether it matters who is out.
     """
     seats, ends = variant.facts.num_seats, count if finals else 0
     return Step(
@@ -152,7 +153,7 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         players=np.empty((count, seats), np.int64),
         returns=np.empty((count, seats)),
         lengths=np.empty(count, np.int64),
-        out=np.empty((count, seats), np.int8),
+        out=np.empty((count if out else 0, seats), np.int8),
         shown=room_for(variant, count if show else 0),
         finals=Finals(np.empty(ends, np.int64), room_for(variant, ends)),
     )

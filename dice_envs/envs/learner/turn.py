@@ -241,8 +241,9 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                     step.finals.games[f] = i
                 finals = 1
             if not begins:
-                for each in range(step.out.shape[1]):
-                    step.out[k, each] = state["out"][each]
+                if k < len(step.out):
+                    for each in range(step.out.shape[1]):
+                        step.out[k, each] = state["out"][each]
                 return finals
             action = np.int64(NO_ACTION)
 
