@@ -15,20 +15,21 @@ from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.options import option_texts
 from dice_envs.evaluation import scale_of
+from dice_envs.exact.contract import BEST_RESPONSE_WINS
 from dice_envs.exact.limits import TooLong, up_to
 from dice_envs.experiments.arena import Result, add_optimal, known_values, num_meetings, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.measures import measures_grid, measuring
-from dice_envs.experiments.ui.measures import show as show_measures
 from dice_envs.experiments.ui.names import short
 from dice_envs.experiments.ui.page import Section
 from dice_envs.experiments.ui.plots import Plot, logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.experiments.ui.tournaments import show, tournament_grids
+from dice_envs.experiments.ui.tournaments import tournament_grids
 from dice_envs.learn import Trained
+from dice_envs.learn.presets import presets_of
 
-__all__ = ["add_measures", "add_pool", "add_table", "gap_label", "plot_curve", "plot_gaps", "run_sections"]
+__all__ = ["add_measures", "add_pool", "add_table", "gap_label", "plot_curve", "plot_gaps", "run_sections", "show_verdict"]
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
@@ -54,9 +55,7 @@ def add_measures(variant: Variant, policy: NetworkPolicy, spec: str, seed: int, 
             result["not_measured"] = str(problem)
             console.print(f"not measured against optimal play: {problem}")
             return
-        found = dataclasses.replace(found, agent=name)
-        show_measures(found)
-        result["measures"].append(found)
+        result["measures"].append(dataclasses.replace(found, agent=name))
 
 
 def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
@@ -90,7 +89,6 @@ def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
         table = tournament(variant, row, games, trained.seed, done, players, values=known)
     table.notes = notes
     add_optimal(table, variant)
-    show(table)
     result["table"] = table.as_dict()
     if seats == 2:
         wins = [each and scale_of(variant, each).of((each.start(0) + each.start(1)) / 2) for each in values]
@@ -99,7 +97,7 @@ def add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
 
 
 def _edges(table: Result, column: int, best: float) -> list[dict[str, Any]]:
-    """Return and print the policy's share of the edge over one half that a best response, which wins `best`, has."""
+    """Return the policy's share of the edge over one half that a best response, which wins `best`, has."""
     edges = []
     for row in (0, 1) if best > 0.5 else ():
         met = table.meeting(row, column)
@@ -109,8 +107,6 @@ def _edges(table: Result, column: int, best: float) -> list[dict[str, Any]]:
         share, half = (met.win_rate - 0.5) / (best - 0.5), met.ci95 / (best - 0.5)
         edge = {"agent": agent, "opponent": opponent, "wins": met.win_rate, "best_response_wins": best}
         edges.append({**edge, "share": share, "ci95": half})
-        found = f"{agent} wins {met.win_rate:.2%} against {opponent}, a best response {best:.2%}"
-        console.print(f"{found}: {share:.1%} ± {half:.1%} of its edge")
     return edges
 
 
@@ -129,7 +125,45 @@ def add_pool(trained: Trained, games: int, result: dict[str, Any]) -> None:
             own = tournament(variant, names, games, own_seed, done, [trained.policy, *others]).meetings[0]
             row = {key: vars(own)[key] for key in ("win_rate", "ci95", "mean_return", "mean_return_ci95")}
             result["pool"].append({"opponent": name, "seats": len(others), "games": games, "even": 1 / seats, **row})
-    _pool_grid(result["pool"], games, trained.seed, variant.facts.cooperative).show()
+
+
+def show_verdict(trained: Trained, result: dict[str, Any], games: int) -> None:
+    """Print what the training was for: what was won from its opponents and could be, or how far play is from optimal."""
+    variant, preset, measures = trained.policy.variant, trained.preset, result["measures"]
+    against = bool(result.get("edges")) and not preset.self_play
+    if against:
+        _verdict_grid(result["edges"], games).show()
+    elif result.get("pool"):
+        _pool_grid(result["pool"], games, trained.seed, variant.facts.cooperative).show()
+    wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
+    if against and wins:
+        others = " or ".join(name for name, each in presets_of(variant.game.name).items() if each.self_play)
+        console.print(
+            f"A best response to it wins {wins[0]:.1%}: this training is to beat these opponents, not to be hard to beat. "
+            f"That is what --preset {others} is for."
+        )
+    elif measures:
+        _distances_grid(measures).show()
+
+
+def _verdict_grid(edges: Sequence[dict[str, Any]], games: int) -> Grid:
+    """What the policy won from each opponent, what could be won, and the share of that: of the edge over one half."""
+    rows = []
+    for edge in (edge for edge in edges if edge["agent"] == "ppo"):
+        share = f"{100 * edge['share']:.1f} ± {100 * edge['ci95']:.1f}"
+        rows.append((edge["opponent"], *(f"{100 * edge[key]:.1f}" for key in ("wins", "best_response_wins")), share))
+    headings = ("against", "wins", "possible", "share of the\nedge over half")
+    return Grid(f"What it learned to win, % of {games:,} games each", headings, rows, whole=range(4))
+
+
+def _distances_grid(measures: Sequence[Measures]) -> Grid:
+    """The measures of the policy and of its likeliest actions beside optimal play."""
+    rows = []
+    for each in zip(*(found.measures for found in measures), strict=True):
+        values = [f"{one.value:.4f}" + (f" ± {one.error:.4f}" if one.error else "") for one in each]
+        rows.append((each[0].name, *values, f"{each[0].optimum:.4f}"))
+    headings = ("policy", "its likeliest actions")[: len(measures)]
+    return Grid("How far it is from optimal play", ("", *headings, "optimal"), rows)
 
 
 def plot_curve(folder: Path, trained: Trained) -> None:
@@ -198,7 +232,7 @@ def _pool_grid(pool: Sequence[dict[str, Any]], games: int, seed: int, cooperativ
         shares = [] if cooperative else [f"{100 * row['even']:.2f}", f"{100 * row['win_rate']:.2f} ± {100 * row['ci95']:.2f}"]
         earned = f"{row['mean_return']:.4f} ± {row['mean_return_ci95']:.4f}"
         rows.append((f"{row['seats']} × {short(row['opponent'])}", *shares, earned))
-    return Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows)
+    return Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows, whole=(0,))
 
 
 def _edges_grid(edges: Sequence[dict[str, Any]]) -> Grid:

@@ -16,14 +16,24 @@ from dice_envs.core.game import Variant, single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
-from dice_envs.experiments.outcome import add_measures, add_pool, add_table, gap_label, plot_curve, plot_gaps, run_sections
+from dice_envs.experiments.outcome import (
+    add_measures,
+    add_pool,
+    add_table,
+    gap_label,
+    plot_curve,
+    plot_gaps,
+    run_sections,
+    show_verdict,
+)
 from dice_envs.experiments.ui.console import Stopped, console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.measures import show as show_measures
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.experiments.ui.page import About, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.experiments.ui.tournaments import save_plot
+from dice_envs.experiments.ui.tournaments import save_plot, show
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
@@ -46,10 +56,11 @@ class _Shown(TrainingCallback):
 
     def started(self, steps: int, until: int, seed: int) -> None:
         self.check()
-        console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
         self.first, self.start = steps, time.perf_counter()
         if steps >= until:
+            console.print(f"already trained on {self.variant}: {steps:,} steps in {self.folder}, seed {seed}")
             return
+        console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
         from torch.utils.tensorboard import SummaryWriter
 
         self.signal_noted = self.until_ended.enter_context(first_signal_waits())
@@ -91,6 +102,7 @@ def train(
     threads: int | None = None,
     settings: Mapping[str, Any] | None = None,
     report: Path | None = None,
+    verbose: bool = False,
 ) -> dict[str, Any]:
     """Train, measure and save. The arguments are those of the command `train`; `settings` are fields of the preset.
 
@@ -144,6 +156,12 @@ def train(
     table = add_table(trained, evaluation_games, result) if seats > 1 else None
     if seats > 2:
         add_pool(trained, evaluation_games, result)
+    if verbose:
+        for found in result["measures"]:
+            show_measures(found)
+        if table is not None:
+            show(table)
+    show_verdict(trained, result, evaluation_games)
     _write(trained, result, table, folder, json, report)
     return result
 
@@ -183,8 +201,16 @@ def _write(trained: Trained, result: dict[str, Any], table: Any, folder: Path, j
         lambda: write_json(json, result),
         lambda: plot(folder),
         write_report,
-        lambda: console.print(f"saved: ppo:{folder}"),
+        lambda: _say_where(trained.policy.variant, folder),
     )
+
+
+def _say_where(variant: Variant, folder: Path) -> None:
+    """Print where the policy is, and the command to play against it."""
+    console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
+    if variant.facts.num_seats > 1:
+        options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
+        console.whole_line(f"play against it: python -m experiments play {variant.game.name} ppo:{folder}{options}")
 
 
 def setting_text(value: Any) -> str:

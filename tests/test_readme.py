@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dice_envs import configure, measure
+from dice_envs.experiments.outcome import _verdict_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -39,6 +40,21 @@ LESS = {  # by command: words to replace, and arguments to add
 def test_there_are_commands():
     assert len(COMMANDS) >= 10
     assert {command.split()[0] for command in COMMANDS} <= set(LESS)
+
+
+def test_the_end_of_make_train_is_as_printed(capsys):
+    (block,) = re.findall(r"```text\n(.*?)```", TEXT, re.S)
+    edges = [
+        {"agent": "ppo", "opponent": name, **{key: float(value) / 100 for key, value in found.items()}}
+        for name, found in (
+            (cells[0], dict(zip(("wins", "best_response_wins", "share", "ci95"), cells[1:], strict=True)))
+            for cells in re.findall(r"│ (\S+) +│ +([\d.]+) │ +([\d.]+) │ +([\d.]+) ± ([\d.]+) │", block)
+        )
+    ]
+    assert len(edges) == 5
+    _verdict_grid(edges, 20_000).show()
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in shown] == [line.rstrip() for line in block.splitlines()]
 
 
 def save_a_game(path):

@@ -55,6 +55,7 @@ def main(
     ray: RayOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show all measures and the games between all players.")] = False,
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
 
@@ -79,7 +80,7 @@ def main(
     if ray is not None and not several:
         raise ValueError("--ray shares out several runs: add --seeds, or --set with several values")
     common: dict[str, Any] = {"option": option or [], "opponents": opponents, "steps": steps, "resume": resume, "json": json}
-    common |= {"evaluation_games": evaluation_games, "learner": learner, "device": device}
+    common |= {"evaluation_games": evaluation_games, "learner": learner, "device": device, "verbose": verbose}
     if not several or plain is None:  # `train` refuses a game or preset that does not exist
         chosen = {name: each for name, (each,) in values.items()}
         train(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)

@@ -80,7 +80,7 @@ def ending(folder):
 
 
 def test_train_saves_and_measures(tmp_path):
-    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
+    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json", "--verbose")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "run"
     written = {path.name for path in folder.iterdir()}
@@ -102,6 +102,11 @@ def test_train_saves_and_measures(tmp_path):
         row, column = (data["table"]["agents"].index(name) for name in (ours, theirs))
         assert edge["best_response_wins"] == pytest.approx(best)
         assert edge["share"] == pytest.approx((data["table"]["win_rate"][row][column] - 0.5) / (best - 0.5))
+        shown = rf"│ {theirs} +│ +{100 * edge['wins']:.1f} │ +{100 * best:.1f} │ +{100 * edge['share']:.1f} ± "
+        assert (ours == "ppo") == bool(re.search(shown, result.output)), "the verdict is the policy's"
+    (wins,) = (each["value"] for each in data["measures"][0]["measures"] if each["name"] == "best response wins")
+    assert f"A best response to it wins {wins:.1%}: this training is to beat these opponents" in " ".join(result.output.split())
+    assert f"play against it: python -m experiments play liars_dice ppo:{folder} -o num_dice=1\n" in result.output
     assert data["steps"] >= 4096
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20
@@ -109,6 +114,9 @@ def test_train_saves_and_measures(tmp_path):
         app, ["arena", "liars_dice", f"ppo:{folder / 'policy.npz'}", "random", "-o", "num_dice=1", "--games", "100"]
     )
     assert arena.exit_code == 0, arena.output
+    again = run("--out", folder, "-o", "num_dice=1", "--resume").output
+    assert f"already trained on liars_dice (num_dice=1): {data['steps']:,} steps" in " ".join(again.split())
+    assert "% won, without luck," not in again, "only with --verbose"
 
 
 @pytest.mark.thorough
