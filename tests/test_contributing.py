@@ -81,7 +81,7 @@ def test_the_measure_that_is_shown_is_right(tmp_path, run_python):
 
 
 def test_a_recipe_is_one_entry(monkeypatch):
-    from dice_envs.experiments import recipes
+    from dice_envs.experiments.commands import recipes
 
     added = eval(f"{{{shown('How to add a recipe')}}}")
     (name,) = added

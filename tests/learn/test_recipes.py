@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.recipes import RECIPES, recipes_of
+from dice_envs.experiments.commands.recipes import RECIPES, recipes_of
 from dice_envs.learn.presets import PRESETS, Preset
 
 TINY = Preset(steps=512, num_envs=32, num_steps=16, minibatch=128, epochs=1, hidden=(8,), threads=1, average_rate=0.5)
