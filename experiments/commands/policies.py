@@ -1,17 +1,25 @@
-"""`policies`: the trained policies of the package."""
+"""`policies`: the trained policies of the package, with the measures in their headers."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dice_envs.experiments.policies import add_policy, list_policies
-from dice_envs.experiments.ui.files import check_writable
+from dice_envs import measure
+from dice_envs.agents.about import check_about, measures_as_dicts
+from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
+from dice_envs.core.files import atomic, read_json
+from dice_envs.core.options import check_range, shown
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.measures import measuring
 from dice_envs.experiments.ui.options import JsonOption
 
-__all__ = ["PLACE", "main"]
+__all__ = ["PLACE", "add_policy", "main"]
 
 PLACE = 3  # in the list of --help
 
@@ -35,3 +43,99 @@ def main(
     if add is not None:
         add_policy(add, name or add.name, floor)
     list_policies(json)
+
+
+def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
+    """Put a run's policy into the package, in half precision, and measure it in that form. Return its file.
+
+    Its header has the command that made it, the result of `measure` with the run's seed (if the variant has an exact measure)
+    and its row of the run's cross table.
+
+    Args:
+        folder: folder of a finished run of `train`.
+        name: name of the file, without its ending.
+        floor: replaces the run's floor (see `dice_envs.agents.ppo.NetworkPolicy`).
+
+    Raises:
+        ValueError: the folder does not hold a finished run, or the name is not letters, digits and _.
+    """
+    if not name.replace("_", "").isalnum():
+        raise ValueError(f"name must be letters, digits and _, not {shown(name)}")
+    policy = in_half(load_policy(folder))
+    if floor is not None:
+        check_range("floor", floor, 0, 0.99, whole=False)
+        policy.floor = float(floor)
+    try:
+        run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
+        about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}
+        about["opponents"] = config["preset"]["opponents"]
+        if (table := run.get("table")) is not None:
+            about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
+        check_about(about)
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
+        raise ValueError(f"{str(folder)!r} holds no finished run of `train`: {problem}") from None
+    for key, greedy in (("measures", False), ("greedy_measures", True)):
+        start = time.perf_counter()
+        try:
+            with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
+                found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
+        except ValueError:  # the variant has no exact measure
+            continue
+        about[key] = measures_as_dicts(found)
+        about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
+    path = POLICIES / f"{name}.npz"
+    policy.about = check_about(about)
+    with atomic(path) as temporary:
+        save_policy(temporary, policy, half=True)
+    return path
+
+
+def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
+    """Print the policies of the package: the first measure of each, then its variant and the command that makes it.
+
+    Returns what was written as JSON.
+    """
+    rows = [_row(name, policy) for name, policy in shipped().items()]
+    columns = {
+        "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
+    }  # fmt: skip
+    cells = [[_text(row[field]) for field in columns] for row in rows]
+    if rows:
+        Grid("trained policies", list(columns.values()), cells, words=(0, 1), whole=(0,)).show()
+    else:
+        console.print("no policies come with the package")
+    for row in rows:
+        console.print(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by", highlight=False, soft_wrap=True)
+        console.print(f"  {row['command']}", highlight=False, soft_wrap=True, markup=False)
+    write_json(json, {"policies": rows})
+    return rows
+
+
+def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
+    about = policy.about
+    found = _headline(about.get("measures", []))
+    greedy = _headline(about.get("greedy_measures", []))
+    path = POLICIES / f"{name}.npz"
+    either = found or greedy
+    return {
+        "file": path.name,
+        "plays": str(policy.variant),
+        "measured": either.get("name"),
+        "value": found.get("value"),
+        "greedy_value": greedy.get("value"),
+        "optimum": either.get("optimum"),
+        "bytes": path.stat().st_size,
+        "command": about.get("command"),
+    }
+
+
+def _headline(measures: list[dict[str, Any]]) -> dict[str, Any]:
+    return measures[0] if measures else {}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    return str(value)

@@ -223,7 +223,7 @@ def package(tmp_path, monkeypatch):
     for name, policy in policies.items():
         save_policy(tmp_path / f"{name}.npz", policy)
     monkeypatch.setattr(ppo, "POLICIES", tmp_path)
-    monkeypatch.setattr("dice_envs.experiments.policies.POLICIES", tmp_path)
+    monkeypatch.setattr("dice_envs.experiments.commands.policies.POLICIES", tmp_path)
     return tmp_path
 
 

@@ -11,9 +11,9 @@ from dice_envs import Batch, configure, measure
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import load_policy
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments import distill as command
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.distill import distill
+from dice_envs.experiments.commands import distill as command
+from dice_envs.experiments.commands.distill import distill
 from dice_envs.learn.distill import BATCH, FLOORS, Learner, Positions, Settings, train
 
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}

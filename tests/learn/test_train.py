@@ -725,7 +725,7 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
-    monkeypatch.setattr("dice_envs.experiments.policies.POLICIES", package)
+    monkeypatch.setattr("dice_envs.experiments.commands.policies.POLICIES", package)
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3, "-o", "num_dice=1").exit_code == 0
     result = CliRunner().invoke(app, ["policies", "--add", str(folder), "--name", "one_die"])
