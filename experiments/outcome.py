@@ -29,7 +29,17 @@ from dice_envs.experiments.ui.tournaments import tournament_grids
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["add_measures", "add_pool", "add_table", "gap_label", "plot_curve", "plot_gaps", "run_sections", "show_verdict"]
+__all__ = [
+    "add_measures",
+    "add_pool",
+    "add_table",
+    "gap_label",
+    "plot_curve",
+    "plot_gaps",
+    "run_sections",
+    "show_verdict",
+    "verdict_grid",
+]
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
@@ -132,7 +142,7 @@ def show_verdict(trained: Trained, result: dict[str, Any], games: int) -> None:
     variant, preset, measures = trained.policy.variant, trained.preset, result["measures"]
     against = bool(result.get("edges")) and not preset.self_play
     if against:
-        _verdict_grid(result["edges"], games).show()
+        verdict_grid(result["edges"], games).show()
     elif result.get("pool"):
         _pool_grid(result["pool"], games, trained.seed, variant.facts.cooperative).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
@@ -146,7 +156,7 @@ def show_verdict(trained: Trained, result: dict[str, Any], games: int) -> None:
         _distances_grid(measures).show()
 
 
-def _verdict_grid(edges: Sequence[dict[str, Any]], games: int) -> Grid:
+def verdict_grid(edges: Sequence[dict[str, Any]], games: int) -> Grid:
     """What the policy won from each opponent, what could be won, and the share of that: of the edge over one half."""
     rows = []
     for edge in (edge for edge in edges if edge["agent"] == "ppo"):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.experiments.outcome import _verdict_grid
+from dice_envs.experiments.outcome import verdict_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -52,7 +52,7 @@ def test_the_end_of_make_train_is_as_printed(capsys):
         )
     ]
     assert len(edges) == 5
-    _verdict_grid(edges, 20_000).show()
+    verdict_grid(edges, 20_000).show()
     shown = capsys.readouterr().out.splitlines()
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in block.splitlines()]
 

@@ -1,15 +1,19 @@
-"""Limits of the machine that the process runs on, or of the container: memory, and cores for threads."""
+"""The machine that the process runs on, or the container: its memory, cores for threads, and PyTorch's devices."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from dice_envs.core.options import check_range
+from dice_envs.core.extras import needs
+from dice_envs.core.options import check_range, shown
 
-__all__ = ["MOST_THREADS", "check_threads", "memory_limit", "torch_threads"]
+__all__ = ["MOST_THREADS", "check_threads", "memory_limit", "one_thread", "torch_device", "torch_threads"]
 
 MOST_THREADS = 256
 _SHARE = 0.8  # of the memory, that a solver may take
@@ -41,6 +45,46 @@ def torch_threads(number: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@functools.cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped,unused-ignore]
+
+    return ThreadpoolController().select(user_api="blas")  # once, since it takes milliseconds to find them
+
+
+def one_thread() -> contextlib.AbstractContextManager[object]:
+    """Return a context in which NumPy computes matrix products with one thread; outside the main thread it does nothing.
+
+    The threads wait for each other at every product. Beside other busy processes that takes several times as long as many
+    small products themselves. The number of threads is the process's, and OpenBLAS lets the main thread alone change it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return contextlib.nullcontext()
+    context: contextlib.AbstractContextManager[object] = _libraries().limit(limits=1)
+    return context
+
+
+def torch_device(device: str) -> str:
+    """Return the name of a device that PyTorch has here; "auto" stands for "cuda" where there is a GPU, else for "cpu".
+
+    Raises:
+        ValueError: PyTorch has no such device here.
+        ImportError: PyTorch is not installed; the message names the extra.
+    """
+    with needs("sb3", "a device"):
+        import torch
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=device).item()  # no value can be read from the device "meta"
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as problem:
+        reason = str(problem).partition("\n")[0][:200]
+        raise ValueError(
+            f"device must be one that PyTorch has here, say auto, cpu or cuda, not {shown(device)}: {reason}"
+        ) from None
+    return str(device)
 
 
 def memory_limit() -> int:

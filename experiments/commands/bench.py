@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dice_envs.core.device import torch_device
+from dice_envs.core.machine import torch_device
 from dice_envs.experiments.bench import chosen_parts
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_writable, write_json

@@ -15,8 +15,8 @@ import typer
 from dice_envs import Measures, configure, measure
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, save_policy
-from dice_envs.core.device import torch_device
 from dice_envs.core.files import atomic
+from dice_envs.core.machine import torch_device
 from dice_envs.core.options import shown
 from dice_envs.exact.liars_dice.solver import solve, throttled
 from dice_envs.exact.liars_dice.stages import check_measurable

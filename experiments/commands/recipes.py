@@ -11,9 +11,8 @@ import typer
 
 import dice_envs
 from dice_envs import Variant, measure
-from dice_envs.core.device import torch_device
 from dice_envs.core.game import single_seat
-from dice_envs.core.machine import check_threads
+from dice_envs.core.machine import check_threads, torch_device
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.jobs.workers import Done, Processes
 from dice_envs.experiments.ui.console import console, finish, print_mode

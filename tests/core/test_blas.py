@@ -6,12 +6,12 @@ import threading
 import pytest
 from threadpoolctl import threadpool_limits
 
-from dice_envs.core import blas
-from dice_envs.core.blas import one_thread
+from dice_envs.core import machine
+from dice_envs.core.machine import one_thread
 
 
 def threads():
-    return {library["num_threads"] for library in blas._libraries().info()}
+    return {library["num_threads"] for library in machine._libraries().info()}
 
 
 @pytest.fixture

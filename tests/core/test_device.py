@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dice_envs.core.device import torch_device
+from dice_envs.core.machine import torch_device
 
 
 def test_auto_is_the_gpu_where_there_is_one(monkeypatch):

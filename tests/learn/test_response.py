@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
-from dice_envs.experiments import response
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.response import measure_response
+from dice_envs.experiments.commands import measure as response
+from dice_envs.experiments.commands.measure import measure_response
 from dice_envs.learn import ppo
 from dice_envs.learn.presets import Preset
 
@@ -108,7 +108,7 @@ def test_refusals_name_what_is_wrong():
 
 def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "dice_envs.experiments.response.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
+        "dice_envs.experiments.commands.measure.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
     )
     file = tmp_path / "found.json"
     command = [
