@@ -12,10 +12,10 @@ from dice_envs.agent import (
     Drawing,
     KernelAgent,
     Promises,
-    Stochastic,
     Turn,
     check_in_passing,
     check_plays,
+    is_stochastic,
     resolve,
 )
 from dice_envs.agent.kernel import AgentKernel
@@ -63,7 +63,7 @@ class BestResponse(OfOneGame, Deterministic):
         if str(self.opponent).count("best_response") > MOST_NESTED:
             raise ValueError(f"opponent must nest best_response at most {MOST_NESTED} times, not {shown(self.opponent)}")
         agent = resolve(self.opponent)
-        if not isinstance(agent, Stochastic):
+        if not is_stochastic(agent):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
 

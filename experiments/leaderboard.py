@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
-from dice_envs.agent import Agent, Stochastic, ask, check_plays, resolve
+from dice_envs.agent import Agent, ask, check_plays, is_stochastic, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
@@ -244,7 +244,7 @@ def _standing(
     found = Standing(of.name, name)
     variant = of.variant
     try:
-        plays = isinstance(agent, str | Agent | Stochastic)
+        plays = isinstance(agent, str | Agent) or is_stochastic(agent)
         if not plays and callable(agent) and len(_needed(agent)) < 2:  # with two arguments it is a policy function
             agent = agent(variant)
         player: Any = asked(agent, variant)

@@ -26,7 +26,6 @@ __all__ = [
     "Drawing",
     "KernelAgent",
     "Promises",
-    "Stochastic",
     "Turn",
     "Uniform",
     "ask",
@@ -36,6 +35,7 @@ __all__ = [
     "draw_actions",
     "fault_of",
     "fresh_memory",
+    "is_stochastic",
     "make_agent",
     "name_of",
     "players",
@@ -154,13 +154,9 @@ class Agent(Protocol):
         ...
 
 
-@runtime_checkable
-class Stochastic(Protocol):
-    """A player that states its probabilities. Exact measures take it even without `act`."""
-
-    def probabilities(self, turn: Turn) -> Any:
-        """Return each action's probability in each game of the turn, (n, num_actions) float64."""
-        ...
+def is_stochastic(agent: Any) -> bool:
+    """Return whether the agent states its probabilities. Exact measures take it even without `act`."""
+    return hasattr(agent, "probabilities")  # a subclass may hide those of its base: by a property without a getter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -337,14 +333,12 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
     Raises:
         AgentError: the agent states no probabilities, or they are not a distribution over the legal actions.
     """
-    try:
-        state = agent.probabilities
-    except AttributeError:
-        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing") from None
+    if not is_stochastic(agent):
+        raise AgentError(f"{name_of(agent)} states no probabilities, so it can only be measured by playing")
     if turn.memory is None:
         turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
-    answer = state(turn)
+    answer = agent.probabilities(turn)
     spacing = _SPACING.get(str(getattr(answer, "dtype", "")).removeprefix("torch."), 0.0)
     if hasattr(answer, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
         answer = answer.detach().cpu()

@@ -14,7 +14,6 @@ from dice_envs.agent import (
     Agent,
     AgentError,
     Promises,
-    Stochastic,
     Turn,
     Uniform,
     ask,
@@ -22,6 +21,7 @@ from dice_envs.agent import (
     check_plays,
     draw_actions,
     fresh_memory,
+    is_stochastic,
     name_of,
     promises_of,
     resolve,
@@ -114,7 +114,7 @@ class Asked:
         self._repeated, self._differing = seen
         self.is_random = self._differing > 0
         self._varies = self.is_random  # whether the same batch has been answered in two ways
-        self._states_probabilities = isinstance(agent, Stochastic)
+        self._states_probabilities = is_stochastic(agent)
         promised = promises_of(agent)
         self.is_known = self._states_probabilities or promised.deterministic
         memoryless = self._states_probabilities and promised.memoryless
@@ -305,7 +305,7 @@ def asked(
         ValueError: no such agent, or it does not play the variant.
         TypeError: this is no agent.
     """
-    if isinstance(agent, str | Agent | Stochastic):
+    if isinstance(agent, str | Agent) or is_stochastic(agent):
         name = agent if isinstance(agent, str) else name_of(agent)
         player = resolve(agent) if isinstance(agent, str) else agent
         check_plays(player, variant)

@@ -67,8 +67,8 @@ def test_agents_that_say_nothing_play_everything():
 
 def test_a_policy_names_what_it_was_trained_on(physician):
     agent = Ppo(str(physician))
-    assert (agent.game, agent.options) == ("shakes", {"mode": "physician"})
-    assert agent.variant.options == PHYSICIAN.options
+    trained_on = agent.promises.variant
+    assert (trained_on.game.name, trained_on.options) == ("shakes", PHYSICIAN.options)
     check_plays(agent, configure("shakes", mode="physician"))
     with pytest.raises(
         ValueError, match=r"physician.npz was trained on shakes with mode=physician; it cannot play mode=maesters$"

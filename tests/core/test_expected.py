@@ -53,7 +53,7 @@ def returns_of(expected, opponents="random", steps=300, game="fatestones", **opt
     rng = np.random.default_rng(4)
     returns, paid = [], []
     for _ in range(steps):
-        _, rewards, _, infos = env.step(random_actions(rng, env.masks))
+        _, rewards, _, infos = env.step(random_actions(rng, env.action_masks()))
         paid.append(rewards)
         returns += [info["episode"]["r"] for info in infos if "episode" in info]
     return np.array(returns), np.concatenate(paid)

@@ -193,7 +193,7 @@ FAMILY = {
     "acts alike in each seat": Awkward(
         lambda: Acts(*otherwise(lambda turn: 2 * seat(turn))), Mixed(*otherwise(lambda turn: 2 * seat(turn)))
     ),
-    "promises to act alike": Awkward(lambda: Promises(0.0), LOW),
+    "promises to act alike": Awkward(lambda: Promising(0.0), LOW),
     "breaks its promise": Awkward(lambda: Promising(0.01), None, "promises deterministic=True, but"),
     "by row": Awkward(lambda: Mixed(odd), None, ROW, False),
     "acts by row": Awkward(lambda: Acts(*otherwise(odd)), None, ROW, False),

@@ -19,6 +19,7 @@ CHANGES = {  # option → (its value, other options that it needs)
         "palifico": (True, {}),
         "exact_call": (True, {}),
         "rounds": ("single", {}),
+        "next_starter": ("after_caller", {}),
         "rules": ("perudo", {}),
     },
     "fatestones": {"dice": ("all", {}), "hand_size": (2, {}), "scratch": ("draw", {})},
