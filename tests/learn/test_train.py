@@ -25,6 +25,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.outcome import add_measures, gap_label, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
+from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
 from tests.conftest import COMPILES_SOON, ROOT
 from tests.experiments.ui.test_page import parsed, shown
@@ -750,7 +751,8 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
 def test_a_report_says_why_a_policy_was_not_measured(capsys):
     """Dice lost are no zero-sum reward."""
     result = {"steps": 10, "minutes": None, "steps_per_second": None}
-    add_measures(configure("liars_dice", num_players=3, num_dice=1, reward="dice"), agents.make("random"), "random", 1, result)
+    variant = configure("liars_dice", num_players=3, num_dice=1, reward="dice")
+    add_measures(variant, PPO(variant, TINY, "random", 1).policy(), "ppo:none", 1, result)
     measured = next(section for section in run_sections(result, None, ()) if section.title == "How far from optimal play")
     (why,) = measured.text
     assert why.startswith("Not measured: reward must be 'win' for an exact result at a table, not 'dice'")
