@@ -81,8 +81,10 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
                 ui.link("Another game", home).classes("link")
 
 
-def attend(table: Table, listener: Callable[[], None]) -> None:
+def attend(table: Table, listener: Callable[[], None], teller: Callable[[], None] = lambda: None) -> None:
     """Call the listener after every change of a table, from when its browser has connected until the page is gone.
+
+    The teller is called when only `Table.solving` has changed: a page that is built anew loses clicks of that moment.
 
     A request alone, such as another program's, keeps no table and lets no agent move.
     """
@@ -91,12 +93,14 @@ def attend(table: Table, listener: Callable[[], None]) -> None:
     def enter() -> None:
         if listener not in table.listeners:
             table.listeners.append(listener)
+            table.tellers.append(teller)
             if table.changes != built:
                 listener()
 
     def leave() -> None:
         if listener in table.listeners:
             table.listeners.remove(listener)
+            table.tellers.remove(teller)
 
     client.on_connect(enter)
     client.on_delete(leave)

@@ -102,6 +102,7 @@ class Table:
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
         listeners: called after every change.
+        tellers: called where only `solving` has changed.
         changes: number of changes so far.
     """
 
@@ -117,6 +118,7 @@ class Table:
         self.solving = ""
         self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
+        self.tellers: list[Callable[[], None]] = []
         self.changes = 0
         places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
         together = [Place(self, "together")] if len(sitting.people) > 1 else []
@@ -239,8 +241,11 @@ class Table:
         loop = asyncio.get_running_loop()
 
         def show(line: str) -> None:
-            self.solving = line
-            self.changed()
+            begins, self.solving = not self.solving, line
+            if begins:
+                self.changed()
+            for tell in list(self.tellers):
+                tell()
 
         def listen(line: str) -> None:
             if not wanted():

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import functools
 import html
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from nicegui import events, ui
@@ -83,6 +83,7 @@ class TablePage:
         self.hinted = False  # whether a hint has been shown
         self.quantity: int | None = None  # number of dice picked for a bid at the position `picked_at`; None: the usual one
         self.picked_at = (-1, -1)
+        self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words shown about a solver, and what they are now
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
         if self.table.loaded and sitting.over and self.games == 1:
@@ -111,7 +112,7 @@ class TablePage:
         self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
         self.refresh()
-        attend(self.table, self.refresh)
+        attend(self.table, self.refresh, self._tell)
         self.client.on_connect(self.table.prepare)
         self.client.on_connect(self.table.wake)
 
@@ -142,6 +143,7 @@ class TablePage:
         if self.games != self.table.games:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
             self.forward.active = False
+        self.progress = []
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
@@ -177,6 +179,20 @@ class TablePage:
         with card:
             yield visible
 
+    def _follow(self, text: Callable[[], str]) -> None:
+        """Add words that follow a solver."""
+        self.progress.append((words(text()), text))
+
+    def _wait(self, text: Callable[[], str]) -> None:
+        with ui.element("div").classes("line"):
+            ui.spinner(size="1.4em")
+            self._follow(text)
+
+    def _tell(self) -> None:
+        """Change only the words about a solver: a click on a button that is built anew in that moment would be lost."""
+        for shown, text in self.progress:
+            shown.content = html.escape(text())
+
     def _mark(self) -> None:
         """Write the state of the game into attributes, for scripts and tests."""
         place, sitting = self.place, self.place.sitting
@@ -199,9 +215,10 @@ class TablePage:
             if table.thinking and present:
                 ui.spinner(size="1.2em")
         if present and table.thinking and table.solving:
-            words(f"It solves the game first, once. {sentence(table.solving)}.")
+            self._follow(lambda: f"It solves the game first, once. {sentence(table.solving)}.")
         elif present and table.preparing:
-            words(sentence(f"{table.solving or 'your opponent prepares itself, which takes a while the first time'}."))
+            usual = "your opponent prepares itself, which takes a while the first time"
+            self._follow(lambda: sentence(f"{table.solving or usual}."))
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
@@ -327,12 +344,13 @@ class TablePage:
         """Add advice, a review, or how far they are; return whether there is any."""
         table, reviewing, advice = self.table, self.table.reviewing, self._current
         if self.asking is not None:
-            _wait(sentence(table.solving) or "Working out each choice; the first time, the game may have to be solved")
+            usual = "Working out each choice; the first time, the game may have to be solved"
+            self._wait(lambda: sentence(table.solving) or usual)
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
         elif reviewing is not None:
-            _wait(f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
+            self._wait(lambda: f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
             if table.solving:
-                words(f"The game is solved first, once. {sentence(table.solving)}.")
+                self._follow(lambda: f"The game is solved first, once. {sentence(table.solving)}.")
         elif table.review is not None:
             show_review(table.review, self.place, self.at, self.reviewed, self._choose, self._jump)
         elif advice is not None:
@@ -466,12 +484,6 @@ class TablePage:
         if judged is not None:
             notes += judged_line(judged)
         return f'<span class="number">{entry.number}</span><span>{said}</span>{notes}'
-
-
-def _wait(text: str) -> None:
-    with ui.element("div").classes("line"):
-        ui.spinner(size="1.4em")
-        words(text)
 
 
 def _hint(advice: Advice) -> None:
