@@ -88,13 +88,15 @@ except metadata.PackageNotFoundError:  # run from a checkout that is not install
 join_folders()
 
 
-def __getattr__(name: str) -> Any:
-    """Import `TensorEnv` when it is first asked for, because it needs PyTorch."""
-    if name == "TensorEnv":
-        from dice_envs.envs.tensor import TensorEnv
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one of these
 
-        return TensorEnv
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Import `TensorEnv` when it is first asked for, because it needs PyTorch."""
+        if name == "TensorEnv":
+            from dice_envs.envs.tensor import TensorEnv
+
+            return TensorEnv
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _register(name: str) -> None:

@@ -51,7 +51,7 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path):
         (tmp_path / package / "pig.py").write_text(source)
     row = shown("How to add an exact measure", "    ")
     places = {f"dice_envs.{package}": tmp_path / package for package in sources}
-    assert run_with_a_row(tmp_path, "tests/exact/test_measure.py", "SMALL = {\n", row, places, "pig") >= 4
+    assert run_with_a_row(tmp_path, "tests/exact/test_measure.py", "SMALL = {\n", row, places, "pig and not awkward") >= 4
 
 
 OPTIMAL = """

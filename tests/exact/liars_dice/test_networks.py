@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from dice_envs import agents, configure
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
-from dice_envs.core import blas
+from dice_envs.core import machine
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import asked
 from dice_envs.exact.liars_dice import networks, sources
@@ -103,7 +103,7 @@ def test_products_take_one_thread(monkeypatch):
     matmul, threads = np.matmul, set()
 
     def counted(*given, **settings):
-        threads.update(each["num_threads"] for each in blas._libraries().info())
+        threads.update(each["num_threads"] for each in machine._libraries().info())
         return matmul(*given, **settings)
 
     monkeypatch.setattr(np, "matmul", counted)
