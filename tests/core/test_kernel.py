@@ -42,7 +42,7 @@ def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     before = run_python(FIRST_BID, copy_of_package)
     rewards, hits = before.rsplit(" ", 1)
     assert int(hits) > 0, "the second process should have found its kernels in the cache"
-    rules = copy_of_package / "dice_envs" / "games" / "liars_dice.py"
+    rules = copy_of_package / "dice_envs" / "games" / "liars_dice" / "__init__.py"
     text = rules.read_text()
     line = "caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)"
     assert line in text

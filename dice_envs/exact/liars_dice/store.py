@@ -94,7 +94,9 @@ def file_of(tree: Tree, folder: Path) -> Path:
 def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, unless there is a better one or it cannot be written."""
     kept = _read(solved.tree, folder)
-    if kept is None or kept.width >= solved.bounds.width:
+    improves = kept is None or kept.width >= solved.bounds.width
+    del kept  # which is as large as what follows
+    if improves:
         better = _Kept(solved.numbers, solved.iterations, solved.seconds, solved.bounds.width, solved.widths)
         keep_archive(file_of(solved.tree, folder), better._asdict())
 
