@@ -149,8 +149,8 @@ def show_verdict(trained: Trained, result: dict[str, Any], games: int) -> None:
     if against and wins:
         others = " or ".join(name for name, each in presets_of(variant.game.name).items() if each.self_play)
         console.print(
-            f"A best response to it wins {wins[0]:.1%}: this training is to beat these opponents, not to be hard to beat. "
-            f"That is what --preset {others} is for."
+            f"A best response wins {wins[0]:.1%} of the games against this policy: it has learned to beat these opponents, "
+            f"not to be hard to beat. For that, train with --preset {others}."
         )
     elif measures:
         _distances_grid(measures).show()
@@ -162,8 +162,8 @@ def verdict_grid(edges: Sequence[dict[str, Any]], games: int) -> Grid:
     for edge in (edge for edge in edges if edge["agent"] == "ppo"):
         share = f"{100 * edge['share']:.1f} ± {100 * edge['ci95']:.1f}"
         rows.append((edge["opponent"], *(f"{100 * edge[key]:.1f}" for key in ("wins", "best_response_wins")), share))
-    headings = ("against", "wins", "possible", "share of the\nedge over half")
-    return Grid(f"What it learned to win, % of {games:,} games each", headings, rows, whole=range(4))
+    headings = ("against", "it wins", "a best\nresponse", "share of the\nedge over half")
+    return Grid(f"Games won, % of {games:,} against each", headings, rows, whole=range(4))
 
 
 def _distances_grid(measures: Sequence[Measures]) -> Grid:

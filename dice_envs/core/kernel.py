@@ -120,7 +120,7 @@ class _Content:
         elif kind is types.CodeType:
             self._write("code", repr(list(_read_code(value))).encode())
             self._add(value.co_consts)
-            if vars(numba.config)["DEBUGINFO_DEFAULT"]:
+            if vars(numba.config).get("DEBUGINFO_DEFAULT"):
                 self._add_all("lines", (value.co_filename, value.co_firstlineno, value.co_linetable))
         elif kind in (tuple, list) and all(type(each) in _PLAIN for each in value):
             self._write("plain", repr(value).encode())

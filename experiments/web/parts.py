@@ -84,7 +84,8 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
 def attend(table: Table, listener: Callable[[], None], teller: Callable[[], None] = lambda: None) -> None:
     """Call the listener after every change of a table, from when its browser has connected until the page is gone.
 
-    The teller is called when only `Table.solving` has changed: a page that is built anew loses clicks of that moment.
+    Where only the progress of a solver or a review has changed, the teller is called instead: a page that is built anew loses
+    the clicks of that moment.
 
     A request alone, such as another program's, keeps no table and lets no agent move.
     """

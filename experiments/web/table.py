@@ -102,7 +102,7 @@ class Table:
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
         listeners: called after every change.
-        tellers: called where only `solving` has changed.
+        tellers: called in place of the listeners where only the progress of a solver or a review has changed.
         changes: number of changes so far.
     """
 
@@ -157,6 +157,13 @@ class Table:
         self.changes += 1
         for listener in list(self.listeners):
             listener()
+
+    def _progressed(self, begins: bool) -> None:
+        if begins:
+            self.changed()
+        else:
+            for tell in list(self.tellers):
+                tell()
 
     def change_course(self) -> None:
         """Tell everybody that the game is another one now: forget the review, stop a running one, and let agents move."""
@@ -242,10 +249,7 @@ class Table:
 
         def show(line: str) -> None:
             begins, self.solving = not self.solving, line
-            if begins:
-                self.changed()
-            for tell in list(self.tellers):
-                tell()
+            self._progressed(begins)
 
         def listen(line: str) -> None:
             if not wanted():
@@ -339,8 +343,8 @@ class Table:
 
         def report(moves: int) -> None:
             if course == self._courses:
-                self.reviewing = moves, len(sitting)
-                self.changed()
+                begins, self.reviewing = self.reviewing is None, (moves, len(sitting))
+                self._progressed(begins)
 
         told = 0
 

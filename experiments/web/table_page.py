@@ -83,7 +83,7 @@ class TablePage:
         self.hinted = False  # whether a hint has been shown
         self.quantity: int | None = None  # number of dice picked for a bid at the position `picked_at`; None: the usual one
         self.picked_at = (-1, -1)
-        self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words shown about a solver, and what they are now
+        self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words about a solver or a review, and what they are now
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
         if self.table.loaded and sitting.over and self.games == 1:
@@ -180,7 +180,7 @@ class TablePage:
             yield visible
 
     def _follow(self, text: Callable[[], str]) -> None:
-        """Add words that follow a solver."""
+        """Add words about a solver or a review, which `_tell` keeps up to date."""
         self.progress.append((words(text()), text))
 
     def _wait(self, text: Callable[[], str]) -> None:
@@ -189,7 +189,7 @@ class TablePage:
             self._follow(text)
 
     def _tell(self) -> None:
-        """Change only the words about a solver: a click on a button that is built anew in that moment would be lost."""
+        """Change only the words about progress: a click on a button that is built anew in that moment would be lost."""
         for shown, text in self.progress:
             shown.content = html.escape(text())
 
@@ -348,7 +348,7 @@ class TablePage:
             self._wait(lambda: sentence(table.solving) or usual)
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
         elif reviewing is not None:
-            self._wait(lambda: f"Working out the cost of each move: {reviewing[0]} of {reviewing[1]}")
+            self._wait(lambda: "Working out the cost of each move: {} of {}".format(*table.reviewing or reviewing))
             if table.solving:
                 self._follow(lambda: f"The game is solved first, once. {sentence(table.solving)}.")
         elif table.review is not None:

@@ -106,7 +106,9 @@ def test_train_saves_and_measures(tmp_path):
         shown = rf"│ {theirs} +│ +{100 * edge['wins']:.1f} │ +{100 * best:.1f} │ +{100 * edge['share']:.1f} ± "
         assert (ours == "ppo") == bool(re.search(shown, result.output)), "the verdict is the policy's"
     (wins,) = (each["value"] for each in data["measures"][0]["measures"] if each["name"] == "best response wins")
-    assert f"A best response to it wins {wins:.1%}: this training is to beat these opponents" in " ".join(result.output.split())
+    assert f"A best response wins {wins:.1%} of the games against this policy: it has learned to beat" in " ".join(
+        result.output.split()
+    )
     assert f"play against it: python -m experiments play liars_dice ppo:{folder} -o num_dice=1\n" in result.output
     assert data["steps"] >= 4096
     assert data["curve"]

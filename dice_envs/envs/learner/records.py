@@ -113,7 +113,7 @@ class Step(NamedTuple):
         learners: (m,) int64, the learner's seat in a game that has ended; with every seat, the one that moved last.
         players: (m, seats) int64, who had each seat in it.
         returns: (m, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
-        out: (m, seats) int8, 1 where the game is over now for a seat though others may play on; no rows where nobody asks.
+        out: (m, seats) int8, 1 where the game is over now for a seat though others may play on; may have no rows.
         shown: the games as the learners see them now.
         finals: of ended games that have been dealt again.
     """
@@ -143,7 +143,7 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         count: number of games.
         show: whether the learners' views are needed.
         finals: whether those of ended games are, too.
-        out: whether it matters who is out.
+        out: whether who is out is wanted.
     """
     seats, ends = variant.facts.num_seats, count if finals else 0
     return Step(

@@ -95,7 +95,7 @@ def keep(solved: SolvedRound, folder: Path) -> None:
     """Write a round's file, whole or not at all, unless there is a better one or it cannot be written."""
     kept = _read(solved.tree, folder)
     improves = kept is None or kept.width >= solved.bounds.width
-    del kept  # which is as large as what follows
+    del kept  # its arrays are as large as those that are written now
     if improves:
         better = _Kept(solved.numbers, solved.iterations, solved.seconds, solved.bounds.width, solved.widths)
         keep_archive(file_of(solved.tree, folder), better._asdict())

@@ -178,8 +178,8 @@ class Params(NamedTuple):
     num_actions: int
     call: int  # the action that calls, and so the number of bids
     lowest: np.ndarray  # see `lowest_quantities`
-    # `_ANY_FACE`, or None with palifico or exact calls. If it is not None, raises are counted and found without `lowest`.
-    # Compilers know None by its type, and leave the other code out.
+    # `_ANY_FACE`, or None for other rules and with palifico or exact calls. If it is not None, raises are counted and found
+    # without `lowest`. Compilers know None by its type, and leave the other code out.
     any_face: bool | None
     wild: int  # index of the wild face except in palifico rounds, or NO_WILD
     palifico: bool
@@ -247,9 +247,7 @@ def _params(options: Options) -> Params:
         num_actions=num_bids + 1 + options.exact_call,
         call=num_bids,
         lowest=lowest_quantities(options.raise_rule, options.palifico, sum(dice), options.num_faces),
-        any_face=None
-        if options.palifico or options.exact_call
-        else {"either": True, "quantity": False}.get(options.raise_rule),
+        any_face=None if options.palifico or options.exact_call else _ANY_FACE.get(options.raise_rule),
         wild=NO_WILD if options.wild_face is None else options.wild_face,
         palifico=options.palifico,
         exact_call=options.exact_call,

@@ -371,13 +371,28 @@ def test_a_review_stops_between_moves(end):
             else:
                 ends.append(asyncio.ensure_future(table.again()))
 
-        table.listeners.append(stop)
+        table.tellers.append(stop)
         await table.judge()
         for each in ends[1:]:
             await each
         assert ends
         assert table.review is None
         assert table.reviewing is None
+
+    asyncio.run(follow())
+
+
+def test_progress_changes_words_and_builds_no_page_anew():
+    """A click on a button that is being built anew is lost."""
+
+    async def follow():
+        table = followed(Sitting(configure("thirties", num_players=1), 1, [PERSON]))
+        built, told = [], []
+        table.listeners.append(lambda: built.append(table.solving))
+        table.tellers.append(lambda: told.append(table.solving))
+        await table.work(lambda: [say(f"solved {number} of 3 rounds") for number in (1, 2, 3)], lambda: True)
+        assert built == ["solved 1 of 3 rounds"]
+        assert told == ["solved 2 of 3 rounds", "solved 3 of 3 rounds"]
 
     asyncio.run(follow())
 
