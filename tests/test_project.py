@@ -370,3 +370,13 @@ def test_a_command_from_one_file(tmp_path, run_python):
     assert json.loads(out.read_text())["games"] == 200
     listed = run_python(code.format(arguments=["--help"]))
     assert listed.index("│ sheet ") < listed.index("│ luck ") < listed.index("│ reproduce ")
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="looks at what git keeps")
+def test_git_keeps_files_of_the_project_alone():
+    entries = subprocess.run(["git", "ls-files", "--stage"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    modes = {line.split("\t")[1]: line.split()[0] for line in entries.splitlines()}
+    # Neither links nor other repositories.
+    assert {path: mode for path, mode in modes.items() if mode not in ("100644", "100755")} == {}
+    ignored = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(ignored, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
