@@ -294,7 +294,14 @@ def make_server(games: Games) -> MCPServer:
 
 
 def serve() -> None:
-    """Serve games on standard input and output until the client closes them, which ends the process at once."""
+    """Serve games on standard input and output until the client closes them, which ends the process at once.
+
+    Raises OSError if standard input can't be read.
+    """
+    try:
+        os.read(0, 0)
+    except OSError as unreadable:
+        raise OSError(f"mcp can't read its standard input: {unreadable.strerror}") from None
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _stop)  # the SDK would first wait for one more line of input
     typer.echo("serving an MCP client on standard input and output; Ctrl-C ends it", err=True)

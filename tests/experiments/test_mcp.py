@@ -413,3 +413,11 @@ print(result.exit_code, result.output)
 
 def test_the_command_names_its_extra(run_python):
     assert run_python(WITHOUT) == '2 error: the server for assistants needs mcp: pip install "dice-envs[mcp]"\n\n'
+
+
+def test_an_input_that_cannot_be_read_is_an_error_in_one_line(tmp_path):
+    with (tmp_path / "input").open("w") as written:
+        command = [sys.executable, "-m", "experiments", "mcp"]
+        done = subprocess.run(command, cwd=ROOT, stdin=written, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: mcp can't read its standard input: Bad file descriptor\n"
