@@ -1,4 +1,4 @@
-"""Every command of the README runs, with less work than shown."""
+"""Every command of the README and of the page on the command line runs, with less work than shown."""
 
 import os
 import re
@@ -14,13 +14,16 @@ from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
 TEXT = (ROOT / "README.md").read_text()
-COMMANDS = re.findall(r"^python -m experiments ([^#\n]*?)\s*(?:#.*)?$", TEXT, re.M)
+PAGES = TEXT + (ROOT / "docs" / "command_line.md").read_text()
+COMMANDS = sorted(
+    set(re.findall(r"^python -m experiments ((?!.*--web)[^#\n]*?)\s*(?:#.*)?$", PAGES, re.M))
+)  # tests of the page play on it
 LESS = {  # by command: words to replace, and arguments to add
     "play": ({}, []),
     "arena": ({"100000": "200", "ppo:runs/liars_dice_quick": "ppo"}, ["--seed", "1"]),
     "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
     "recipes": ({}, ["--steps", "2048", "--seeds", "1"]),
-    "measure": ({}, []),
+    "measure": ({"num_dice=3": "num_dice=1"}, []),
     "evaluate": ({}, ["--games", "100"]),
     "review": ({}, []),
     "leaderboard": ({"thirties": "thirties_maximize"}, ["random"]),
@@ -32,6 +35,7 @@ LESS = {  # by command: words to replace, and arguments to add
     ),
     "bench": ({"liars_dice": "thirties"}, ["--quick"]),
     "policies": ({}, []),
+    "sheet": ({}, []),
     "mcp": ({}, []),
     "distill": ({"num_dice=3": "num_dice=1", "3000": "50"}, ["--out", "distilled.npz"]),
 }
@@ -59,6 +63,7 @@ def test_the_end_of_make_train_is_as_printed(capsys):
 
 def save_a_game(path):
     """Save a game that a person has played to its end."""
+    path.parent.mkdir(exist_ok=True)
     sitting = Sitting(configure("thirties", num_players=1), 1, [PERSON])
     while not sitting.over:
         sitting.play(sitting.legal()[0])
@@ -75,8 +80,10 @@ def test_a_command_runs(command, tmp_path):
         arguments += ["-o", "num_dice=2"]
     if words[0] == "train" and "-o" not in words:
         arguments += ["-o", "num_dice=1"]
+    if "--response" in arguments:
+        arguments += ["--minutes", "0.01"]
     if words[0] == "review":
-        save_a_game(tmp_path / words[1])
+        save_a_game(tmp_path / words[1] if words[1].endswith(".json") else tmp_path / words[1] / "game.json")
     done = subprocess.run(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=tmp_path,
