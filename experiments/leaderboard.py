@@ -1,6 +1,6 @@
 """The board: every agent on every task that it can play, by its distance from optimal play.
 
-`dice_envs.experiments.ui.boards` shows it.
+The command `leaderboard` shows it.
 """
 
 from __future__ import annotations

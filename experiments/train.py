@@ -37,7 +37,7 @@ from dice_envs.experiments.ui.tournaments import save_plot, show, tournament_gri
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["setting_text", "train", "verdict_grid"]
+__all__ = ["add_measures", "gap_label", "run_sections", "setting_text", "train", "verdict_grid"]
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
@@ -153,7 +153,7 @@ def train(
     }
     if new:
         console.print(f"{new:,} steps in {seconds:,.0f} s: {result['steps_per_second']:,.0f} a second")
-    _add_measures(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed, result)
+    add_measures(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed, result)
     seats = variant.facts.num_seats
     table = _add_table(trained, evaluation_games, result) if seats > 1 else None
     if seats > 2:
@@ -185,7 +185,7 @@ def _write(trained: Trained, result: dict[str, Any], table: Any, folder: Path, j
     def plot(where: Path) -> None:
         finish(
             lambda: _plot_curve(where, trained),
-            lambda: _plot_gaps(where, trained, _gap_label(result["measures"])),
+            lambda: _plot_gaps(where, trained, gap_label(result["measures"])),
             lambda: save_plot(where, "cross_table", table) if table is not None else None,
         )
 
@@ -196,7 +196,7 @@ def _write(trained: Trained, result: dict[str, Any], table: Any, folder: Path, j
             plot(report)
         variant = trained.policy.variant
         about = About(result["command"], {"preset": trained.preset, **dataclasses.asdict(variant.options)}, trained.seed)
-        write_page(report, f"PPO trained on {variant}", [], _run_sections(result, table, plots), about)
+        write_page(report, f"PPO trained on {variant}", [], run_sections(result, table, plots), about)
 
     finish(
         lambda: write_json(folder / "results.json", result),
@@ -223,7 +223,7 @@ def setting_text(value: Any) -> str:
 # --- the final results ----------------------------------------------------------------------------------------------
 
 
-def _add_measures(variant: Variant, policy: NetworkPolicy, spec: str, seed: int, result: dict[str, Any]) -> None:
+def add_measures(variant: Variant, policy: NetworkPolicy, spec: str, seed: int, result: dict[str, Any]) -> None:
     """Add the distance from optimal play of the policy, sampled and greedy, or the reason why it is not known.
 
     Without a floor the policy gives every action some probability. If that makes too many positions, print the command
@@ -392,7 +392,7 @@ def _plot_points(
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _gap_label(found: Sequence[Measures]) -> str:
+def gap_label(found: Sequence[Measures]) -> str:
     """Return the label of an axis of gaps: the headline measure, with its 95 % interval where it was sampled."""
     if not found:
         return "gap from optimal play"
@@ -400,7 +400,7 @@ def _gap_label(found: Sequence[Measures]) -> str:
     return f"gap from optimal play: {headline.name}, " + (f"± {headline.error:.2g}" if headline.error else "exact")
 
 
-def _run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[Plot]) -> list[Section]:
+def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[Plot]) -> list[Section]:
     """Return the results of a run as sections of a page."""
     speed = result["steps_per_second"]
     trained = [f"{result['steps']:,} learner steps"]

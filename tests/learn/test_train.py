@@ -22,7 +22,7 @@ from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.core.files import folder_lock
 from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.outcome import add_measures, gap_label, run_sections
+from dice_envs.experiments.train import add_measures, gap_label, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
