@@ -21,7 +21,6 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
-from dice_envs.core.state import MAX_SEATS
 from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, KnownValues, Measurement
 from dice_envs.exact.intervals import half_width, share_half_width
@@ -240,11 +239,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     return [measurement(name, *figures[name]) for name in best]
 
 
-# --- values of choices ----------------------------------------------------------------------------------------------------
-
-_SETS = 1 << MAX_SEATS  # of maesters, as bits
-
-# --- over one patient -----------------------------------------------------------------------------------------------------
+# --- values of choices over one patient ------------------------------------------------------------------------------------
 # All maesters have the same information and the same goal, so these are one player's decisions in turn. Of the argument so far
 # only the highest kept die and its holders matter. `after[best, holders]` is the value once some have spoken; the sizes of all
 # arrays are those of MAX_SEATS maesters.
