@@ -22,6 +22,7 @@ from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findi
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.options import (
     GamesOption,
     JsonOption,
@@ -181,7 +182,7 @@ def posterior_rows(rows: list[Finding]) -> list[Finding]:
             "the same: % that it wins more than it wins of our games",
             100 * posterior.sf(share / 100),
             0.0,
-            f"given the article's counts; our games {share:.2f} ± {error:.2f} %",
+            f"given the article's counts; our games {plus_minus(share, error)} %",
         ),
     )
     return [Finding(SOURCE, figure, None, float(value), float(reach), None, note) for figure, value, reach, note in figures]
