@@ -13,9 +13,15 @@ from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice
-from dice_envs.exact.score_dice.equilibrium import Equilibrium
-from dice_envs.exact.score_dice.hands import NONE_TIED, Die, Tied, known_ranges
-from dice_envs.exact.score_dice.response import check_response, response_to_highest
+from dice_envs.exact.score_dice.solvers import (
+    NONE_TIED,
+    Die,
+    Equilibrium,
+    Tied,
+    check_response,
+    known_ranges,
+    response_to_highest,
+)
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 
 from .base import Deterministic, OfOneGame, fair_kernel

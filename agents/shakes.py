@@ -22,18 +22,16 @@ from dice_envs.core.dice import below, next_u64, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range
-from dice_envs.exact.shakes import (
+from dice_envs.exact.shakes.chances import (
     TIE,
     Problem,
-    Solution,
     argument_chances,
     best_of,
     beta_chances,
-    check_in_passing,
     efficacy_chances,
-    solve,
     success_chances,
 )
+from dice_envs.exact.shakes.policies import Solution, check_in_passing, solve
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
 from .base import Deterministic, OfOneGame, fair_kernel
@@ -143,7 +141,7 @@ class TallyPolicy(OfOneGame, KernelAgent):
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """Return each treatment's probability, (m, n) float64, given patients treated and saved, (m, n) whole numbers.
 
-        Permuting the treatments permutes the result, so `dice_envs.exact.shakes.evaluate` may merge tallies.
+        Permuting the treatments permutes the result, so `dice_envs.exact.shakes.policies.evaluate` may merge tallies.
         """
         raise NotImplementedError
 

@@ -1,6 +1,6 @@
 """The board: every agent on every task that it can play, by its distance from optimal play.
 
-`dice_envs.experiments.ui.boards` shows it.
+The command `leaderboard` shows it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.limits import TooLong, within
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.page import versions
 
 __all__ = [
@@ -307,7 +308,7 @@ def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes
             continue
         if worth.unit == GAMES_WON:
             found.wins, found.wins_error = worth.value, worth.error
-            share = f"{100 * worth.value:.2f} ± {100 * worth.error:.2f} %"
+            share = f"{plus_minus(worth.value, worth.error, percent=True)} %"
             found.missing = f"wins {share} against {AGAINST} ({games:,} games, without luck), but {found.missing}"
         return
 

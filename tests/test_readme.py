@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.experiments.outcome import verdict_grid
+from dice_envs.experiments.train import verdict_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 

@@ -25,6 +25,7 @@ __all__ = [
     "as_action",
     "as_actions",
     "check_record",
+    "dealt",
     "forfeit",
     "warn_forfeit",
 ]
@@ -122,6 +123,15 @@ class Batch:
             IllegalActionError: some action is malformed or not legal; no game has moved.
         """
         play_checked(self.variant, self.states, self._checked(index), actions)
+
+
+def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = None) -> np.ndarray:
+    """Return states of games at their start, (count,), dealt with these random numbers; without a seed all deals are alike."""
+    states = np.zeros(count, variant.game.state)
+    if seed is not None:
+        states["rng"] = new_streams(seed, count)["rng"]
+    variant.kernels.deal(variant.params, states, np.arange(count))
+    return states
 
 
 def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any, kernels: Kernels | None = None) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "GameResponseValues",
     "GameSituations",
     "GameTableMeasure",
+    "KnownValues",
     "Measurement",
     "Measures",
     "ResponseValues",
@@ -255,11 +256,11 @@ class ResponseValues(Protocol):
     @property
     def whole_team(self) -> bool: ...
 
-    def start(self, seat: int) -> float:
+    def start(self, seat: int, /) -> float:
         """Return the expected return of a best response in the seat, before anything is dealt."""
         ...
 
-    def action_values(self, states: np.ndarray) -> np.ndarray:
+    def action_values(self, states: np.ndarray, /) -> np.ndarray:
         """Return the expected rewards still to come after each action, if a best response follows.
 
         Only what the seat to move may know is read. All states are valued in one compiled call.
@@ -271,6 +272,17 @@ class ResponseValues(Protocol):
             (n, num_actions) float64, NaN for illegal actions.
         """
         ...
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownValues:
+    """Values of choices as two functions; see `ResponseValues`."""
+
+    unit: str
+    note: str
+    start: Callable[[int], float]
+    action_values: Callable[[np.ndarray], np.ndarray]
+    whole_team: bool = False
 
 
 class GameResponseValues(Protocol):

@@ -1,10 +1,9 @@
 """Agents against each other: every pair, or one table of N; win rates with intervals, and Elo.
 
-`matches` plays games at one table, `tournaments` has agents meet, `luck` takes luck out of their results, `results` holds
-what they won and earned. `dice_envs.experiments.ui.tournaments` shows it.
+`matches` plays games at one table, `tournaments` has agents meet and takes luck out of their results, `results` holds what
+they won and earned. `dice_envs.experiments.ui.tournaments` shows it.
 """
 
-from dice_envs.experiments.arena.luck import known_values
 from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, parts_of, play_table
 from dice_envs.experiments.arena.results import Copies, Meeting, Part, Result, Team
 from dice_envs.experiments.arena.tournaments import (
@@ -13,6 +12,7 @@ from dice_envs.experiments.arena.tournaments import (
     elo,
     exact_tournament,
     expanded,
+    known_values,
     log_writer,
     num_meetings,
     tournament,

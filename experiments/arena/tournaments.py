@@ -1,4 +1,10 @@
-"""Tournaments: every pair of agents, one table of them, or each alone."""
+"""Tournaments: every pair of agents, one table of them, or each alone; and their results without luck.
+
+Without luck, what dice and choices of known probabilities did to the results of pairs is taken out; see `dice_envs.evaluation`.
+Luck is told by the values of an agent's choices against the other, whose probabilities must be known and fixed. If both are
+known, there are two kinds of luck, and each is taken out with a coefficient from other games. No kind is chosen by its result,
+which would bias the mean.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +19,17 @@ import numpy as np
 
 import dice_envs.experiments.logs
 from dice_envs.agent import Agent, check_plays, resolve
+from dice_envs.agent.matches import GAMES_ASKED, pieces_of
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, check_seed, shown
-from dice_envs.exact import ResponseValues, optima
+from dice_envs.evaluation import GAMES_WON, scale_of
+from dice_envs.evaluation.estimate import adjust
+from dice_envs.evaluation.games import expected_returns, play_valued
+from dice_envs.exact import ResponseValues, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
-from dice_envs.experiments.arena.luck import Ways, play_pair, without_luck
-from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, play_table
-from dice_envs.experiments.arena.results import Copies, Matrix, Meeting, Result, Team, shares_of
+from dice_envs.exact.limits import TooLong
+from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, parts_of, play_table
+from dice_envs.experiments.arena.results import Copies, Matrix, Meeting, Part, Result, Team, shares_of
 from dice_envs.experiments.discovery import modules
 from dice_envs.experiments.jobs.workers import HERE, Workers
 
@@ -29,11 +39,13 @@ __all__ = [
     "elo",
     "exact_tournament",
     "expanded",
+    "known_values",
     "log_writer",
     "num_meetings",
     "tournament",
 ]
 
+_Ways = Sequence[ResponseValues | None]  # values of each agent's choices against the other; None: not known
 _COPIES = re.compile(r"([0-9]+)\*(.+)")
 
 
@@ -81,13 +93,13 @@ def tournament(
     result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, values is not None
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
     after_move = None if log is None else log.after_move
-    valued: dict[Sequence[int], tuple[Ways, np.ndarray]] = {}
+    valued: dict[Sequence[int], tuple[_Ways, np.ndarray]] = {}
 
     def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
         own = [players[member] for member in members]
         ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
         if any(each is not None for each in ways):
-            valued[members] = ways, play_pair(variant, own, ways, games, own_seed, done, match, workers)
+            valued[members] = ways, _play_pair(variant, own, ways, games, own_seed, done, match, workers)
             return valued[members][1][:, :, :2].reshape(games, 2)
         return play_table(variant, own, games, own_seed, done, after_move, match, workers)
 
@@ -113,7 +125,7 @@ def tournament(
             cell = (0, member) if result.one_table else (member, members[1 - place])
             result.meetings.append(Meeting.of(variant, cell, own, is_tie, earned))
         if members in valued:
-            result.meetings[-2:] = without_luck(variant, result.meetings[-2:], *valued.pop(members))
+            result.meetings[-2:] = _without_luck(variant, result.meetings[-2:], *valued.pop(members))
     if not result.one_table:
         result.elo = elo(result.win_rate, games)
     return result
@@ -224,3 +236,85 @@ def add_optimal(result: Result, variant: Variant) -> None:
     if result.teams:
         with contextlib.suppress(ValueError):
             result.optimal = optima(variant)
+
+
+# --- without luck ---------------------------------------------------------------------------------------------------
+
+
+def known_values(
+    variant: Variant,
+    specs: Sequence[str],
+    agents: Sequence[Agent],
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+) -> tuple[list[ResponseValues | None], list[str]]:
+    """Return the values of choices against each agent, None where they are not known, and the reasons for these.
+
+    Args:
+        variant: the game.
+        specs: names of the agents; agents of one name share their values.
+        agents: the agents.
+        done: progress callback of each agent in turn, as for `response_values`; it may raise TooLong.
+    """
+    found: dict[str, ResponseValues | None] = {}
+    reasons = []
+    for spec, agent in zip(specs, agents, strict=True):
+        if spec in found:
+            continue
+        found[spec] = None
+        try:
+            values = response_values(variant, agent, done=done)
+            if scale_of(variant, values).unit != GAMES_WON:
+                raise ValueError(f"{variant} is not won or lost alone")
+            found[spec] = values
+        except TooLong as problem:
+            reasons.append(f"no values against {spec}: there are {problem} to evaluate")
+        except ValueError as problem:
+            reasons.append(f"no values against {spec}: {problem}")
+    return [found[spec] for spec in specs], reasons
+
+
+def _play_pair(
+    variant: Variant,
+    agents: Sequence[Agent],
+    ways: _Ways,
+    games: int,
+    seed: np.random.SeedSequence,
+    done: Callable[[int], Any],
+    match: int,
+    workers: Workers,
+) -> np.ndarray:
+    """Play the games of `play_table` and value decisions; see `play_valued` for (matches, match, 4) that are returned."""
+    pieces = pieces_of(games // match, 2, seed, GAMES_ASKED)
+    sizes = [match * piece.number for piece in pieces]
+    found = workers.run(play_valued, (variant, agents, ways, match), [([piece],) for piece in pieces], sizes, done)
+    return np.concatenate(found)
+
+
+def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, played: np.ndarray) -> list[Meeting]:
+    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_pair` returned."""
+    earned, expected, lost, losers = played[:, :, 0], [], [], []
+    scale = next(scale_of(variant, values) for values in ways if values is not None)
+    for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
+        if values is not None:  # in returns of the first agent: the second one's are their negatives
+            expected.append(sign * expected_returns(values, *earned.shape, agent=agent))
+            lost.append(played[:, :, 2 + agent])
+            losers.append(sign)
+    results, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
+    whole = adjust(results, starts, given, losers=losers)
+    parts = []
+    for first, last in parts_of(earned.shape[1]):
+        here = slice(first - 1, last)
+        part = adjust(results[:, here], starts[:, :, here], given[:, :, here], losers=losers)
+        parts.append(Part(first, last, part.value, part.error))
+    first_own = dataclasses.replace(
+        plain[0],
+        win_rate=whole.value,
+        ci95=whole.error,
+        mean_return=(whole.value - scale.shift) / scale.factor,
+        mean_return_ci95=whole.error / scale.factor,
+        parts=parts,
+        plain_win_rate=plain[0].win_rate,
+        plain_ci95=plain[0].ci95,
+        variance_ratio=whole.variance_ratio,
+    )
+    return [first_own, first_own.mirrored(plain[1])]

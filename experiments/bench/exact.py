@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs import Variant, agents, configure
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.exact import Effort, asked
-from dice_envs.exact.fatestones import draw_hands, solve_all, solve_draws
+from dice_envs.exact.fatestones.draws import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.multiplayer import measures as table_measures
@@ -24,7 +24,8 @@ from dice_envs.exact.liars_dice.sources import Listed
 from dice_envs.exact.liars_dice.stages import information_sets
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import respond
-from dice_envs.exact.shakes import Problem, argument_chances, evaluate, solve, tallies
+from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
+from dice_envs.exact.shakes.policies import evaluate, solve
 from dice_envs.exact.thirties import Rules, forget_solutions
 from dice_envs.exact.thirties import solve as solve_thirties
 from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds

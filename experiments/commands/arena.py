@@ -26,7 +26,7 @@ from dice_envs.experiments.arena import (
     num_meetings,
     tournament,
 )
-from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -41,7 +41,6 @@ from dice_envs.experiments.ui.options import (
     ResumeOption,
     SeedOption,
     game_options,
-    seed_or_fresh,
 )
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.experiments.ui.tournaments import save_plot, show
@@ -123,8 +122,7 @@ def main(
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
-    with kept_beside(json if log is None else None, resume, what, seed) as kept, on_ray(ray, kept) as plain:
-        seed = kept.seed if kept else seed_or_fresh(seed)
+    with resumable(json if log is None else None, resume, what, seed, ray) as (seed, plain):
         values, reasons = _values(variant, agents, players) if without_luck else (None, [])
         workers = Counted(plain, players)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:

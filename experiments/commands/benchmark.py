@@ -17,12 +17,11 @@ from dice_envs.evaluation import check_games
 from dice_envs.experiments.jobs.workers import Workers, kept_beside
 from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
 from dice_envs.experiments.language.tables import grids_of, plot
-from dice_envs.experiments.report import command_line
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import show_all
 from dice_envs.experiments.ui.options import JsonOption, ReportOption, ResumeOption, count_option
-from dice_envs.experiments.ui.page import About, Section, write_page
+from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 from dice_envs.experiments.ui.progress import progress
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from dice_envs.experiments.play.records import Played, as_dict, games_in, grouped, save_report, seats_of, show
-from dice_envs.experiments.report import command_line
 from dice_envs.experiments.ui.console import finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, ReportOption
+from dice_envs.experiments.ui.page import command_line
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.table.review import review
 

@@ -35,7 +35,7 @@ from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
-__all__ = ["HERE", "Done", "Kept", "OnRay", "Processes", "Workers", "kept_beside", "on_ray", "stamp"]
+__all__ = ["HERE", "Done", "Kept", "OnRay", "Processes", "Workers", "kept_beside", "on_ray", "resumable", "stamp"]
 
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
@@ -417,6 +417,15 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
         well = True
     finally:
         kept.close(remove=well)
+
+
+@contextlib.contextmanager
+def resumable(
+    json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None, ray: str | None
+) -> Iterator[tuple[int, Workers]]:
+    """Yield the seed and the workers of a command that keeps finished parts (`kept_beside`) and may run on a cluster."""
+    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
+        yield (kept.seed if kept else seed_or_fresh(seed)), workers
 
 
 def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:

@@ -13,7 +13,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.options import shown
-from dice_envs.exact.fatestones import edges, ratio
+from dice_envs.exact.fatestones import ratio
+from dice_envs.exact.fatestones.draws import edges
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
 __all__ = ["Log", "Writer", "read_log"]
@@ -47,7 +48,8 @@ class Log:
         """Return the share of the edge that a player's choices capture, and the half-width of its 95 % interval.
 
         The edge of a die is its value above a random die, if all other choices, also those after ties, are uniformly random
-        (see `dice_envs.exact.fatestones.edges`). The share is the sum of the chosen dice's edges / that of the best dice's.
+        (see `dice_envs.exact.fatestones.draws.edges`). The share is the sum of the chosen dice's edges / that of the best
+        dice's.
         """
         own = edges(self.hands[:, ::-1] if player else self.hands, self.sizes)
         return ratio(own[np.arange(len(own)), self.choices[:, player]], own[:, :HAND].max(axis=1))

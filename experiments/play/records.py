@@ -15,7 +15,7 @@ from dice_envs.core.options import check_range
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import Plot, counted, plots_noted, saved_plot
 from dice_envs.table.record import Record, record_of
@@ -181,9 +181,7 @@ def _tells(record: Record) -> str:
 
 def _figure(value: float, error: float | None, scale: Scale, sign: bool = False) -> str:
     """Write a value and its interval: in points if it is a share."""
-    factor, unit = (100, "points") if scale.is_share else (1, scale.unit)
-    text = f"{factor * value:{'+' if sign else ''}.2f}"
-    return f"{text} {unit}" if error is None else f"{text} ± {factor * error:.2f} {unit}"
+    return f"{plus_minus(value, error, percent=scale.is_share, sign=sign)} {'points' if scale.is_share else scale.unit}"
 
 
 # --- data and plots ---------------------------------------------------------------------------------------------------

@@ -17,9 +17,10 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95, share_half_width
-from dice_envs.exact.shakes import Evaluation, Problem, kept_die
+from dice_envs.exact.shakes.chances import Problem, kept_die
+from dice_envs.exact.shakes.policies import Evaluation
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, kept_beside, on_ray
+from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -32,7 +33,6 @@ from dice_envs.experiments.ui.options import (
     ReportOption,
     ResumeOption,
     SeedOption,
-    seed_or_fresh,
 )
 from dice_envs.experiments.ui.page import Chapter
 from dice_envs.experiments.ui.plots import counted, saved_plot
@@ -98,8 +98,7 @@ def main(
     check_range("games", games, 1000, MOST_GAMES)
     check_writable(json)
     check_report(report)
-    with kept_beside(json, resume, {"source": "shakes", "games": games}, seed) as kept, on_ray(ray, kept) as workers:
-        seed = kept.seed if kept else seed_or_fresh(seed)
+    with resumable(json, resume, {"source": "shakes", "games": games}, seed, ray) as (seed, workers):
         return _reproduce(games, seed, json, report, workers)
 
 

@@ -9,20 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
-from dice_envs.exact.thirties import (
-    Analysis,
-    Dice,
-    Distribution,
-    Player,
-    Rules,
-    analyse,
-    differences,
-    expected_given,
-    foreknowledge,
-    relative_skill,
-    second_stage,
-    solve,
-)
+from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve
+from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, differences, foreknowledge, relative_skill
 from dice_envs.experiments.solve.thirties import position
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json

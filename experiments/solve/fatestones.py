@@ -12,7 +12,7 @@ import typer
 
 from dice_envs import configure
 from dice_envs.core.options import check_range
-from dice_envs.exact.fatestones import (
+from dice_envs.exact.fatestones.draws import (
     MOST_DRAWS,
     add_up,
     circles,
@@ -23,10 +23,10 @@ from dice_envs.exact.fatestones import (
     solve_each,
     solve_part,
 )
-from dice_envs.experiments.jobs.workers import kept_beside, on_ray
+from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.options import (
     JsonOption,
     OptionOption,
@@ -35,7 +35,6 @@ from dice_envs.experiments.ui.options import (
     SeedOption,
     count_option,
     game_options,
-    seed_or_fresh,
 )
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.fatestones import CODES, FACES
@@ -82,8 +81,7 @@ def main(
     check_writable(json)
     start = time.perf_counter()
     what = {"solve": "fatestones", "game": str(variant), "draws": draws}
-    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
-        seed = kept.seed if kept else seed_or_fresh(seed)
+    with resumable(json, resume, what, seed, ray) as (seed, workers):
         if draws:
             console.print(f"seed {seed}")
             hands = draw_hands(variant, draws, seed)
@@ -98,8 +96,10 @@ def main(
             result = add_up(sums)
         seconds = time.perf_counter() - start
         console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
-        console.print(f"  best response to random  {result.best_response:+.6f} ± {result.best_response_error:.6f}")
-        console.print(f"  Nash against random      {result.nash:+.6f} ± {result.nash_error:.6f}")
+        console.print(
+            f"  best response to random  {plus_minus(result.best_response, result.best_response_error, 6, sign=True)}"
+        )
+        console.print(f"  Nash against random      {plus_minus(result.nash, result.nash_error, 6, sign=True)}")
         console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")
         console.print(f"  most left from Nash      {result.gap:.1e} at any position")
         write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})

@@ -14,7 +14,8 @@ from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice
 from dice_envs.exact.agents import is_uniform
-from dice_envs.exact.shakes import Evaluation, Problem, as_policy, evaluate, evaluate_open
+from dice_envs.exact.shakes.chances import Problem
+from dice_envs.exact.shakes.policies import Evaluation, as_policy, evaluate, evaluate_open
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options

@@ -12,22 +12,8 @@ import typer
 from dice_envs import Variant, configure
 from dice_envs.agents import make
 from dice_envs.agents.thirties import function_in, named
-from dice_envs.exact.thirties import (
-    Analysis,
-    Dice,
-    Distribution,
-    Goal,
-    Player,
-    Rules,
-    Strategy,
-    analyse,
-    asides,
-    differences,
-    expected_given,
-    solve,
-    strategy_of,
-    throws,
-)
+from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, solve, strategy_of, throws
+from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, differences
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid

@@ -1,8 +1,9 @@
-"""Tables, written to the terminal, to a page or as Markdown."""
+"""Tables, written to the terminal, to a page or as Markdown; their figures with intervals, and short names of agents."""
 
 from __future__ import annotations
 
 import dataclasses
+import string
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import Literal
@@ -12,7 +13,9 @@ from rich.text import Text
 
 from dice_envs.experiments.ui.console import console
 
-__all__ = ["Cell", "Grid", "show_all"]
+__all__ = ["LONGEST", "Cell", "Grid", "joined", "legend", "letters", "plus_minus", "short", "show_all"]
+
+LONGEST = 30  # characters of a name in a table
 
 Cell = str | Text  # a Text has a colour on the terminal
 
@@ -83,3 +86,43 @@ def show_all(grids: Sequence[Grid]) -> None:
 def _line(row: Iterable[Cell]) -> str:
     cells = (" ".join(str(cell).replace("|", "\\|").split()) for cell in row)
     return f"| {' | '.join(cells)} |"
+
+
+# --- figures and names in tables ------------------------------------------------------------------------------------
+
+
+def plus_minus(value: float, half: float | None, digits: int = 2, percent: bool = False, sign: bool = False) -> str:
+    """Format a figure and the half-width of its 95 % interval, `12.34 ± 0.56`; without one the figure alone."""
+    factor = 100 if percent else 1
+    text = f"{factor * value:{'+' if sign else ''}.{digits}f}"
+    return text if half is None else f"{text} ± {factor * half:.{digits}f}"
+
+
+def letters(count: int) -> list[str]:
+    """Return A, B, … Z, AA, AB, …"""
+    found = []
+    for number in range(count):
+        text = ""
+        while number >= 0:
+            text, number = string.ascii_uppercase[number % 26] + text, number // 26 - 1
+        found.append(text)
+    return found
+
+
+def short(name: str, most: int = LONGEST) -> str:
+    """Cut a name in the middle to `most` characters: paths differ at their ends, agents at their beginnings."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def legend(names: Sequence[str], most: int = LONGEST) -> list[str]:
+    """Return `A = NAME` for each name that `short` cuts, with its letter among all names."""
+    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > most]
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join the names at one table: `bayes + 2 × random`."""
+    counts = {name: names.count(name) for name in names}
+    return " + ".join(f"{count} × {short(name)}" if count > 1 else short(name) for name, count in counts.items())

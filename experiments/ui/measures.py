@@ -9,7 +9,7 @@ from typing import Any
 from dice_envs import Measures
 from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["measures_grid", "measuring", "show"]
@@ -54,5 +54,5 @@ def show(measured: Measures, trained: bool = False) -> None:
     if measured.score is None:
         console.print("score: none, since uniformly random play is optimal here")
     else:
-        error = f" ± {measured.score_error:.6f}" if measured.score_error else ""
-        console.print(f"score {measured.score:.6f}{error} (0: uniformly random play, 1: optimal)")
+        score = plus_minus(measured.score, measured.score_error or None, 6)
+        console.print(f"score {score} (0: uniformly random play, 1: optimal)")

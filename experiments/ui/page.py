@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import platform
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +24,7 @@ from dice_envs.experiments.ui.plots import Plot
 with needs("experiments", "a page"):
     import jinja2
 
-__all__ = ["About", "Chapter", "Section", "render", "sections_of", "versions", "write_page"]
+__all__ = ["About", "Chapter", "Section", "command_line", "render", "sections_of", "versions", "write_page"]
 
 MOST_OPEN = 40  # rows of a table that is not folded
 PAGE = "index.html"
@@ -53,6 +54,18 @@ class About:
     command: str
     options: Mapping[str, Any]
     seed: int | None = None
+
+
+def command_line(command: str, given: Mapping[str, Any]) -> str:
+    """Return a command line, such as `reproduce shakes --games 1000`. None, empty and false options are left out."""
+    parts = ["python -m experiments", command]
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            parts.append(option)
+        elif value is not None and value is not False and value != []:
+            parts += [f"{option} {shlex.quote(str(each))}" for each in (value if isinstance(value, list) else [value])]
+    return " ".join(parts)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 
 from dice_envs.core.options import options_text
 from dice_envs.experiments.arena.results import Result
-from dice_envs.experiments.ui.grids import Grid, show_all
-from dice_envs.experiments.ui.names import joined, legend, letters, short
+from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
 from dice_envs.experiments.ui.plots import saved_plot
 
 __all__ = ["save_plot", "show", "tournament_grids"]
@@ -47,12 +46,12 @@ def _share(rate: float | None, half: float | None, exact: bool = False) -> str:
     """A share in per cent with its interval; empty where nothing was played."""
     if rate is None or half is None:
         return ""
-    return f"{100 * rate:.4f}" if exact else f"{100 * rate:.2f} ± {100 * half:.2f}"
+    return plus_minus(rate, None, 4, percent=True) if exact else plus_minus(rate, half, percent=True)
 
 
 def _return(mean: float, half: float, exact: bool) -> str:
     """A mean return with its interval."""
-    return f"{mean:.4f}" if exact else f"{mean:.4f} ± {half:.4f}"
+    return plus_minus(mean, None if exact else half, 4)
 
 
 def _named(result: Result) -> list[str]:
@@ -132,9 +131,9 @@ def _team_grid(result: Result) -> Grid:
     headings = ["team", "mean return", *(("short of optimal",) if result.optimal else ()), *(("P(win), %",) if wins else ())]
     rows = []
     for team in result.teams:
-        cells = [joined([result.agents[member] for member in team.members]), f"{team.mean_return:.4f} ± {team.ci95:.4f}"]
+        cells = [joined([result.agents[member] for member in team.members]), plus_minus(team.mean_return, team.ci95, 4)]
         if result.optimal:
-            cells.append(f"{next(iter(result.optimal.values())) - team.mean_return:.4f} ± {team.ci95:.4f}")
+            cells.append(plus_minus(next(iter(result.optimal.values())) - team.mean_return, team.ci95, 4))
         if wins:
             cells.append(_share(team.win, team.win_ci95))
         rows.append(cells)

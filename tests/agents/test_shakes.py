@@ -11,12 +11,8 @@ from dice_envs import configure
 from dice_envs.agent import Turn
 from dice_envs.agents import factories, make
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.shakes import (
-    Problem,
-    as_policy,
-    evaluate,
-    solve,
-)
+from dice_envs.exact.shakes.chances import Problem
+from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from tests.support.shakes_tools import assert_distributed, policy_of, states_with
 
 AGENTS = [

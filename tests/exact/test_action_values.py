@@ -114,7 +114,7 @@ def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, optio
     def began(*arguments, **more):
         raise AssertionError("it has begun")
 
-    monkeypatch.setattr(exact_shakes.solution, "tallies", began)
+    monkeypatch.setattr(exact_shakes.policies, "tallies", began)
     monkeypatch.setattr(liars_dice_solver, "Tree", began)
     variant = configure(game, **options)
     state = Batch(variant, 1, seed=1).states[0]

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from dice_envs import Batch, Turn, agents, configure, measure, response_values
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.fatestones import circles, draw_hands, evaluate, margins, solve_all, solve_draws
+from dice_envs.exact.fatestones import evaluate
+from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES, FACES, NONE

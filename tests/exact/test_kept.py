@@ -57,7 +57,7 @@ def test_threads_that_ask_for_the_same_do_not_compute_it_twice():
 
 def test_what_solvers_keep_in_memory_is_at_most_a_gibibyte_each():
     assert liars_dice.MOST_KEPT <= 2**30
-    assert shakes.tally.MOST_KEPT <= 2**30
+    assert shakes.chances.MOST_KEPT <= 2**30
 
 
 def test_threads_with_other_questions_do_not_wait():

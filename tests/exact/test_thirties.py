@@ -18,24 +18,19 @@ from dice_envs.agents.thirties import NAMES, Thirties, custom, named
 from dice_envs.agents.uniform import Random
 from dice_envs.core.game import configure
 from dice_envs.exact.thirties import (
-    Player,
     Rules,
     Strategy,
-    analyse,
     asides,
-    differences,
     expected_given,
-    foreknowledge,
     policy_of,
-    relative_skill,
     score_chances,
     second_stage,
-    second_stage_points,
     solve,
     strategy_of,
     throws,
     worths,
 )
+from dice_envs.exact.thirties.figures import Player, analyse, differences, foreknowledge, relative_skill, second_stage_points
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows

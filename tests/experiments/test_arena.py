@@ -12,7 +12,7 @@ from dice_envs.exact import optima
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import expanded, tournament
 from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.names import joined, legend, letters, short
+from dice_envs.experiments.ui.grids import joined, legend, letters, short
 
 
 def run(*arguments):

@@ -6,7 +6,7 @@ import dice_envs
 import dice_envs.experiments.bench.exact
 import dice_envs.experiments.bench.thirties
 from dice_envs import configure, names
-from dice_envs.exact.thirties import solution, worths
+from dice_envs.exact import thirties
 from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, tensors, training
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.run import Run
@@ -101,11 +101,11 @@ def test_the_shares_of_a_learner_step_are_of_all_its_time():
 )
 def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
     """The solver caches its solutions, and the benchmark must not time a cache hit."""
-    goals = []
+    goals, found = [], thirties.worths
 
     def noted(rules, goal):
         goals.append(goal)
-        return worths(rules, goal)
+        return found(rules, goal)
 
     def strategies_found(work, repeats=3):
         work()
@@ -113,7 +113,7 @@ def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
         work()
         return float(len(goals))
 
-    monkeypatch.setattr(solution, "worths", noted)
+    monkeypatch.setattr(thirties, "worths", noted)
 
     monkeypatch.setattr(module, "best_seconds", strategies_found)
     (part,) = [part for part in module.PARTS if part.game == "thirties"]

@@ -1,7 +1,9 @@
 """The board: named tasks, agents' results, and agents written by users."""
 
+import contextlib
 import json
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -13,9 +15,10 @@ from dice_envs.exact.limits import TooLong
 from dice_envs.exact.thirties import Rules, solve
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.commands.leaderboard import as_markdown, plot_scores, sections
 from dice_envs.experiments.leaderboard import board, chosen, usual_agents
-from dice_envs.experiments.ui.boards import markdown, sections
 from dice_envs.experiments.ui.page import About, render
+from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.policies import uniform
 
@@ -124,7 +127,7 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
         f"wins {100 * random.wins:.2f} ± {100 * random.wins_error:.2f} % against nash (1,000 games"
     )
     assert random.missing.endswith("but it would take more than 3 minutes: there are 5 positions to evaluate")
-    assert random.missing in markdown(found, "command")
+    assert random.missing in as_markdown(found, "command")
 
 
 def test_the_optimum_is_the_solvers():
@@ -237,7 +240,7 @@ def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
     (standing,) = found.tasks[0].standings
     assert standing.missing.startswith("it would take more than 0 minutes: there are ")
     assert standing.value is None
-    assert "– random: it would take more" in markdown(found, "x")
+    assert "– random: it would take more" in as_markdown(found, "x")
     assert "it would take more" in shown(parsed(render("t", [], sections(found), About("c", {}))))
 
 
@@ -262,3 +265,20 @@ def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert asked == ["random", "thirties:goal", "thirties:goal"], "the first was kept"
     assert [each["agent"] for each in json.loads(out.read_text())["tasks"][0]["standings"]] == ["thirties:goal", "random"]
+
+
+def test_at_most_three_tasks_stand_side_by_side(tmp_path, monkeypatch):
+    grids = []
+
+    @contextlib.contextmanager
+    def noted(folder, name, caption, **kwargs):
+        grids.append((kwargs["nrows"], kwargs["ncols"]))
+        with saved_plot(folder, name, caption, **kwargs) as drawn:
+            yield drawn
+
+    monkeypatch.setattr("dice_envs.experiments.commands.leaderboard.saved_plot", noted)
+    standing = types.SimpleNamespace(agent="random", score=0.0, score_error=None)
+    for count in (1, 3, 4, 7):
+        tasks = [types.SimpleNamespace(name=f"task {number}", standings=[standing]) for number in range(count)]
+        plot_scores(tmp_path, types.SimpleNamespace(tasks=tasks))
+    assert grids == [(1, 1), (1, 3), (2, 3), (3, 3)]

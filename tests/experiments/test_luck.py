@@ -10,7 +10,7 @@ from dice_envs import configure
 from dice_envs.agent import resolve
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena import luck, tournament
+from dice_envs.experiments.arena import known_values, tournament, tournaments
 from dice_envs.experiments.arena.tournaments import elo
 from tests.evaluation.test_evaluate import SMALL, values
 
@@ -26,7 +26,7 @@ def known(variant, opponent, done=None):
 
 @pytest.fixture
 def only_nash(monkeypatch):
-    monkeypatch.setattr(luck, "response_values", known)
+    monkeypatch.setattr(tournaments, "response_values", known)
 
 
 def run(*arguments):
@@ -118,7 +118,7 @@ def test_what_does_not_go_together_is_refused(arguments, words):
 
 def test_agents_without_fixed_probabilities_have_no_values():
     variant = configure("liars_dice", num_dice=1)
-    found, (reason,) = luck.known_values(variant, ["adaptive"], [resolve("adaptive")])
+    found, (reason,) = known_values(variant, ["adaptive"], [resolve("adaptive")])
     assert found == [None]
     assert "remembers past games" in reason
 

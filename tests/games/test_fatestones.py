@@ -18,7 +18,8 @@ from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.fatestones import draw_hands, edges, evaluate, first_choices, solve_all, solve_draws
+from dice_envs.exact.fatestones import evaluate, first_choices
+from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs.fatestones import Writer, read_log
 from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel

@@ -19,7 +19,8 @@ from dice_envs.agents import make
 from dice_envs.core.batch import play_checked
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.shakes import Problem, argument_chances, efficacy_chances, evaluate
+from dice_envs.exact.shakes.chances import Problem, argument_chances, efficacy_chances
+from dice_envs.exact.shakes.policies import evaluate
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all

@@ -22,7 +22,7 @@ from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.core.files import folder_lock
 from dice_envs.experiments import train as training
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.outcome import add_measures, gap_label, run_sections
+from dice_envs.experiments.train import add_measures, gap_label, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
@@ -177,7 +177,7 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
 
 
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.outcome.MOST_POSITIONS", 10)
+    monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
     result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
     assert result.exit_code == 0, result.output
     measures = json.loads((tmp_path / "result.json").read_text())["measures"]

@@ -12,7 +12,7 @@ import dice_envs.envs.sb3
 import dice_envs.learn.ppo
 import tests.support.kills  # noqa: F401
 from dice_envs import configure
-from dice_envs.exact.fatestones import draw_hands, solve_each
+from dice_envs.exact.fatestones.draws import draw_hands, solve_each
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.arena import tournament
 

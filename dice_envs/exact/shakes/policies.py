@@ -1,28 +1,351 @@
-"""Agents as policies: a physician, or a table of maesters all of whom are the agent."""
+"""Policies in the cooperative Shakes: Bayes-optimal play, agents as policies, and the patients that a policy saves.
+
+With open efficacies the most effective treatment is best for every patient, so optimal play has a closed form. Policies that
+look at the tally alone do as well with open efficacies as with hidden ones. All others are evaluated for each deal of the
+efficacies (`evaluate_open`).
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
+import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from dice_envs.agent import Turn, ask_probabilities, promises_of
+from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_uniform
-from dice_envs.exact.shakes.argument import argument_chances, kept_chances
-from dice_envs.exact.shakes.tally import Policy
-from dice_envs.games.shakes import ARGUE, FACES, SILENT
+from dice_envs.exact.kept import kept
+from dice_envs.exact.shakes.chances import (
+    MOST_KEPT,
+    MOST_TALLIES,
+    TIE,
+    Policy,
+    Problem,
+    argument_chances,
+    best_of,
+    code_bits,
+    code_of,
+    count_merged,
+    efficacy_chances,
+    kept_chances,
+    keys_of,
+    success_chances,
+    tallies,
+)
+from dice_envs.games.shakes import ARGUE, FACES, SILENT, assignments
 
-__all__ = ["as_policy", "as_tally_team", "as_team", "looks_at_tally_alone", "sees_efficacies"]
+__all__ = [
+    "Evaluation",
+    "Solution",
+    "TooManyReached",
+    "as_policy",
+    "as_tally_team",
+    "as_team",
+    "check_in_passing",
+    "evaluate",
+    "evaluate_open",
+    "looks_at_tally_alone",
+    "open_optimum",
+    "open_values",
+    "sees_efficacies",
+    "solve",
+]
 
-ROWS_AT_ONCE = 1 << 16
+ROWS_AT_ONCE = 1 << 16  # tallies or positions that are asked about in one call
+MOST_IN_PASSING = 500_000  # tallies: solved in some seconds and a quarter of a GiB
+
+
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """Bayes-optimal play: the highest expectation of all policies that do not know the efficacies.
+
+    Attributes:
+        problem: the game solved.
+        reward: "saved" or "win".
+        value: the optimal expectation of patients saved, or the optimal chance to win.
+        q: for each number of patients treated, the value of each choice at each merged tally, (m, n) float64.
+    """
+
+    problem: Problem
+    reward: str
+    value: float
+    q: list[np.ndarray]
+
+    def chances(self, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        """Return the policy (see `Policy`): the best treatments, equally likely. Rows may be at different patients."""
+        return best_of(self.values(treated, saved))
+
+    def values(self, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        """Return the value of each choice, (m, n) float64: patients saved from now on, or the chance to win.
+
+        Args:
+            treated, saved: (m, n) patients treated and saved with each treatment; rows may be at different patients.
+        """
+        bits, levels = code_bits(self.problem.num_patients), tallies(self.problem)
+        codes = code_of(treated, saved)
+        order = np.argsort(codes, axis=1, kind="stable")
+        keys = keys_of(np.take_along_axis(codes, order, axis=1), bits)
+        patients = treated.sum(axis=1)
+        out = np.empty(treated.shape)
+        for level in np.unique(patients):
+            mine = np.flatnonzero(patients == level)
+            rows = np.searchsorted(levels[level].keys, keys[mine])
+            out[mine[:, None], order[mine]] = self.q[level][rows]
+        return out
+
+
+@kept(MOST_KEPT, lambda solution: sum(values.nbytes for values in solution.q))
+def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
+    """Find Bayes-optimal play by dynamic programming, from the last patient backwards over merged tallies.
+
+    Raises:
+        ValueError: there are too many tallies, or the efficacies are open: see `open_values`.
+    """
+    if problem.open_efficacies:
+        raise ValueError("open_efficacies must be false to solve by tallies: with open ones see open_values")
+    if reward not in ("saved", "win"):
+        raise ValueError(f"reward must be 'saved' or 'win', not {reward!r}")
+    levels = tallies(problem)
+    pays = float(reward == "saved")
+    values = (levels[-1].saved.sum(axis=1) >= problem.goal) * (1.0 - pays)
+    q: list[np.ndarray] = []
+    for level in reversed(levels[:-1]):
+        assert level.children is not None
+        success = success_chances(problem, level.treated, level.saved)
+        after = values[level.children]
+        q.append((1 - success) * after[:, :, 0] + success * (pays + after[:, :, 1]))
+        values = q[-1].max(axis=1)
+    return Solution(problem, reward, float(values[0]), q[::-1])
+
+
+# --- open efficacies --------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _chance_of_at_least(patients: int, least: int, pips: int) -> float:
+    """Return P(at least `least` of these patients recover with a treatment of this efficacy)."""
+    ways = sum(math.comb(patients, k) * pips**k * (FACES - pips) ** (patients - k) for k in range(max(least, 0), patients + 1))
+    return ways / FACES**patients
+
+
+def open_optimum(problem: Problem, reward: Literal["saved", "win"]) -> float:
+    """Return what optimal play reaches if the efficacies are open: every patient gets the most effective treatment."""
+    best = max(problem.efficacies)
+    if reward == "saved":
+        return problem.num_patients * best / FACES
+    return _chance_of_at_least(problem.num_patients, problem.goal, best)
+
+
+def open_values(
+    problem: Problem,
+    reward: Literal["saved", "win"],
+    efficacies: np.ndarray,
+    treated: np.ndarray,
+    saved: np.ndarray,
+) -> np.ndarray:
+    """Return the value of giving each treatment to the next patient, (m, n) float64, if the efficacies (m, n) are open.
+
+    As in `Solution.values`: patients saved from now on, or the chance to win, with optimal play afterwards.
+    """
+    left = problem.num_patients - treated.sum(axis=1, dtype=np.int64) - 1  # patients after this one
+    best = efficacies.max(axis=1)
+    success = efficacies / FACES
+    if reward == "saved":
+        return success + (left * best / FACES)[:, None]
+    missing = problem.goal - saved.sum(axis=1, dtype=np.int64)
+    rows = list(zip(left.tolist(), missing.tolist(), best.tolist(), strict=True))
+    recovered, died = (
+        np.array([_chance_of_at_least(after, least - one, pips) for after, least, pips in rows])[:, None] for one in (1, 0)
+    )
+    return success * recovered + (1 - success) * died
+
+
+def check_in_passing(variant: Variant) -> None:
+    """Raise ValueError for a game that takes more than some seconds to solve."""
+    about = count_merged(Problem.of(variant.options))
+    if about > MOST_IN_PASSING and not variant.options.open_efficacies:
+        raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
+
+
+# --- what policies save ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """The exact performance of a policy.
+
+    Attributes:
+        distribution: P(k patients saved), (num_patients + 1,) float64.
+        saved: the expectation.
+        win: P(the team wins).
+        shares: the expected share of patients that get a treatment of each of `problem.kinds`.
+        matching_gap: distance of the choice from probability matching, which chooses each treatment with the chance that it
+            is the best: total variation, averaged over patients.
+        most_dice: P(k is the most dice that a maester throws at once in a game), (num_patients + 1,) float64, if every
+            maester argues.
+        most_treated: P(the treatment used most is given to k patients), (num_patients + 1,) float64.
+    """
+
+    distribution: np.ndarray
+    saved: float
+    win: float
+    shares: np.ndarray
+    matching_gap: float
+    most_dice: np.ndarray
+    most_treated: np.ndarray
+
+    def reached(self, goal: str) -> float:
+        """Return the patients saved for the goal "saved", P(the team wins) for "win"."""
+        return self.saved if goal == "saved" else self.win
+
+
+def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluation:
+    """Return the exact performance of a policy.
+
+    Args:
+        problem: the game.
+        policy: see `Policy`. With `merged` it is asked about one order of each tally only, so it must be equivariant:
+            treatments that change places take their probabilities with them.
+        merged: False for policies that tell treatments apart by their place.
+
+    Raises:
+        ValueError: the policy's probabilities are not a distribution, or there are too many tallies.
+    """
+    levels = tallies(problem, merged)
+    mass: Any = np.ones(1)
+    shares = np.zeros(len(problem.kinds))
+    gap = 0.0
+    most_dice = np.zeros(problem.num_patients + 1)
+    for level in levels[:-1]:
+        assert level.children is not None
+        met = np.flatnonzero(mass > 0)
+        treated, saved = level.treated[met], level.saved[met]
+        chances = _chosen(policy, treated, saved)
+        posterior = efficacy_chances(problem, treated, saved)
+        success = posterior @ (np.array(problem.kinds) / FACES)
+        flow = mass[met, None] * chances
+        shares += np.einsum("mn,mnk->k", flow, posterior)
+        best = posterior[:, :, 0] / posterior[:, :, 0].sum(axis=1, keepdims=True)
+        gap += float(mass[met] @ np.abs(chances - best).sum(axis=1)) / 2
+        if level is levels[-2]:
+            most_dice += np.bincount(treated.max(axis=1) + 1, mass[met], problem.num_patients + 1)
+        to = level.children[met]
+        size = int(level.children.max()) + 1
+        mass = np.bincount(to[:, :, 0].ravel(), (flow * (1 - success)).ravel(), size)
+        mass += np.bincount(to[:, :, 1].ravel(), (flow * success).ravel(), size)
+    distribution = np.bincount(levels[-1].saved.sum(axis=1), mass, problem.num_patients + 1)
+    most_treated = np.bincount(levels[-1].treated.max(axis=1), mass, problem.num_patients + 1)
+    return _evaluation(problem, distribution, shares, gap, most_dice, most_treated)
+
+
+def _evaluation(
+    problem: Problem, distribution: np.ndarray, shares: np.ndarray, gap: float, most_dice: np.ndarray, most_treated: np.ndarray
+) -> Evaluation:
+    """Return an Evaluation; `shares` and `gap` are summed over patients."""
+    return Evaluation(
+        distribution=distribution,
+        saved=float(distribution @ np.arange(len(distribution))),
+        win=float(distribution[problem.goal :].sum()),
+        shares=shares / problem.num_patients,
+        matching_gap=gap / problem.num_patients,
+        most_dice=most_dice,
+        most_treated=most_treated,
+    )
+
+
+def _chosen(policy: Policy, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """Return the policy's probabilities, (m, n) float64. ValueError if they are not a distribution."""
+    starts = range(0, len(treated), ROWS_AT_ONCE)
+    chances = np.concatenate([policy(*(each[first : first + ROWS_AT_ONCE] for each in (treated, saved))) for first in starts])
+    if chances.shape != treated.shape or (chances < -TIE).any() or not np.allclose(chances.sum(axis=1), 1, atol=1e-5):
+        raise ValueError(f"a policy must give {treated.shape[1]} chances that add up to 1 at every tally")
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+class TooManyReached(ValueError):
+    """A policy reaches more tallies than it may be asked at."""
+
+
+def evaluate_open(
+    problem: Problem,
+    policy_of: Callable[[np.ndarray], Policy],
+    most: int = MOST_TALLIES,
+    done: Callable[[int, int], Any] = lambda amount, total: None,
+) -> Evaluation:
+    """Return the exact distribution of what policies that know the efficacies achieve, over all deals of the efficacies.
+
+    Args:
+        problem: the game.
+        policy_of: the efficacies (n,) int8 of the treatments → the policy that knows them. It is asked only at the tallies
+            that it reaches.
+        most: limit on the tallies at which the policies are asked, all deals together.
+        done: called with progress, as (amount done since the last call, amount in all).
+
+    Raises:
+        TooManyReached: the policies reach more tallies.
+        ValueError: a policy's probabilities are not a distribution.
+    """
+    ways = assignments(problem.efficacies)
+    found = []
+    for efficacies in ways:
+        one, asked = _evaluate_known(problem, efficacies, policy_of(efficacies), most)
+        most -= asked
+        found.append(one)
+        done(1, len(ways))
+
+    return Evaluation(*(np.mean(figures, axis=0) for figures in zip(*(vars(one).values() for one in found), strict=True)))
+
+
+def _evaluate_known(problem: Problem, efficacies: np.ndarray, policy: Policy, most: int) -> tuple[Evaluation, int]:
+    """Return the evaluation for one deal of `evaluate_open`, and the number of tallies at which the policy was asked."""
+    n, patients = len(efficacies), problem.num_patients
+    bits = code_bits(patients)
+    success = efficacies / FACES
+    kind_of = np.array([problem.kinds.index(int(pips)) for pips in efficacies])
+    best = (efficacies == efficacies.max()) / (efficacies == efficacies.max()).sum()
+    treated = saved = np.zeros((1, n), np.int16)
+    mass: Any = np.ones(1)
+    shares, gap, asked = np.zeros(len(problem.kinds)), 0.0, 0
+    for _ in range(patients):
+        asked += len(mass)
+        if asked > most:
+            raise TooManyReached(f"num_players={n} with num_patients={patients} has too many tallies that this policy reaches")
+        chances = _chosen(policy, treated, saved)
+        flow = mass[:, None] * chances
+        np.add.at(shares, kind_of, flow.sum(axis=0))
+        gap += float(mass @ np.abs(chances - best).sum(axis=1)) / 2
+        most_dice = np.bincount(treated.max(axis=1) + 1, mass, patients + 1)
+        row, one = np.nonzero(flow)
+        after = np.hstack([treated[row], saved[row]])
+        after[np.arange(len(row)), one] += 1
+        better = after.copy()
+        better[np.arange(len(row)), n + one] += 1
+        reached = np.vstack([after, better])
+        if n * bits <= 64:
+            keys = keys_of(code_of(reached[:, :n], reached[:, n:]), bits)
+            _, first, to = np.unique(keys, return_index=True, return_inverse=True)
+        else:
+            _, first, to = np.unique(reached, axis=0, return_index=True, return_inverse=True)
+        weights = np.concatenate([flow[row, one] * (1 - success[one]), flow[row, one] * success[one]])
+        mass = np.bincount(to.ravel(), weights, len(first))
+        treated, saved = reached[first, :n], reached[first, n:]
+    distribution = np.bincount(saved.sum(axis=1), mass, patients + 1)
+    most_treated = np.bincount(treated.max(axis=1), mass, patients + 1)
+    return _evaluation(problem, distribution, shares, gap, most_dice, most_treated), asked
+
+
+# --- agents as policies ---------------------------------------------------------------------------------------------
 
 
 def looks_at_tally_alone(agent: Any) -> bool:
-    """Return whether the agent promises that its choices depend on the tally alone; see `measures.measure`."""
+    """Return whether the agent promises that its choices depend on the tally alone; see `measure`."""
     return is_uniform(agent) or promises_of(agent).tally_alone
 
 
@@ -34,8 +357,7 @@ def sees_efficacies(variant: Variant, agent: Any) -> bool:
 
 def _states(variant: Variant, treated: np.ndarray, saved: np.ndarray, efficacies: np.ndarray | None = None) -> np.ndarray:
     """Return states with these tallies, in which nobody has spoken on the next patient; efficacies are random by default."""
-    states = np.zeros(len(treated), variant.game.state)
-    variant.kernels.deal(variant.params, states, np.arange(len(treated)))
+    states = dealt(variant, len(treated))
     states["treated"][:, : treated.shape[1]] = treated
     states["saved"][:, : treated.shape[1]] = saved
     states["patients"] = treated.sum(axis=1)
@@ -78,7 +400,7 @@ def as_policy(agent: Any, variant: Variant, seed: int = 0, efficacies: np.ndarra
 
 # --- a table of maesters as a policy ------------------------------------------------------------------------------
 
-# A set of maesters is a number, as in `argument`: bit k stands for column k.
+# A set of maesters is a number, as in `win_among`: bit k stands for column k.
 
 
 def _members(num_players: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.experiments.bench import BenchRow, Part, best_seconds
-from dice_envs.experiments.reproduce.score_dice.tables import TABLES
+from dice_envs.experiments.reproduce.score_dice import TABLES
 
 __all__ = ["PARTS"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import icepool
 
-from dice_envs.experiments.reproduce.score_dice.tables import PaperTable
+from dice_envs.experiments.reproduce.score_dice import PaperTable
 
 __all__ = ["chances", "evaluators", "sorted_pairs", "sorted_reroll", "tables", "unsorted_pairs"]
 

@@ -5,28 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from dice_envs import agents, configure
+from dice_envs import Agent, agents, configure
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.fatestones import MOST_DRAWS, circles, draw_hands, evaluate, margins, solve_draws
+from dice_envs.exact.fatestones import evaluate, first_choices
+from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
-from dice_envs.experiments.arena import MOST_GAMES
-from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.logs.fatestones import read_log
-from dice_envs.experiments.reproduce.fatestones.plots import draw
-from dice_envs.experiments.reproduce.fatestones.strength import (
-    PROJECT,
-    against_random,
-    fatestones_curves,
-    liars_dice_curves,
-    own_search,
-)
-from dice_envs.experiments.reproduce.fatestones.table import names_of, recount, replay
+from dice_envs.exact.liars_dice.measures import exploitability
+from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.jobs.workers import Done, Workers, resumable
+from dice_envs.experiments.logs.fatestones import Log, Writer, read_log
+from dice_envs.experiments.reproduce.fatestones.searches import JointSearch, ProjectSearch
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows
@@ -38,10 +33,40 @@ from dice_envs.experiments.ui.options import (
     ResumeOption,
     SeedOption,
     count_option,
-    seed_or_fresh,
 )
 from dice_envs.experiments.ui.page import Chapter
-from dice_envs.games.fatestones import CODES
+from dice_envs.experiments.ui.plots import logarithmic, saved_plot
+from dice_envs.experiments.ui.progress import progress
+from dice_envs.games.fatestones import CODES, FACES
+
+SOURCE = "FateStones README, Results"
+# The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
+PUBLISHED = {
+    "random v random": (4913, 5031, 2033),
+    "MCTS(10) v random": (4951, 5006, 2025),
+    "MCTS(50) v random": (4910, 5061, 1959),
+    "MCTS(10) v MCTS(10)": (5025, 4940, 1969),
+}
+REPLAYS = {
+    "random v random": ("random", "random"),
+    "MCTS(10) v random": ("project:10", "random"),
+    "MCTS(50) v random": ("project:50", "random"),
+    "MCTS(10) v MCTS(10)": ("project:10", "project:10"),
+}
+
+RULES = {  # the curves: label → agent; {} is its number of simulations
+    "the project's own": "project:{}",
+    "UCT that picks both dice": "joint:{}",
+    "decoupled UCT": "mcts:{},select=uct",
+    "decoupled UCT, mixed": "mcts:{},select=uct,final=mixed",
+    "regret matching": "mcts:{},select=regret",
+    "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
+}
+SEARCHES = {"project": ProjectSearch, "joint": JointSearch}  # this package's searches, by their names in specs
+MOST_FOR_OWN = 50_000  # draws for the project's own search: its share is small, so it takes many to measure
+PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: the published numbers, and many more
+AGAINST_RANDOM = {"sampled": "opponent=random", "rolls averaged": "opponent=random,expect=true"}
+LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regret"}
 
 
 def main(
@@ -73,15 +98,14 @@ def main(
     check_writable(json)
     check_report(report)
     what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most, "liars_dice": liars_dice}
-    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
-        seed = kept.seed if kept else seed_or_fresh(seed)
+    with resumable(json, resume, what, seed, ray) as (seed, workers):
         console.print(f"seed {seed}")
         variant = configure("fatestones")
         rows: list[Finding] = []
         for path, rolls in logs.items():
-            rows += recount(path, rolls)
-        recounted = {name: log.edge_share() for log in logs.values() for name in names_of(log)}
-        rows += replay(games, recounted, seed, workers)
+            rows += _recount(path, rolls)
+        recounted = {name: log.edge_share() for log in logs.values() for name in _names_of(log)}
+        rows += _replay(games, recounted, seed, workers)
         print_rows("The source's table", rows)
 
         hands = draw_hands(variant, draws, seed)
@@ -96,18 +120,18 @@ def main(
         for spec in ("random", "best_response:random", "nash"):
             values += _measure(variant, spec, hands[:2000], seed)
         values += _open_question()
-        own = own_search(variant, work, seed, workers)
+        own = _own_search(variant, work, seed, workers)
         values += own
-        values += against_random(hands, work, seed, workers)
+        values += _against_random(hands, work, seed, workers)
         print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
         _explain(exact.best_response, own, games)
 
-        curves = fatestones_curves(hands, most, work, seed, workers)
+        curves = _fatestones_curves(hands, most, work, seed, workers)
         if liars_dice:
-            curves += liars_dice_curves(liars_dice, seed, workers)
+            curves += _liars_dice_curves(liars_dice, seed, workers)
         finish(
             lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
-            lambda: draw(report, curves) if report is not None else None,
+            lambda: _draw(report, curves) if report is not None else None,
         )
     return Chapter("FateStones: the project's README, and what can be won", rows + values, seed)
 
@@ -155,3 +179,234 @@ def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
         f"that of {games:,} games is {100 * Z95 / math.sqrt(games):.2f}.",
     ]
     console.print("\n".join(lines))
+
+
+# --- the source's table ----------------------------------------------------------------------------------------------
+
+
+def _names_of(log: Log) -> list[str]:
+    """Return the published columns that a log's wins, losses and ties equal: one or none."""
+    return [name for name, published in PUBLISHED.items() if published == log.record()]
+
+
+def _recount(path: Path, log: Log) -> list[Finding]:
+    """Return a log's wins, losses and ties, beside the published column that they equal, if any; and its edge."""
+    counts, names = log.record(), _names_of(log)
+    published = PUBLISHED[names[0]] if names else (None, None, None)
+    label = names[0] if names else path.name
+    rows = [
+        Finding(
+            SOURCE,
+            f"{label}: {what}",
+            known,
+            count,
+            agrees=None if known is None else known == count,
+            note=f"recount of {path.name}",
+        )
+        for what, known, count in zip(("wins", "losses", "ties"), published, counts, strict=True)
+    ]
+    for player in range(2):
+        share, error = log.edge_share(player)
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
+    return rows
+
+
+def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> list[float]:
+    """Play a pair; return its wins, losses and ties, its share of the edge and that share's error."""
+    variant = configure("fatestones")
+    writer = Writer(variant)
+    play_table(variant, [agent_of(spec) for spec in specs], games, seed, done, after_move=writer.after_move)
+    log = writer.log()
+    return [*log.record(), *log.edge_share()]
+
+
+def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, workers: Workers) -> list[Finding]:
+    """Play the source's pairs again; return player 1's shares of decided games and of the edge, and the share of ties."""
+    rows = []
+    parts = [*zip(REPLAYS.values(), derived_seeds(seed, "pairs", len(REPLAYS)), strict=True)]
+    with progress("the source's pairs, games", len(parts) * games) as done:
+        played = workers.run(_played_again, (games,), parts, [games] * len(parts), done)
+    for (label, specs), (wins, losses, ties, share, error) in zip(REPLAYS.items(), played, strict=True):
+        for what, part, whole, known, known_whole in (
+            ("% of decided games", wins, wins + losses, PUBLISHED[label][0], sum(PUBLISHED[label][:2])),
+            ("% of rolls tied", ties, wins + losses + ties, PUBLISHED[label][2], sum(PUBLISHED[label])),
+        ):
+            ours, published = part / whole, known / known_whole
+            half = Z95 * math.sqrt(ours * (1 - ours) / whole)
+            noise = Z95 * math.sqrt(ours * (1 - ours) * (1 / whole + 1 / known_whole))
+            known_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
+            note = f"{games:,} games; the published figure is itself ± {100 * known_error:.2f}"
+            agrees = abs(ours - published) <= noise
+            rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * half, agrees, note))
+        published_share, published_error = recounted.get(label, (None, 0.0))
+        agrees = None if published_share is None else abs(share - published_share) <= math.hypot(error, published_error)
+        note = " v ".join(specs)
+        if published_share is not None:
+            note += f"; the recounted log's is itself ± {published_error:.3f}"
+        rows.append(Finding(SOURCE, f"{label}: share of the edge, player 1", published_share, share, error, agrees, note))
+    return rows
+
+
+# --- searches measured -----------------------------------------------------------------------------------------------
+
+
+def agent_of(spec: str) -> Agent:
+    """Return the agent of a spec; `project:N` and `joint:N` are searches of this package with N simulations."""
+    name, _, simulations = spec.partition(":")
+    return SEARCHES[name](int(simulations)) if name in SEARCHES else agents.make(spec)
+
+
+def _affordable(
+    hands: np.ndarray, searches: int, simulations: int, work: float, least: int = 20, most: int = 2000
+) -> np.ndarray:
+    """Return the draws that `work` million simulations allow, from `least` to `most` of them."""
+    return hands[: max(least, min(most, int(work * 1e6 / (searches * simulations))))]
+
+
+def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+    """Return the share of the edge against random that a search's first choices capture, and its error."""
+    found = first_choices(configure("fatestones"), agent_of(spec), hands, seed)
+    done(1)
+    return list(found)
+
+
+def _captures(title: str, parts: list[tuple[str, np.ndarray]], seed: int, workers: Workers, whose: str = "") -> list[Finding]:
+    """Return the share of the edge against random that searches capture, each given by its spec and its draws."""
+    with progress(title, len(parts)) as done:
+        found = workers.run(_captured, (seed,), parts, done=done)
+    return [
+        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{whose}{len(some):,} draws")
+        for (spec, some), (share, error) in zip(parts, found, strict=True)
+    ]
+
+
+def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """Measure the project's own search on a larger sample of draws."""
+    hands = draw_hands(variant, MOST_FOR_OWN, *derived_seeds(seed, "own search"))
+    parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
+    return _captures("the project's own search", parts, seed, workers, "the project's own; ")
+
+
+def _against_random(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """Measure searches that know that their opponent plays at random."""
+    parts = []
+    for label, extra in AGAINST_RANDOM.items():
+        for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
+            parts.append((f"mcts:{simulations},{extra}", _affordable(hands, 2, simulations, work)))
+    return _captures("searches against random", parts, seed, workers)
+
+
+def _sizes(most: int) -> list[int]:
+    return [size for size in (10, 50, 200, 1000, 10_000, 100_000) if size <= most]
+
+
+def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+    """Return a search's share of the edge and its exploitability, each with its error."""
+    result = evaluate(configure("fatestones"), agent_of(spec), hands, seed)
+    done(1)
+    return [*result.edge_share(), *result.exploitability()]
+
+
+def _fatestones_curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
+    """Return the share of the edge and the exploitability by simulations for each selection rule, and print them."""
+    points = []
+    rows = []
+    places = [(label, size) for label in RULES for size in _sizes(most)]
+    parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
+    with progress("points of curves", len(parts)) as done:
+        found = workers.run(_evaluated, (seed,), parts, done=done)
+    for (label, simulations), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
+        points.append(
+            {
+                "game": "fatestones",
+                "rule": label,
+                "simulations": simulations,
+                "draws": len(some),
+                "edge_share": share,
+                "edge_share_ci95": share_error,
+                "exploitability": lost,
+                "exploitability_ci95": lost_error,
+            }
+        )
+        name = f"{label}, {simulations:,}"
+        rows.append(Finding("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
+        rows.append(Finding("search", f"{name}: exploitability", None, lost, lost_error))
+    print_rows("How well search plays against anyone (exploitability: upper bound, a draw)", rows)
+    return points
+
+
+def _searched(seed: int, spec: str, done: Done) -> float:
+    """Return a search's exploitability in one-die Liar's Dice."""
+    found = exploitability(configure("liars_dice", rules="openspiel", num_dice=1), agents.make(spec), seed)
+    done(1)
+    return found
+
+
+def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str, Any]]:
+    """Return the exploitability in one-die Liar's Dice, with a search at every information set, and print it."""
+    sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
+    places = [(label, size) for label in LIARS_DICE_RULES for size in sizes]
+    parts = [(f"mcts:{size},{LIARS_DICE_RULES[label]}",) for label, size in places]
+    with progress("searches of one-die Liar's Dice", len(parts)) as done:
+        found = workers.run(_searched, (seed,), parts, done=done)
+    points: list[dict[str, Any]] = []
+    rows = []
+    for (label, simulations), lost in zip(places, found, strict=True):
+        points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
+        rows.append(Finding("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
+    print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
+    return points
+
+
+# --- plots -----------------------------------------------------------------------------------------------------------
+
+
+def _draw(report: Path, points: list[dict[str, Any]]) -> None:
+    """Save the plot of the fair dice, and those of the curves that have points."""
+    _plot_margins(report)
+    for game, quantity, title in (
+        ("fatestones", "edge_share", "FateStones: share of the edge against random play that search captures"),
+        ("fatestones", "exploitability", "FateStones: what a best response wins from search, a draw"),
+        ("liars_dice", "exploitability", "One-die Liar's Dice: what a best response wins from search"),
+    ):
+        of_game = [point for point in points if point["game"] == game]
+        if not of_game:
+            continue
+        caption = f"{title}, by simulations a move and rule of selection; bars are 95 % intervals."
+        with saved_plot(report, f"{game}_{quantity}", caption, figsize=(10, 5)) as (_, axes):
+            for rule in dict.fromkeys(point["rule"] for point in of_game):
+                line = [point for point in of_game if point["rule"] == rule]
+                errors = [point.get(f"{quantity}_ci95", 0.0) for point in line]
+                axes.errorbar(
+                    [p["simulations"] for p in line], [p[quantity] for p in line], errors, marker="o", capsize=3, label=rule
+                )
+            logarithmic(axes, "x")
+            axes.set_xlabel("simulations a move")
+            axes.set_ylabel({"edge_share": "share of the edge"}.get(quantity, quantity))
+            axes.set_title(title, fontsize=12)
+            axes.grid(alpha=0.3)
+            axes.axhline(0, color="grey", linewidth=0.8)
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _plot_margins(report: Path) -> None:
+    """Plot which of the fair dice beats which, with the strongest circle marked."""
+    bag = configure("fatestones").params.bag
+    order = bag[np.argsort(FACES[bag].std(axis=1), kind="stable")]
+    margin = margins(order)
+    circle = circles(bag)[0].dice
+    at = {int(die): place for place, die in enumerate(order)}
+    names = [str(CODES[die]) for die in order]
+    caption = (
+        "Chance to win less chance to lose of the die at the left against the die below, among the 32 fair dice, from even to "
+        "uneven faces. Squares mark the strongest circle: "
+        f"{' > '.join(str(CODES[die]) for die in (*circle, circle[0]))}."
+    )
+    with saved_plot(report, "fatestones_margins", caption, figsize=(11, 9.5)) as (figure, axes):
+        shown = axes.imshow(margin, cmap="RdYlGn", vmin=-0.5, vmax=0.5)
+        for one, other in zip(circle, (*circle[1:], circle[0]), strict=True):
+            axes.scatter(at[other], at[one], marker="s", s=110, facecolors="none", edgecolors="black", linewidths=1.8)
+        axes.set_xticks(range(len(order)), names, rotation=90, fontsize=7)
+        axes.set_yticks(range(len(order)), names, fontsize=7)
+        axes.set_title("FateStones: who beats whom among the fair dice")
+        figure.colorbar(shown, ax=axes, label="chance to win less chance to lose")

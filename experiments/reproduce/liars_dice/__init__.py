@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from math import comb
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from dice_envs import Batch, agents, configure
+from dice_envs.agent import Turn
+from dice_envs.agents.liars_dice import Numbers, chance_most
+from dice_envs.core.dice import new_streams
 from dice_envs.core.options import check_range
+from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
-from dice_envs.experiments.arena import MOST_GAMES
-from dice_envs.experiments.jobs.workers import kept_beside, on_ray
-from dice_envs.experiments.reproduce.liars_dice.answer import findings, work_out
-from dice_envs.experiments.reproduce.liars_dice.plots import draw_answer
-from dice_envs.experiments.reproduce.liars_dice.simulations import (
-    EXPLANATION,
-    draw_posterior,
-    draw_simulations,
-    posterior_rows,
-    simulate,
-)
-from dice_envs.experiments.reproduce.liars_dice.tables import show
-from dice_envs.experiments.reproduce.liars_dice.worked_examples import worked_examples
+from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
+from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import print_rows
+from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.options import (
     GamesOption,
     JsonOption,
@@ -32,9 +30,39 @@ from dice_envs.experiments.ui.options import (
     ReportOption,
     ResumeOption,
     SeedOption,
-    seed_or_fresh,
 )
 from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.progress import progress
+from dice_envs.games.liars_dice import chance_at_least
+
+SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
+PUBLISHED_GAMES = 10_000
+POSTERIOR_DRAWS, POSTERIOR_BINS = 100_000, 30  # of the article's histogram
+# Wins printed by the article: the agents' bluffs → counts.
+PUBLISHED = {(1.0, 0.0): (4934, 5066), (1.0, 0.75, 0.25, 0.0): (2379, 2465, 2540, 2616)}
+
+# The program and the text differ in two ways; the last two styles have one of them each.
+STYLES = {
+    "its program": "preset=article",
+    "its text": "preset=text",
+    "text, but calls as its program": "preset=text,chance=more",
+    "text, but bluffs as its program": "preset=text,bluff_faces=own",
+}
+
+EXPLANATION = (
+    "Why the article saw a coin flip: its program is not the agent that its text describes. The program calls as if "
+    "one more die were needed than was bid, and picks a bluffed face in proportion to the agent's own dice, so that a "
+    "bluff mostly names a face it holds. The rows between show what each of the two does alone: played as the text "
+    "says, the agent that always bluffs clearly loses to the one that never does. The first bid, one more than the agent "
+    "holds of its best face, is the program's in all rows, because the text does not say how an agent opens."
+)
+
+AGENT = "Oehm 2018, section 'The agent'"
+RULES = "Oehm 2018, sections 'The rules' and 'Play the game'"
+FACES, DICE = 6, 5
+THREES, FIVES = 2, 4  # indices of faces
+BID, HELD = 7, 2  # threes that are bid, and that the agent holds
 
 MOST_DICE = 5  # of each player; more take hours to solve
 
@@ -62,9 +90,8 @@ def main(
     check_writable(json)
     check_report(report)
     what = {"source": "liars_dice", "games": games, "dice": dice, "precision": precision}
-    with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
-        seed = kept.seed if kept else seed_or_fresh(seed)
-        rows = simulate(games, seed, workers)
+    with resumable(json, resume, what, seed, ray) as (seed, workers):
+        rows = _simulate(games, seed, workers)
         rows += posterior_rows(rows)
         print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
         console.print(EXPLANATION)
@@ -81,7 +108,7 @@ def main(
         }
 
         def plot(folder: Path) -> None:
-            draw_simulations(folder, rows)
+            _draw_simulations(folder, rows)
             draw_posterior(folder, rows)
             draw_answer(folder, answer)
 
@@ -90,3 +117,232 @@ def main(
             lambda: plot(report) if report is not None else None,
         )
     return Chapter("Liar's Dice: D. Oehm, “Liar's Dice in R” (2018), and the answer to its question", data["rows"], seed)
+
+
+# --- the article's two simulations, as its program plays and as its text says ----------------------------------------
+
+
+def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
+    """Play both tables in every style; return the shares of wins beside the article's."""
+    rows: list[Finding] = []
+    with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
+        for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
+            variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
+            for (style, parameters), style_seed in zip(STYLES.items(), table_seed.spawn(len(STYLES)), strict=True):
+                players = [agents.make(f"numbers:{parameters},bluff={bluff}") for bluff in bluffs]
+                wins = (play_table(variant, players, games, style_seed, done, workers=workers) > 0).mean(axis=0)
+                for bluff, share, count in zip(bluffs, wins, counts, strict=True):
+                    published = 100 * count / PUBLISHED_GAMES
+                    ours, error = 100 * float(share), 100 * share_half_width(float(share), games)
+                    # The article's own sampling error is much larger than ours, so both intervals count.
+                    reach = (error**2 + (100 * share_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
+                    article = style == "its program"
+                    rows.append(
+                        Finding(
+                            SOURCE,
+                            f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}",
+                            published if article else None,
+                            ours,
+                            error,
+                            abs(ours - published) <= reach if article else None,
+                            f"{count} of {PUBLISHED_GAMES:,}" if article else "",
+                        )
+                    )
+    return rows
+
+
+def _ours(rows: list[Finding]) -> tuple[float, float]:
+    """Return the share, in %, of our two-player games by the article's program that bluff 0 wins, and its ±."""
+    row = next(row for row in rows if row.figure == "2 players, its program: % won by bluff 0")
+    assert isinstance(row.ours, float)
+    return row.ours, row.error
+
+
+def _posterior() -> Any:
+    """Return the article's posterior of the share of games that bluff 0 wins: Beta(wins, losses)."""
+    from scipy.stats import beta
+
+    losses, wins = PUBLISHED[1.0, 0.0]
+    return beta(wins, losses)
+
+
+def posterior_rows(rows: list[Finding]) -> list[Finding]:
+    """Return the exact figures behind the article's histogram, and where our games lie in it."""
+    posterior, (share, error) = _posterior(), _ours(rows)
+    low, high = 100 * posterior.ppf([0.025, 0.975])
+    figures = (
+        (
+            "posterior of the share won by bluff 0, as the article draws it: mean, %",
+            100 * posterior.mean(),
+            (high - low) / 2,
+            f"95 % between {low:.2f} and {high:.2f}; the article prints the picture alone",
+        ),
+        ("the same: % that bluff 0 wins more than half", 100 * posterior.sf(0.5), 0.0, "given the article's counts"),
+        (
+            "the same: % that it wins more than it wins of our games",
+            100 * posterior.sf(share / 100),
+            0.0,
+            f"given the article's counts; our games {plus_minus(share, error)} %",
+        ),
+    )
+    return [Finding(SOURCE, figure, None, float(value), float(reach), None, note) for figure, value, reach, note in figures]
+
+
+def draw_posterior(folder: Path, rows: list[Finding]) -> None:
+    """Plot the article's histogram of the win rate, and our games in it."""
+    posterior, (share, error) = _posterior(), _ours(rows)
+    caption = (
+        f"The share of games won by the agent that never bluffs, against the one that always does: the article's histogram of "
+        f"{POSTERIOR_DRAWS:,} draws, here with the numbers expected in each bar. The band is the 95 % interval of our games."
+    )
+    first, last = posterior.ppf([1 / POSTERIOR_DRAWS, 1 - 1 / POSTERIOR_DRAWS])
+    edges = np.linspace(first, last, POSTERIOR_BINS + 1)
+    expected = POSTERIOR_DRAWS * np.diff(posterior.cdf(edges))
+    with saved_plot(folder, "liars_dice_posterior", caption) as (_, panel):
+        wins = f"the article's {PUBLISHED_GAMES:,} games"
+        panel.bar(
+            100 * edges[:-1], expected, 100 * np.diff(edges), align="edge", color="#89c2d9", edgecolor="#333333", label=wins
+        )
+        panel.axvspan(share - error, share + error, color="#e76f51", alpha=0.7, label="our games, its program")
+        panel.axvline(50, color="black", linewidth=0.8, linestyle="--", label="an even share")
+        panel.set_xlabel("% of games won by bluff 0")
+        panel.set_ylabel(f"of {POSTERIOR_DRAWS:,} draws")
+        panel.set_title("Posterior of the win rate: 2 players, 6 dice")
+        panel.legend()
+
+
+def _draw_simulations(folder: Path, rows: list[Finding]) -> None:
+    """Plot the article's shares of wins beside ours."""
+    caption = (
+        "% of games won by numbers agents that differ in how often they bluff: the article's counts, its program played again, "
+        "and its text. The dashed line is an even share."
+    )
+    with saved_plot(folder, "liars_dice_bluffing", caption, ncols=2, figsize=(11, 5)) as (figure, panels):
+        for panel, bluffs in zip(panels, PUBLISHED, strict=True):
+            mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
+            bars = np.arange(len(bluffs))
+            panel.bar(bars - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
+            for place, style in enumerate(("its program", "its text")):
+                part = [row for row in mine if f", {style}:" in row.figure]
+                panel.bar(bars + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style)
+            panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
+            panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
+            panel.set_ylabel("% of games won")
+            panel.set_title(f"{len(bluffs)} players, 6 dice")
+        figure.suptitle("Who wins: agents that bluff, or those that play the numbers")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+
+# --- its worked examples: how likely an agent calls, the effect of a known die, and the loser of a call --------------
+
+
+def worked_examples() -> list[Finding]:
+    """Return all examples as rows, which are exact."""
+    return [*_called(), *_one_known(), *_who_loses()]
+
+
+def _after_bid(dice: list[list[int]], quantity: int, face: int) -> Batch:
+    """Return a first round with these dice, in which seat 0 has bid."""
+    table = Batch("liars_dice", 1, seed=0, num_players=len(dice), num_dice=len(dice[0]), starter="first")
+    assert table.variant.game.arrange is not None
+    table.variant.game.arrange(table.variant.options, table.states[0], {"dice": dice})
+    table.play(np.array([(quantity - 1) * FACES + face]))
+    return table
+
+
+def _called() -> list[Finding]:
+    """Ask the agent of the text and that of the program: five players with five dice each, seven 3s bid, two in hand."""
+    others = [[1] * DICE] * 3
+    table = _after_bid([[1] * DICE, [THREES + 1] * HELD + [1] * (DICE - HELD), *others], BID, THREES)
+    rows = []
+    for style, agent, published in (
+        ("its text", Numbers(preset="text"), 77.0),
+        ("its program", Numbers(preset="article"), None),
+    ):
+        turn = Turn(table.variant, table.states, np.arange(1), new_streams(0, 1))
+        called = 100 * float(agent.probabilities(turn)[0, -1])
+        note = (
+            "fewer than five 3s in 20 dice"
+            if published
+            else "five 3s in 20 dice or fewer: the program also calls what holds exactly"
+        )
+        agrees = None if published is None else round(called) == published
+        figure = f"25 dice, seven 3s bid, two in hand: % called, {style}"
+        rows.append(Finding(AGENT, figure, published, called, 0.0, agrees, note))
+    return rows
+
+
+def _one_known() -> list[Finding]:
+    """Return the chance of the same bid if its bidder does not bluff: in the article's way, and in two by Bayes' rule."""
+    params = configure("liars_dice", num_players=5, num_dice=DICE).params
+    need, unseen = BID - HELD, DICE * (DICE - 1)
+
+    def holds(known: int, others: int) -> float:
+        """Return the chance, in %, that the bid holds given `known` 3s and `others` unknown dice."""
+        return 100 * float(chance_at_least(params, params.wild, need, known, others, THREES))
+
+    def by_bayes(likelihood: np.ndarray) -> float:
+        """Return the mean chance over the bidder's number of 3s, given the likelihood of the evidence for each number."""
+        prior = np.array([comb(DICE, k) * (FACES - 1.0) ** (DICE - k) for k in range(DICE + 1)])
+        chances = [holds(k, unseen - DICE) for k in range(DICE + 1)]
+        return float(np.average(chances, weights=prior * likelihood))
+
+    without, known = holds(0, unseen), holds(1, unseen - 1)
+    some = by_bayes(np.arange(DICE + 1) > 0)
+    most = by_bayes(chance_most(FACES)[DICE, : DICE + 1])
+    return [
+        Finding(
+            AGENT,
+            "the same bid, one 3 of the bidder's known: % that four of 19 other dice show it",
+            "slightly higher",
+            known,
+            0.0,
+            known > without,
+            f"{without:.2f} if none is known; the article asks for it and prints no figure",
+        ),
+        Finding(
+            AGENT,
+            "the same, the bidder has at least one 3: % that the bid holds, by Bayes' rule",
+            None,
+            some,
+            note="less than four 3s in 19 dice: that would take a die that is known, not just that there is one",
+        ),
+        Finding(
+            AGENT,
+            "the same, the bidder has most 3s: % that the bid holds, by Bayes' rule",
+            None,
+            most,
+            note="what a bid says of somebody who never bluffs; a tie counts as half",
+        ),
+    ]
+
+
+def _loser(there: int, bid: int) -> str:
+    """Return the player that loses a die if `bid` 5s are bid and called, and `there` are there."""
+    spread = [FIVES + 1] * there + [1] * (4 * 6 - there)  # four players with six dice, as in the article
+    table = _after_bid([spread[seat::4] for seat in range(4)], bid, FIVES)
+    table.play(np.array([table.variant.params.call]))
+    return {0: "the bidder", 1: "the caller"}[int(table.states["loser"][0])]
+
+
+def _who_loses() -> list[Finding]:
+    """Return the rules' sentence case by case, and the game that the article tells."""
+    ours = {there: _loser(there, 4) for there in (3, 4, 5)}
+    sentence = {3: "the caller", 4: "the caller", 5: "the bidder"}
+    why = {
+        3: f"backwards: in the game it tells, this is lost by {ours[3]}, and so it is in its program",
+        4: "",
+        5: "backwards as well: a bid says “at least”, and its program takes the die from the caller",
+    }
+    words = {3: "three", 4: "four", 5: "five"}
+    rows = [
+        Finding(
+            RULES, f"the game it tells: four 5s bid, {words[there]} there, lost by", told, ours[there], 0.0, told == ours[there]
+        )
+        for there, told in ((4, "the caller"), (3, "the bidder"))
+    ]
+    for there, says in sentence.items():
+        agrees = says == ours[there]
+        figure = f"the rule's sentence: four 5s bid, {words[there]} there, lost by"
+        rows.append(Finding(RULES, figure, says, ours[there], 0.0, agrees, "" if agrees else why[there]))
+    return rows

@@ -19,10 +19,11 @@ from dice_envs.agents.mcts.agent import FIRST_CHUNK, next_chunk
 from dice_envs.agents.mcts.search import Searches
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
-from dice_envs.exact.fatestones import draw_hands, evaluate, first_choices
+from dice_envs.exact.fatestones import evaluate, first_choices
+from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import tournament
-from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
+from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 
 ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)

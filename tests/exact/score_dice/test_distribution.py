@@ -16,9 +16,8 @@ from typer.testing import CliRunner
 
 from dice_envs.exact.score_dice.distribution import Distribution, score_distribution
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.reproduce.score_dice.tables import TABLES
-from dice_envs.experiments.solve.score_dice.distribution import cells, pool_name
-from dice_envs.experiments.solve.score_dice.pools import STANDARD_DICE, nearest_pools, pools_of
+from dice_envs.experiments.reproduce.score_dice import TABLES
+from dice_envs.experiments.solve.score_dice import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
 
 icepool_tables = pytest.importorskip("dice_envs.experiments.bench.score_dice.icepool_tables")
 

@@ -10,7 +10,7 @@ import pytest
 from dice_envs import Turn, configure
 from dice_envs.agents.score_dice import Nash
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.score_dice.equilibrium import Equilibrium
+from dice_envs.exact.score_dice.solvers import Equilibrium
 from dice_envs.experiments.arena import tournament
 from dice_envs.games.score_dice import Options
 from tests.exact.score_dice.test_measures import mean_reward

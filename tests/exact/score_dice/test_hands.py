@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from dice_envs.exact.score_dice.hands import deals, hands
+from dice_envs.exact.score_dice.solvers import deals, hands
 
 
 def test_deals_and_hands_are_distributions():

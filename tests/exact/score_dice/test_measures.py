@@ -15,7 +15,7 @@ from dice_envs.agents.score_dice import Response
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact.score_dice.distribution import score_distribution
-from dice_envs.exact.score_dice.response import ResponseToHighest, count_situations
+from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import HELD, Options
 from tests.support.policies import Noisy, uniform

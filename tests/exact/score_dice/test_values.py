@@ -9,7 +9,7 @@ import pytest
 from dice_envs import Batch, Turn, agents, configure, response_values
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.score_dice.equilibrium import Equilibrium
+from dice_envs.exact.score_dice.solvers import Equilibrium
 
 OPTIONS = [
     {"pool_a": (3, 2), "pool_b": (3, 2)},

@@ -15,19 +15,17 @@ from scipy.stats import beta
 
 from dice_envs import configure
 from dice_envs.agent import Uniform
-from dice_envs.exact.shakes import (
+from dice_envs.exact.shakes.chances import (
     Problem,
     argument_chances,
-    as_policy,
     best_of,
     beta_chances,
     efficacy_chances,
-    evaluate,
     kept_die,
-    solve,
     success_chances,
     tallies,
 )
+from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES, rounds_to
 from dice_envs.games.shakes import EFFICACIES
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force

@@ -8,18 +8,9 @@ import pytest
 from dice_envs import configure, measure
 from dice_envs.agent import AgentError, Uniform
 from dice_envs.agents import make
-from dice_envs.exact import Effort
-from dice_envs.exact.shakes import (
-    Problem,
-    argument_chances,
-    as_tally_team,
-    as_team,
-    evaluate,
-    kept_die,
-    measures,
-    solve,
-    tallies,
-)
+from dice_envs.exact import Effort, shakes
+from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
+from dice_envs.exact.shakes.policies import as_tally_team, as_team, evaluate, solve
 from tests.support.policies import ActsOnly, uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 
@@ -119,8 +110,8 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties):
 def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
     options = {"mode": "maesters", "num_players": 3, "num_patients": 4, "goal": 2, "ties": ties}
     exact = measure("shakes", agent, **options)
-    monkeypatch.setattr(measures, "MOST_ASKED", 0)
-    monkeypatch.setattr(measures, "_merges", lambda variant, agent: False)
+    monkeypatch.setattr(shakes, "MOST_ASKED", 0)
+    monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
     played = measure("shakes", agent, sample=40_000, seed=5, **options)
     for one, other in zip(exact.measures, played.measures, strict=True):
         assert one.error == 0 < other.error < 0.02
@@ -152,7 +143,7 @@ def test_a_table_that_always_argues_is_the_argument(num_players, ties):
     exact = evaluate(problem, lambda treated, saved: argument_chances(treated, saved, ties))
     variant = configure("shakes", num_players=num_players, ties=ties)
     for agent in [make("dogmatic"), make("argument")] + [Hidden("dogmatic")] * (num_players < 4):
-        saved, win = measures.measure(variant, agent, Effort())  # without measuring random play too, which is slow
+        saved, win = shakes.measure(variant, agent, Effort())  # without measuring random play too, which is slow
         assert (saved.value, win.value) == pytest.approx((exact.saved, exact.win), abs=1e-12)
         assert saved.error == win.error == 0
 

@@ -13,13 +13,11 @@ from dice_envs.agent import Turn, Uniform
 from dice_envs.agents import make
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import action_values, optima
-from dice_envs.exact.shakes import (
-    Problem,
-    argument_chances,
+from dice_envs.exact.shakes.chances import Problem, argument_chances, best_of
+from dice_envs.exact.shakes.policies import (
     as_policy,
     as_tally_team,
     as_team,
-    best_of,
     evaluate,
     evaluate_open,
     open_optimum,

@@ -12,10 +12,10 @@ import pytest
 from dice_envs import configure
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.fatestones import draw_hands, first_choices
-from dice_envs.experiments.reproduce.fatestones import strength, table
-from dice_envs.experiments.reproduce.fatestones.joint import JointSearch
-from dice_envs.experiments.reproduce.fatestones.search import ProjectSearch
+from dice_envs.exact.fatestones import first_choices
+from dice_envs.exact.fatestones.draws import draw_hands
+from dice_envs.experiments.reproduce.fatestones import REPLAYS, agent_of
+from dice_envs.experiments.reproduce.fatestones.searches import JointSearch, ProjectSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 
 
@@ -119,9 +119,9 @@ def test_it_plays_the_source_s_game_only():
 
 
 def test_the_published_pairs_are_played_by_it():
-    assert {spec for pair in table.REPLAYS.values() for spec in pair} == {"random", "project:10", "project:50"}
-    assert isinstance(strength.agent_of("project:50"), ProjectSearch)
-    assert strength.agent_of("joint:7") == JointSearch(7)
+    assert {spec for pair in REPLAYS.values() for spec in pair} == {"random", "project:10", "project:50"}
+    assert isinstance(agent_of("project:50"), ProjectSearch)
+    assert agent_of("joint:7") == JointSearch(7)
 
 
 def test_it_sees_every_die_of_its_opponent():

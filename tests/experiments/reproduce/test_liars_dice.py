@@ -6,8 +6,7 @@ from scipy.stats import binom
 
 from dice_envs.core.game import load
 from dice_envs.experiments.bench import liars_dice as bench
-from dice_envs.experiments.reproduce.liars_dice.simulations import PUBLISHED, draw_posterior, posterior_rows
-from dice_envs.experiments.reproduce.liars_dice.worked_examples import worked_examples
+from dice_envs.experiments.reproduce.liars_dice import PUBLISHED, draw_posterior, posterior_rows, worked_examples
 from dice_envs.experiments.ui.findings import Finding
 from dice_envs.table.rules import rules_text
 

@@ -8,12 +8,8 @@ from typer.testing import CliRunner
 
 from dice_envs import configure
 from dice_envs.agents import make
-from dice_envs.exact.shakes import (
-    Problem,
-    argument_chances,
-    as_policy,
-    evaluate,
-)
+from dice_envs.exact.shakes.chances import Problem, argument_chances
+from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.shakes import rounds_to
 

@@ -2,9 +2,10 @@
 
 from xml.etree import ElementTree
 
+import pytest
 from rich.text import Text
 
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, plus_minus
 
 ROWS = [("a | b", "1.5", Text("no", "red")), ("<b>", "12.5", Text("yes", "green"))]
 GRID = Grid("both & one", ("name", "figure", "agrees"), ROWS, words=(0, 2), rules=(0,))
@@ -48,3 +49,17 @@ def test_in_markdown():
         "| a \\| b | 1.5 | no |",
         "| <b> | 12.5 | yes |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("12.35 ± 0.46", (12.345678, 0.456)),
+        ("12.3", (12.345678, None, 1)),
+        ("49.9 ± 1.8", (0.49926, 0.01843, 1, True)),
+        ("+0.1 ± 0.0", (0.1, 0.0, 1, False, True)),
+        ("-5 ± 25", (-0.05, 0.25, 0, True, True)),
+    ],
+)
+def test_a_figure_and_its_interval(text: str, arguments: tuple):
+    assert plus_minus(*arguments) == text

@@ -9,11 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.report import command_line
 from dice_envs.experiments.reproduce import fatestones, liars_dice
 from dice_envs.experiments.ui.findings import Finding
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.page import About, Chapter, Section, render, sections_of, write_page
+from dice_envs.experiments.ui.page import About, Chapter, Section, command_line, render, sections_of, write_page
 from dice_envs.experiments.ui.plots import plots_noted, saved_plot
 
 

@@ -1,10 +1,10 @@
-"""The tree search of the FateStones project's simulator, for comparison only: it does not find the best die.
+"""Two tree searches that `reproduce fatestones` compares: the FateStones project's own, and one that picks for all seats.
 
-Source
+Source of the project's own
     The project's `gameSimulator.py` (GameAISchool2025members/FateStones, commit 5de8e6c), which passes its positions to
     L. H. Miles's minimal MCTS (the gist that the project's README names). Reimplemented from their behaviour.
 
-Behaviour
+Behaviour of the project's own, which does not find the best die
     A position becomes a tree with three kinds of nodes in turn: dice in hand, a pair of dice chosen, a pair of faces rolled.
     After a tie the tree continues with the dice that are left. Four traits keep it from finding the best die:
 
@@ -28,13 +28,14 @@ import numpy as np
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.base import Deterministic, OfOneGame
-from dice_envs.core.dice import below
+from dice_envs.agents.mcts import MCTS
+from dice_envs.agents.mcts.selection import Selection, choose_by_ucb, keep_visits
+from dice_envs.agents.mcts.tree import SALT, count_visit
+from dice_envs.core.dice import below, mix
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
 from dice_envs.games.fatestones import COUNTS, NUM_FACES
-
-__all__ = ["ProjectSearch"]
 
 HAND = 3  # dice of the source's hands
 MAX_SIMULATIONS = 1_000_000
@@ -186,3 +187,31 @@ class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
         options = np.zeros((), [("simulations", np.int64)])
         options["simulations"] = self.simulations
         return AgentKernel(_choose, options, reads_hidden=False)
+
+
+@kernel(allocates=False, inline=True)
+def _back_up(settings, run, tree):
+    """Count each step's visit with the searcher's return, whichever seat moved. In place."""
+    seat = run["searcher"]
+    for d in range(run["depth"]):
+        step = tree.path[d]
+        count_visit(tree.edges[step["edge"]], (run["earned"][seat] - step["before"][seat]) / step["weight"])
+        tree.nodes[step["node"]]["visits"] += 1
+
+
+@kernel(allocates=False, inline=True)
+def _note(run, action):
+    """Picks are seen, so nodes depend on the path. In place."""
+    run["chain"] = mix(run["chain"] + SALT * np.uint64(action + 1))
+
+
+_JOINT = Selection(choose_by_ucb, _back_up, keep_visits, _note)
+
+
+@dataclasses.dataclass(frozen=True)
+class JointSearch(MCTS):
+    """UCT whose searcher picks for all seats: the agent `mcts` with another selection. It cannot model a random opponent."""
+
+    @property
+    def selection(self) -> Selection:
+        return _JOINT

@@ -1,110 +1,30 @@
-"""Strategies of the game of 30s, and the distribution of their scores in whole numbers of cases."""
+"""Figures of the paper on the game of 30s: exact distributions of a strategy's scores, and how much of the game is skill.
+
+Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 2, 3, 5 and 6.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from dice_envs.core.game import Variant
-from dice_envs.core.options import check_choice, is_whole, shown
-from dice_envs.games.thirties import Options
+from dice_envs.core.options import check_choice
+from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, second_stage, throws, worth_of
+from dice_envs.games.thirties import GOALS
 
-__all__ = ["Dice", "Distribution", "Player", "Rules", "Strategy", "asides", "check_alone", "differences", "throws"]
-
-Dice = tuple[int, ...]  # face values in rising order
-
-
-class Rules(NamedTuple):
-    """The options on which the analysis depends."""
-
-    num_dice: int = 6
-    num_faces: int = 6
-    target: int = 30
-
-    @classmethod
-    def of(cls, options: Options) -> Rules:
-        """Return the rules that the game's options ask for."""
-        return cls(options.num_dice, options.num_faces, options.target)
-
-    @property
-    def most(self) -> int:
-        """The highest score."""
-        return self.num_dice * self.num_faces
-
-    def cases(self, num_dice: int) -> int:
-        """Return the denominator of probabilities with this many dice on the table: the number of equally likely cases."""
-        return self.num_faces ** (num_dice * (num_dice + 1) // 2)
-
-
-@dataclasses.dataclass(frozen=True)
-class Strategy:
-    """A rule that says how many of the lowest dice to throw again.
-
-    Attributes:
-        name: as tables show it.
-        choose: the rule; it returns 0 … len(throw) - 1. A throw is given as face values in rising order.
-        sees: the arguments of `choose`. "throw": choose(throw), a simple strategy. "total": choose(throw, pips aside).
-            "aside": choose(throw, dice aside in rising order). The last two are full strategies.
-    """
-
-    name: str
-    choose: Callable[..., int]
-    sees: Literal["throw", "total", "aside"] = "throw"
-
-    def __post_init__(self) -> None:
-        check_choice("sees", self.sees, ("throw", "total", "aside"))
-
-    @property
-    def simple(self) -> bool:
-        """Whether the choice depends on the throw alone."""
-        return self.sees == "throw"
-
-    def __call__(self, throw: Dice, aside: Dice = ()) -> int:
-        """Return the choice. ValueError if it is illegal."""
-        return self.given(throw, self.key(aside))
-
-    def key(self, aside: Dice) -> Any:
-        """Return the part of the dice aside on which choices depend: the dice, or their sum."""
-        return tuple(aside) if self.sees == "aside" else sum(aside)
-
-    def given(self, throw: Dice, key: Any) -> int:
-        """Return the choice for a throw and a key as `key` makes it. ValueError if it is illegal."""
-        chosen = self.choose(throw) if self.sees == "throw" else self.choose(throw, key)
-        if not is_whole(chosen) or not 0 <= chosen < len(throw):
-            dice = " ".join(map(str, throw))
-            raise ValueError(f"{self.name} must throw 0 to {len(throw) - 1} dice of {dice} again, not {shown(chosen)}")
-        return int(chosen)
-
-
-@functools.cache
-def throws(num_dice: int, num_faces: int) -> tuple[tuple[Dice, int], ...]:
-    """List every throw in rising order of its dice, each with its number among the faces**dice cases."""
-    found = []
-    for throw in itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice):
-        ways = math.factorial(num_dice)
-        for count in Counter(throw).values():
-            ways //= math.factorial(count)
-        found.append((throw, ways))
-    return tuple(found)
-
-
-def asides(rules: Rules) -> Iterator[Dice]:
-    """Yield all sets of dice that can lie aside before a throw, fewest dice first."""
-    for aside in range(rules.num_dice):
-        yield from itertools.combinations_with_replacement(range(1, rules.num_faces + 1), aside)
-
-
-def check_alone(variant: Variant, wanted: str) -> None:
-    """Raise ValueError for the table game, naming what is wanted."""
-    players = variant.options.num_players
-    if players != 1:
-        raise ValueError(f"num_players must be 1 for {wanted}, not {players}: optimal play of the table game is unknown")
+__all__ = [
+    "Analysis",
+    "Distribution",
+    "Player",
+    "analyse",
+    "differences",
+    "foreknowledge",
+    "relative_skill",
+    "second_stage_points",
+]
 
 
 class Distribution(NamedTuple):
@@ -218,3 +138,97 @@ def differences(rules: Rules, first: Strategy, second: Strategy) -> Iterator[tup
             choices = first(throw, aside), second(throw, aside)
             if choices[0] != choices[1]:
                 yield throw, aside, *choices
+
+
+def second_stage_points(rules: Rules, excess: int, restarts: int) -> dict[int, Fraction]:
+    """Return points → chance that a second stage from `excess` gives them with at most this many restarts.
+
+    The missing probability is that of more restarts.
+    """
+    chances = second_stage(rules)
+    found: dict[int, Fraction] = {}
+    reached, points, face = Fraction(1), excess, min(excess, rules.num_faces)
+    for _ in range(restarts + 1):
+        for count, chance in enumerate(chances[:-1]):
+            value = points + count * face
+            found[value] = found.get(value, Fraction(0)) + reached * chance
+        reached *= chances[-1]
+        points = 2 * (points + rules.num_dice * face)
+        face = min(face + 1, rules.num_faces)
+    return found
+
+
+class Analysis(NamedTuple):
+    """The paper's figures of a strategy (section 5.2), exact."""
+
+    name: str
+    distribution: Distribution
+    score: Fraction  # expected
+    reached: Fraction  # P(score >= target)
+    below: Fraction  # expected points below the target, which the player gets
+    above: Fraction  # expected points above it
+    given: Fraction | None  # expected points for the next player; None: infinite
+
+    def value(self, goal: Goal) -> Fraction:
+        """Return the strategy's value for a goal. ValueError as `worths`."""
+        if callable(goal):
+            return self.distribution.mean_of(functools.partial(worth_of, goal))
+        check_choice("goal", goal, GOALS)
+        if goal == "optimal":
+            if self.given is None:
+                raise ValueError("goal must not be 'optimal' here: the second stage's expected points are infinite")
+            return self.given - self.below
+        return {"maximize": self.score, "minimize_loss": -self.below, "thirty_or_over": self.reached}[goal]
+
+
+def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:
+    """Return all figures of a strategy from its distribution of scores."""
+    player = strategy if isinstance(strategy, Player) else Player(rules, strategy)
+    found = player.distribution()
+    given = expected_given(rules)
+
+    def passed_on(score: int) -> Fraction:
+        return given[score - rules.target] if given and score > rules.target else Fraction(0)
+
+    unbounded = given is None and any(found.weights[i] for i in range(len(found.weights)) if found.first + i > rules.target)
+    return Analysis(
+        player.strategy.name,
+        found,
+        found.mean,
+        found.mean_of(lambda score: int(score >= rules.target)),
+        found.mean_of(lambda score: max(0, rules.target - score)),
+        found.mean_of(lambda score: max(0, score - rules.target)),
+        None if unbounded else found.mean_of(passed_on),
+    )
+
+
+def foreknowledge(rules: Rules) -> Distribution:
+    """Return the score of a player who knows all throws to come, if different choices lead to independent throws.
+
+    The best score with k dice is the maximum, over the number j thrown again, of the pips kept plus an independent best
+    score with j dice. So the chance that it is at most s is a product over j. It is counted in faces ** (2**k - 1) cases
+    (section 6 of the paper simulated it).
+    """
+    faces, most = rules.num_faces, rules.most
+    at_most = [[1] * (most + 1)]  # by number of dice, then by score s: number of cases in which the best is at most s
+    for dice in range(1, rules.num_dice + 1):
+        cumulative = [0] * (most + 1)
+        for throw, ways in throws(dice, faces):
+            total = sum(throw)
+            kept = [sum(throw[again:]) for again in range(1, dice)]
+            # No score is below the throw itself or above dice * faces.
+            for score in range(total, dice * faces + 1):
+                cases = ways
+                for again, pips in enumerate(kept, start=1):
+                    cases *= at_most[again][score - pips]
+                cumulative[score] += cases
+        cumulative[dice * faces :] = [faces ** (2**dice - 1)] * (most + 1 - dice * faces)
+        at_most.append(cumulative)
+    final = at_most[-1]
+    weights = tuple(final[score] - (final[score - 1] if score else 0) for score in range(rules.num_dice, most + 1))
+    return Distribution(rules.num_dice, weights, faces ** (2**rules.num_dice - 1))
+
+
+def relative_skill(beginner: Fraction, best: Fraction, knowing: Fraction) -> Fraction:
+    """Return LE / (LE + RE): the learning effect (best - beginner) as a share of the gap to foreknowledge (section 6)."""
+    return (best - beginner) / (knowing - beginner)

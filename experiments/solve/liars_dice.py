@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -12,13 +12,14 @@ from rich.text import Text
 
 from dice_envs import configure
 from dice_envs.core.files import NOT_KEPT
+from dice_envs.core.game import Variant
 from dice_envs.exact.liars_dice.elimination import Dice, rounds_of
+from dice_envs.exact.liars_dice.multiplayer.solution import Solution as TableSolution
+from dice_envs.exact.liars_dice.multiplayer.solver import solve as solve_table
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import Progress, solve
+from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
-from dice_envs.experiments.solve.liars_dice.in_time import in_time
-from dice_envs.experiments.solve.liars_dice.table import TABLE_PRECISION, solve_table
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -26,6 +27,11 @@ from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption
 from dice_envs.experiments.ui.plots import saved_plot
 
 PRECISION = 1e-4
+TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins
+MOST_PLOTTED = 40  # rounds of a table; the largest ones
+SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
+
+Found = TypeVar("Found")
 
 
 def main(
@@ -72,21 +78,14 @@ def main(
     if variant.options.num_players > 2:
         if threads != 1 or ray is not None:
             raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
-        found, plot_table = solve_table(variant, TABLE_PRECISION if precision is None else precision, minutes, resume)
-        finish(
-            lambda: write_json(json, found.as_dict()),
-            lambda: plot_table(report) if report is not None else None,
-        )
+        _solve_table(variant, TABLE_PRECISION if precision is None else precision, minutes, resume, json, report)
         return
     precision = PRECISION if precision is None else precision
     with on_ray(ray, cores=threads) as workers:
         elsewhere = None if ray is None else workers.as_done
         solution = in_time(solve, minutes, line_of, variant, precision, threads=threads, resume=resume, elsewhere=elsewhere)
     _show(solution)
-    if solution.exploitability > precision:
-        console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))
-    if CACHE not in NOT_KEPT:
-        console.print(f"kept in {cache_folder()}", soft_wrap=True)
+    _say_how_it_ended(solution.exploitability > precision, f"an exploitability of {precision:.1e}")
 
     def plot(folder: Path) -> None:
         values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
@@ -96,6 +95,29 @@ def main(
         lambda: write_json(json, solution.as_dict()),
         lambda: plot(report) if report is not None else None,
     )
+
+
+def in_time(
+    solve: Callable[..., Found], minutes: float | None, line_of: Callable[[Progress], str], *args: Any, **settings: Any
+) -> Found:
+    """Solve with lines of progress, within some minutes if they are given.
+
+    Raises:
+        ValueError: the time is too short.
+    """
+    done = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True)
+    try:
+        return solve(*args, seconds=60 * minutes if minutes else float("inf"), done=done, **settings)
+    except OutOfTimeError as problem:
+        raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
+
+
+def _say_how_it_ended(is_short: bool, of_what: str) -> None:
+    """Print what was not reached, if anything, and where the rounds are kept."""
+    if is_short:
+        console.print(Text.assemble(("not reached: ", "yellow"), of_what))
+    if CACHE not in NOT_KEPT:
+        console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
 
 def line_of(progress: Progress) -> str:
@@ -169,3 +191,72 @@ def name_dice(panel: Any, most: int) -> None:
     panel.set_xticks(range(most), range(1, most + 1))
     panel.set_yticks(range(most), range(1, most + 1))
     panel.set_xlabel("dice of the other player")
+
+
+# --- three players and more -----------------------------------------------------------------------------------------
+
+
+def _solve_table(
+    variant: Variant, precision: float, minutes: float | None, resume: bool, json: Path | None, report: Path | None
+) -> None:
+    """Solve a game of more than two players; show and save the result. ValueError if the time is too short."""
+    solution = in_time(solve_table, minutes, _line_of_table, variant, precision, resume=resume)
+    _show_table(solution)
+    short_of = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
+    _say_how_it_ended(solution.gain > precision, short_of)
+    finish(
+        lambda: write_json(json, solution.as_dict()),
+        lambda: _draw_table(report, solution) if report is not None else None,
+    )
+
+
+def _line_of_table(progress: Progress) -> str:
+    """Return the solver's progress in words."""
+    left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
+    state = "done, " if progress.finished else ""
+    gain = f"the players gain {max(progress.width, 0):.1e} in all"
+    return f"  {_named(progress.dice)} dice: {state}{gain} after {progress.iterations:,} iterations{left}"
+
+
+def _named(dice: Sequence[int]) -> str:
+    return " v ".join(map(str, dice))
+
+
+def _percent(shares: np.ndarray) -> str:
+    return " / ".join(f"{100 * share:.2f}" for share in shares)
+
+
+def _show_table(solution: TableSolution) -> None:
+    single = solution.variant.options.rounds == "single"
+    won = "share of the win of each, %" if single else "% of games that each wins from here"
+    headings = ["dice, the starter's first", won, "gain by best responses, % each", "iterations", "seconds"]
+    rows = []
+    for dice, each in solution.rounds.items():
+        plays, responds = each.certificate
+        rows.append([_named(dice), _percent(plays), _percent(responds - plays), f"{each.iterations:,}", f"{each.seconds:.1f}"])
+    Grid("", headings, rows, words=range(len(headings))).show()
+    what = "has this share of the win, which all who lose no die share" if single else "wins"
+    console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
+    console.print(
+        f"by leaving the strategies alone the seats gain {_percent(solution.responds - solution.plays)} %, "
+        f"{max(solution.gain, 0):.2e} in all; {solution.seconds:.1f} s"
+    )
+
+
+def _draw_table(folder: Path, solution: TableSolution) -> None:
+    """Plot the shares of each round as bars, one on another, the starter's first."""
+    rounds = list(solution.rounds.items())[-MOST_PLOTTED:]
+    what = "share of the win, %" if solution.variant.options.rounds == "single" else "% of games won"
+    most = max(len(dice) for dice, _ in rounds)
+    shares = np.zeros((len(rounds), most))
+    for row, (dice, each) in zip(shares, rounds, strict=True):
+        row[: len(dice)] = 100 * each.certificate.plays
+    caption = f"{what} by each player when all play the solution, by the dice of those left, the starter's first."
+    with saved_plot(folder, "liars_dice_shares", caption, figsize=(8, 1.5 + 0.3 * len(rounds))) as (_, panel):
+        for player in range(most):
+            left = shares[:, :player].sum(axis=1)
+            label = "starter" if player == 0 else f"{player} after it"
+            panel.barh(range(len(rounds)), shares[:, player], left=left, label=label)
+        panel.set_yticks(range(len(rounds)), [_named(dice) for dice, _ in rounds])
+        panel.set_xlabel(what)
+        panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=most)

@@ -1,0 +1,698 @@
+"""Score dice: best responses to sorted play, and equilibria of small pools, exact up to the rounding of floating point.
+
+A player knows its own dice in hand, and a range of faces for each of the other's dice. All faces in a range are equally
+likely, and dice are independent of one another. (Known dice have a range of one face.)
+
+Chances come from the ranges; the score of a pair of dice comes from the game's own kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.extras import needs
+from dice_envs.core.game import Variant, configure
+from dice_envs.core.kernel import kernel
+from dice_envs.exact import matrix_game
+from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
+
+__all__ = [
+    "NONE_TIED",
+    "Die",
+    "Equilibrium",
+    "Range",
+    "ResponseToHighest",
+    "Tied",
+    "check_response",
+    "count_situations",
+    "deals",
+    "hands",
+    "known_ranges",
+    "response_to_highest",
+]
+
+TOLERANCE = 1e-11  # of values that are found by iteration
+
+
+class Range(NamedTuple):
+    """A die in hand as others know it: its size, and the faces it may show, all equally likely."""
+
+    low: int
+    high: int
+    size: int
+
+
+class Die(NamedTuple):
+    """A die that has been rolled, and the lowest face that it could have shown."""
+
+    face: int
+    size: int
+    low: int = 1
+
+
+Sizes = tuple[int, ...]
+Tied = tuple[Sizes, Sizes]  # sizes of the dice that tied so far in this roll: the player's, the other's
+NONE_TIED: Tied = ((), ())
+WHOLE_GAME = "whole game"  # key of the roll of whole pools, when one has spare dice: these are rolled again with the rest
+
+
+def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
+    """Return all hands that these dice can make, highest die first, with their chances."""
+    found: dict[tuple[Die, ...], float] = {(): 1.0}
+    for die in dice:
+        longer: dict[tuple[Die, ...], float] = defaultdict(float)
+        for hand, chance in found.items():
+            for face in range(die.low, die.high + 1):
+                more = (*hand, Die(face, die.size, die.low))
+                longer[tuple(sorted(more, reverse=True))] += chance / (die.high - die.low + 1)
+        found = dict(longer)
+    return found
+
+
+def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
+    """Yield what both players can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
+    spare = len(pool) - keep
+    if spare == 0:
+        yield tuple(Range(1, size, size) for size in pool), 1.0
+        return
+    for dropped in itertools.combinations(range(len(pool)), spare):
+        kept = [place for place in range(len(pool)) if place not in dropped]
+        # Of equal faces the one in the earlier place is the higher.
+        for highest, face in ((place, face) for place in dropped for face in range(1, pool[place] + 1)):
+            chance = 1 / pool[highest]
+            for place in dropped:
+                if place != highest:
+                    chance *= min(pool[place], face - (place < highest)) / pool[place]
+            ranges = [Range(face + (place > highest), pool[place], pool[place]) for place in kept]
+            chance *= math.prod(max(0, die.high - die.low + 1) / die.size for die in ranges)
+            if chance > 0:
+                yield tuple(ranges), chance
+
+
+def _without(dice: tuple[Die, ...], die: Die) -> tuple[Die, ...]:
+    at = dice.index(die)
+    return dice[:at] + dice[at + 1 :]
+
+
+def _settle_value(step: Callable[[float], float], start: float = 0.0) -> float:
+    """Find the fixed point of an increasing map with slope below 1 (here at most 1/2) by iteration."""
+    value = start
+    for _ in range(200):
+        after = step(value)
+        if abs(after - value) < TOLERANCE:
+            return after
+        value = after
+    return value
+
+
+class _Solver:
+    """The rules of one variant from the view of one seat, and the values of its rolls."""
+
+    def __init__(self, options: Options, seat: int) -> None:
+        params = configure("score_dice", **dataclasses.asdict(options)).params
+        self.options = options
+        self.seat = seat
+        self.counts_score = options.reward == "score"
+        self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
+        faces = range(params.most_sides + 1)
+        self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
+        self._pools = options.pools if seat == 0 else options.pools[::-1]
+        self._rolls: dict[Any, float] = {}
+        self._loop: tuple[Any, float] | None = None  # the roll whose value is being iterated, and its current value
+        self._looping: dict[Any, float] = {}  # values that depend on the value assumed in `_loop`
+
+    def points(self, own: int, other: int) -> int:
+        """Return the player's score of a pair of faces."""
+        return self._points[own][other] if self.seat == 0 else -self._points[other][own]
+
+    def carried(self, score: int) -> int:
+        """Return the part of the score on which the value of the rest of the game depends."""
+        return 0 if self.counts_score else score
+
+    def reward(self, score: int) -> float:
+        """Return the reward at the end of the game, without what was paid for each pair."""
+        return 0.0 if self.counts_score else float((score > 0) - (score < 0))
+
+    def decided(self, score: int, pairs_left: int) -> bool:
+        """Return whether the remaining pairs cannot change the value any more."""
+        return not self.counts_score and abs(score) > pairs_left
+
+    def paid(self, points: int) -> float:
+        """Return the immediate reward for a pair."""
+        return float(points) if self.counts_score else 0.0
+
+    def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
+        """Return a key for the value of a roll of these dice: all on which it depends."""
+        if self.spare and len(own) == self.options.num_columns:
+            return WHOLE_GAME
+        return own, other, self.carried(score)
+
+    def tie(self, own: Die, other: Die, tied: Tied) -> Tied:
+        """Return the tied dice after a pair."""
+        if own.face != other.face or self.options.ties != "reroll":
+            return tied
+        return tuple(sorted((*tied[0], own.size), reverse=True)), tuple(sorted((*tied[1], other.size), reverse=True))
+
+    def roll_value(self, own: Sizes, other: Sizes, score: int = 0) -> float:
+        """Return the value before dice of these sizes, equally many on either side, are rolled."""
+        key = self.roll_key(own, other, score)
+        if self._loop and self._loop[0] == key:
+            return self._loop[1]
+        if self.decided(score, len(own)):
+            return self.reward(score)
+        if key not in self._rolls:
+            outer = self._loop, self._looping
+
+            def once(value: float) -> float:
+                self._loop, self._looping = (key, value), {}
+                pools = self._pools if key == WHOLE_GAME else (own, other)
+                return self._expected(*pools, score)
+
+            self._rolls[key] = _settle_value(once) if self.options.ties == "reroll" else once(0.0)
+            self._loop, self._looping = outer
+        return self._rolls[key]
+
+    def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
+        """Return the value before these pools are rolled and spare dice dropped."""
+        raise NotImplementedError
+
+    def game_value(self) -> float:
+        """Return the expected reward of a whole game for the seat."""
+        columns = self.options.num_columns
+        return self.roll_value(self._pools[0][:columns], self._pools[1][:columns])
+
+
+def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
+    """Return what the roll alone tells both players of the seat's dice with these statuses: (place, range), by place.
+
+    Dice of open hands are known exactly.
+    """
+    known = []
+    for place, size in enumerate(variant.options.pools[seat]):
+        if state["status"][seat, place] in statuses:
+            if variant.options.open_hands:
+                face = int(state["faces"][seat, place])
+                known.append((place, Range(face, face, size)))
+            else:
+                known.append((place, Range(int(lowest_face(variant.params, state, seat, place)), size, size)))
+    return known
+
+
+MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
+
+
+# --- best responses to sorted play ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def _next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range, ...]], ...]:
+    """Return the dice that a player of its highest die can show next: (chance, die, ranges of the others after that).
+
+    `dice` are in the order of their places.
+    """
+    found: dict[tuple[Die, tuple[Range, ...]], float] = defaultdict(float)
+    for i, die in enumerate(dice):
+        for face in range(die.low, die.high + 1):
+            chance = 1 / (die.high - die.low + 1)
+            rest = []
+            for j, other in enumerate(dice):
+                if j == i:
+                    continue
+                high = min(other.high, face - (j < i))  # equal faces go by place
+                chance *= max(0, high - other.low + 1) / (other.high - other.low + 1)
+                rest.append(Range(other.low, high, other.size))
+            if chance > 0:
+                found[Die(face, die.size, die.low), tuple(rest)] += chance
+    return tuple((chance, die, rest) for (die, rest), chance in found.items())
+
+
+class ResponseToHighest(_Solver):
+    """The exact best response to a player that always shows its highest die, of equal ones the first.
+
+    With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
+    the rest.
+
+    Args:
+        options: of the game.
+        seat: the responding player's.
+    """
+
+    def __init__(self, options: Options, seat: int) -> None:
+        super().__init__(options, seat)
+        self._values: dict[Any, float] = {}
+        self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
+
+    def value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
+        """Return the expected reward still to come, with best play.
+
+        Args:
+            own: dice in hand, in any order.
+            other: what is known of the other's dice in hand, in the order of their places (if all faces are known: the
+                highest first, the larger of equal ones).
+            score: the player's points minus the other's.
+            tied: dice of this roll that tied, if ties are rolled again.
+        """
+        if self.decided(score, len(own) + len(tied[0])):
+            return self.reward(score)
+        if not own:
+            return self.roll_value(*tied, score) if tied[0] else self.reward(score)
+        own = tuple(sorted(own, reverse=True))
+        key = (own, other, self.carried(score), tied)
+        # The whole roll can come again only while every pair of it has tied.
+        memory = self._looping if self._loop and self._loop[0] == self._roll_key(own, other, tied, score) else self._values
+        if key not in memory:
+            memory[key] = max(value for _, value in self.choices(own, other, score, tied))
+        return memory[key]
+
+    def choices(
+        self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED
+    ) -> list[tuple[Die, float]]:
+        """Return every distinct die that can be shown, and its value. Arguments as for `value`."""
+        result = []
+        for die in dict.fromkeys(own):
+            rest, value = _without(own, die), 0.0
+            for chance, shown, others in _next_highest(other):
+                points = self.points(die.face, shown.face)
+                value += chance * (self.paid(points) + self.value(rest, others, score + points, self.tie(die, shown, tied)))
+            result.append((die, value))
+        return result
+
+    def _roll_key(self, own: tuple[Die, ...], other: tuple[Range, ...], tied: Tied, score: int) -> Any:
+        mine = tuple(sorted((*tied[0], *(die.size for die in own)), reverse=True))
+        theirs = tuple(sorted((*tied[1], *(die.size for die in other)), reverse=True))
+        return self.roll_key(mine, theirs, score)
+
+    def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
+        """Return the value before these pools are rolled and spare dice dropped."""
+        columns = min(len(own), len(other))
+        total = 0.0
+        for mine, chance_mine in deals(own, columns):
+            for dice, chance_hand in hands(mine).items():
+                hand = tuple(Die(die.face, die.size) for die in dice)  # `low` no longer matters
+                for theirs, chance_theirs in deals(other, columns):
+                    total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
+        return total
+
+    def _seen_value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int) -> float:
+        """Return the value after the roll. With open hands the other's dice are seen, too."""
+        if not self.options.open_hands:
+            return self.value(own, other, score)
+        return sum(
+            chance * self.value(own, tuple(Range(die.face, die.face, die.size) for die in hand), score)
+            for hand, chance in hands(other).items()
+        )
+
+    def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
+        """Return the expected reward still to come for each die shown now, with best play afterwards, (n, actions) float64.
+
+        −inf for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
+        so before.
+
+        Args:
+            variant: the game, with the options of this response.
+            states: (n,) states in which the seat is to choose; what it cannot see is not read.
+        """
+        dice = variant.params.num_actions
+        found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)
+        places = np.zeros((len(states), dice), np.int64)
+        _write_situations(variant.params, states, self.seat, found, places)
+        as_bytes = found.view(f"S{found.shape[1]}").reshape(-1)  # far faster to sort than rows
+        _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
+        values = np.array([self._values_in(row) for row in found[first]]).reshape(-1, dice)[which]
+        out = np.full((len(states), dice), -np.inf)
+        in_hand = np.isfinite(values)
+        out[np.nonzero(in_hand)[0], places[in_hand]] = values[in_hand]
+        return out
+
+    def _values_in(self, row: np.ndarray) -> np.ndarray:
+        """Return the value of each own die of a row of `_write_situations`, (dice,) float64; −inf without a die."""
+        key = row.tobytes()
+        if key not in self._by_situation:
+            parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
+            faces, sizes, lows, highs, others, own_tied, other_tied = parts
+            own = tuple(map(Die, faces, sizes))
+            values = dict(
+                self.choices(own, tuple(map(Range, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
+            )
+            self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
+            self._by_situation[key][: len(own)] = [values[die] for die in own]
+        return self._by_situation[key]
+
+
+@functools.lru_cache(maxsize=16)
+def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
+    """Return the response, cached with all values that it has computed so far."""
+    return ResponseToHighest(options, seat)
+
+
+_SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
+
+
+@kernel
+def _write_situations(params, states, seat, out, places):
+    """Write all that the rest of the game depends on, as the seat knows it. The last two are modified in place.
+
+    Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
+    other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
+    rolled again, the seat's and the other's. Then the score. `places` holds the places of the seat's dice.
+    """
+    dice = params.num_actions
+    for i in range(len(states)):
+        state = states[i]
+        row = out[i]
+        held = 0
+        for face in range(params.most_sides, 0, -1):
+            for die in range(dice):  # the larger of equal ones comes first, as pools are kept
+                if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                    row[held] = face
+                    row[dice + held] = params.sizes[seat][die]
+                    places[i, held] = die
+                    held += 1
+        if params.open_hands:
+            _write_known(params, state, 1 - seat, row[2 * dice :])
+        else:
+            _write_ranges(params, state, 1 - seat, row[2 * dice :])
+        if params.reroll:
+            for part in range(2):
+                _write_tied(params, state, seat if part == 0 else 1 - seat, row[(5 + part) * dice :])
+        if not params.pay_score:
+            row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
+
+
+@kernel
+def _write_known(params, state, seat, out):
+    dice = params.num_actions
+    held = 0
+    for face in range(params.most_sides, 0, -1):
+        for die in range(dice):
+            if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                out[held] = face
+                out[dice + held] = face
+                out[2 * dice + held] = params.sizes[seat][die]
+                held += 1
+
+
+@kernel
+def _write_ranges(params, state, seat, out):
+    dice = params.num_actions
+    held = 0
+    possible = True
+    for die in range(dice):
+        if state["status"][seat, die] == HELD:
+            out[held] = lowest_face(params, state, seat, die)
+            out[dice + held] = _highest_face(params, state, seat, die)
+            out[2 * dice + held] = params.sizes[seat][die]
+            possible &= out[held] <= out[dice + held]
+            held += 1
+    if not possible:
+        for k in range(held):
+            out[dice + k] = out[2 * dice + k]
+
+
+@kernel
+def _highest_face(params, state, seat, die):
+    """The highest face that a die in hand can show if its owner has always shown its highest die."""
+    most = np.int64(params.sizes[seat][die])
+    for column in range(state["column"]):
+        shown = state["shown"][seat, column]
+        most = min(most, np.int64(state["faces"][seat, shown]) - (die < shown))
+    return most
+
+
+@kernel
+def _write_tied(params, state, seat, out):
+    tied = 0
+    for size in range(params.most_sides, 0, -1):
+        for column in range(state["column"]):
+            own, other = state["shown"][seat, column], state["shown"][1 - seat, column]
+            if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat][own] == size:
+                out[tied] = size
+                tied += 1
+
+
+# --- how much there is to compute -----------------------------------------------------------------------------------
+
+
+def check_response(options: Options) -> None:
+    """Raise ValueError if the best response to sorted play would take too long."""
+    situations = max(count_situations(options, seat) for seat in range(2))
+    if situations > MOST_SITUATIONS:
+        raise ValueError(
+            f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: the best response to sorted play has up to "
+            f"{situations:,.0f} situations, and at most {MOST_SITUATIONS:,} are computed"
+        )
+
+
+def count_situations(options: Options, seat: int) -> float:
+    """Return an upper bound on the number of situations for which the response to sorted play is computed.
+
+    If tied dice are rolled again, it is a rough estimate.
+    """
+    own, other = options.pools if seat == 0 else options.pools[::-1]
+    spare = len(other) - options.num_columns
+    own_hands, other_hands = _count_hands(own), _count_hands(other)
+    sizes = _count_choices([[1.0] * (count + 1) for count in Counter(other).values()])
+    total = _count_deals(own, options) * own_hands[options.num_columns] * _count_deals(other, options)
+    for column in range(options.num_columns):
+        left = options.num_columns - column
+        if options.open_hands:
+            ranges = other_hands[left]
+        else:  # the die shown last bounds those left, by its face and by its place among them
+            ranges = max(other) * min(sizes[left] * (left + 1), math.comb(len(other), left) * (column + spare))
+            ranges *= max(other) * (options.num_columns + 1) if spare else 1  # and so does the highest die dropped
+        total += own_hands[left] * ranges * (1 if options.reward == "score" else 2 * column + 1)
+    return float(total)
+
+
+def _count_deals(pool: Sizes, options: Options) -> float:
+    """Return how many times `deals` yields, at most."""
+    spare = len(pool) - options.num_columns
+    return math.comb(len(pool), spare) * spare * max(pool) if spare else 1
+
+
+def _count_hands(pool: Sizes) -> np.ndarray:
+    """Count the different hands that k of these dice can make, by k, (dice + 1,) float64."""
+    kinds = Counter(pool).items()
+    return _count_choices([[math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds])
+
+
+def _count_choices(kinds: list[list[float]]) -> np.ndarray:
+    """Count the ways to take n dice, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
+    return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
+
+
+MOST_PATHS = 300_000  # ways to play a roll, all hands together, up to which an equilibrium is computed
+
+
+# --- equilibria -----------------------------------------------------------------------------------------------------
+
+
+class _Plan:
+    """One player's sequence form: a number for each sequence of choices, and the sequence before each information set."""
+
+    def __init__(self) -> None:
+        self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
+        self.sequences: dict[tuple[Any, Die], int] = {}  # (information set, choice) → sequence, from 1; 0 is the start
+
+    def extend(self, information: Any, choice: Die, parent: int) -> int:
+        self.parents.setdefault(information, parent)
+        return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
+
+    def constraints(self) -> Any:
+        """Return the sparse matrix E of E x = (1, 0, …).
+
+        In a realization plan x the choices at each information set add up to the sequence that leads to it.
+        """
+        from scipy.sparse import csr_array
+
+        numbers = {information: row for row, information in enumerate(self.parents, 1)}
+        rows, columns, values = [0], [0], [1.0]
+        for information, parent in self.parents.items():
+            rows.append(numbers[information])
+            columns.append(parent)
+            values.append(-1.0)
+        for (information, _), sequence in self.sequences.items():
+            rows.append(numbers[information])
+            columns.append(sequence)
+            values.append(1.0)
+        return csr_array((values, (rows, columns)), shape=(len(numbers) + 1, len(self.sequences) + 1))
+
+
+Behaviour = dict[Any, dict[Die, float]]  # information set → chance of each die
+
+
+class _Solution(NamedTuple):
+    """A solved roll: its value to A, and both players' strategies by information set (own hand, columns so far)."""
+
+    value: float
+    behaviours: tuple[Behaviour, Behaviour]
+
+
+class Equilibrium(_Solver):
+    """A Nash equilibrium of score dice with small pools. Values are A's.
+
+    With hidden hands each roll is a linear program over realization plans (Koller, Megiddo, von Stengel: Efficient
+    Computation of Equilibria for Extensive Two-Person Games, 1996); with open hands each column is a matrix game.
+    Rolls end with all dice shown, so rolling tied dice again begins a subgame, which is solved on its own.
+
+    Args:
+        options: of the game.
+
+    Raises:
+        ValueError: the pools are too large, from the start or when a roll is solved.
+    """
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options, 0)
+        self._solutions: dict[Any, _Solution] = {}
+        self._open: dict[Any, tuple[float, dict[Die, float], dict[Die, float]]] = {}
+        pools = [tuple(Range(1, size, size) for size in pool) for pool in options.pools]
+        self._check_size(*(dice[: options.num_columns] for dice in pools))
+
+    def _check_size(self, a: tuple[Range, ...], b: tuple[Range, ...]) -> None:
+        # Hands of k dice of one kind with f faces: C(f + k - 1, k); every order of either hand is a way to play it.
+        many = math.factorial(len(a)) ** 2
+        for dice in (a, b):
+            for kind, count in Counter(dice).items():
+                many *= math.comb(kind.high - kind.low + count, count)
+        if many > MOST_PATHS and not (self.options.open_hands and self.options.ties != "reroll" and len(a) <= 4):
+            raise ValueError(
+                f"an equilibrium is computed for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
+                f"pool_b={self.options.pool_b} can be played in {many:,} ways, {MOST_PATHS:,} are allowed"
+            )
+
+    # Rolls
+
+    def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
+        columns = min(len(own), len(other))
+        return sum(
+            chance_a * chance_b * self._roll_once(dice_a, dice_b, score)
+            for dice_a, chance_a in deals(own, columns)
+            for dice_b, chance_b in deals(other, columns)
+        )
+
+    def _roll_once(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> float:
+        if not self.options.open_hands:
+            return self._solve(a, b, score).value
+        self._open.clear()  # these were computed with another value of the next roll
+        return sum(
+            chance_a * chance_b * self.open_column(hand_a, hand_b, score)[0]
+            for hand_a, chance_a in hands(a).items()
+            for hand_b, chance_b in hands(b).items()
+        )
+
+    def _end(self, score: int, tied: Tied) -> float:
+        """Return the value after a roll."""
+        return self.roll_value(*tied, score) if tied[0] else self.reward(score)
+
+    # Hidden hands
+
+    def solution(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
+        """Return the solved roll of dice with these ranges, which both players know. Cached."""
+        key = (a, b, self.carried(score))
+        if key not in self._solutions:
+            outer = self._loop
+            if self.options.ties == "reroll" and not self.decided(score, len(a)):
+                # The same roll may come again, so its value must be known first.
+                sizes = tuple(die.size for die in a), tuple(die.size for die in b)
+                self._loop = self.roll_key(*sizes, score), self.roll_value(*sizes, score)
+            self._solutions[key] = self._solve(a, b, score)
+            self._loop = outer
+        return self._solutions[key]
+
+    def _solve(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
+        with needs("exact", "an equilibrium of score dice"):
+            from scipy.optimize import linprog
+            from scipy.sparse import block_array, coo_array
+
+        self._check_size(a, b)
+        plans = _Plan(), _Plan()
+        payoffs: dict[tuple[int, int], float] = defaultdict(float)
+        ends: dict[tuple[int, Tied], float] = {}
+
+        def walk(
+            hand_a: tuple[Die, ...], hand_b: tuple[Die, ...], rest_a: tuple[Die, ...], rest_b: tuple[Die, ...],
+            past: tuple[tuple[Die, Die], ...], sequences: tuple[int, int], points: int, tied: Tied, chance: float,
+        ) -> None:  # fmt: skip
+            if not rest_a:
+                if (points, tied) not in ends:
+                    ends[points, tied] = self.paid(points) + self._end(score + points, tied)
+                payoffs[sequences] += chance * ends[points, tied]
+                return
+            forced = len(rest_a) == 1
+            for die_a in dict.fromkeys(rest_a):
+                left_a = _without(rest_a, die_a)
+                next_a = sequences[0] if forced else plans[0].extend((hand_a, past), die_a, sequences[0])
+                for die_b in dict.fromkeys(rest_b):
+                    next_b = sequences[1] if forced else plans[1].extend((hand_b, past), die_b, sequences[1])
+                    walk(
+                        hand_a, hand_b, left_a, _without(rest_b, die_b), (*past, (die_a, die_b)), (next_a, next_b),
+                        points + self.points(die_a.face, die_b.face), self.tie(die_a, die_b, tied), chance,
+                    )  # fmt: skip
+
+        for hand_a, chance_a in hands(a).items():
+            for hand_b, chance_b in hands(b).items():
+                walk(hand_a, hand_b, hand_a, hand_b, (), (0, 0), 0, NONE_TIED, chance_a * chance_b)
+        sizes = [len(plan.sequences) + 1 for plan in plans]
+        index = np.array(list(payoffs))
+        matrix = coo_array((list(payoffs.values()), (index[:, 0], index[:, 1])), shape=tuple(sizes))
+        constraints_a, constraints_b = plans[0].constraints(), plans[1].constraints()
+        # Maximise what B must concede: A's plan x and B's dual values u with F' u <= P' x, E x = (1, 0, …).
+        information_b = constraints_b.shape[0]
+        answer = linprog(
+            np.r_[np.zeros(sizes[0]), -1.0, np.zeros(information_b - 1)],
+            A_ub=block_array([[-matrix.T, constraints_b.T]]).tocsr(),
+            b_ub=np.zeros(sizes[1]),
+            A_eq=block_array([[constraints_a, coo_array((constraints_a.shape[0], information_b))]]).tocsr(),
+            b_eq=np.r_[1.0, np.zeros(constraints_a.shape[0] - 1)],
+            bounds=[(0, None)] * sizes[0] + [(None, None)] * information_b,
+            method="highs",
+        )
+        if answer.x is None:
+            raise RuntimeError(f"the linear program of an equilibrium was not solved: {answer.message}")
+        weights = answer.x[: sizes[0]], -answer.ineqlin.marginals
+        return _Solution(
+            float(answer.x[sizes[0]]),
+            (_behaviour(plans[0], weights[0]), _behaviour(plans[1], weights[1])),
+        )
+
+    # Open hands
+
+    def open_column(
+        self, a: tuple[Die, ...], b: tuple[Die, ...], score: int, tied: Tied = NONE_TIED
+    ) -> tuple[float, dict[Die, float], dict[Die, float]]:
+        """Return the value when both see these hands, and both players' chances of showing each die."""
+        if not a:
+            return self._end(score, tied), {}, {}
+        key = (a, b, self.carried(score), tied)
+        if key not in self._open:
+            choices_a, choices_b = list(dict.fromkeys(a)), list(dict.fromkeys(b))
+            payoffs = np.zeros((len(choices_a), len(choices_b)))
+            for (i, die_a), (j, die_b) in itertools.product(enumerate(choices_a), enumerate(choices_b)):
+                points = self.points(die_a.face, die_b.face)
+                later = self.open_column(_without(a, die_a), _without(b, die_b), score + points, self.tie(die_a, die_b, tied))
+                payoffs[i, j] = self.paid(points) + later[0]
+            value, mix_a, mix_b = matrix_game.solve(payoffs)
+            self._open[key] = value, dict(zip(choices_a, mix_a)), dict(zip(choices_b, mix_b))
+        return self._open[key]
+
+
+def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
+    """Return the chances at each information set; uniform at those that the plan does not reach."""
+    weights = np.maximum(0.0, weights)
+    behaviour: Behaviour = defaultdict(dict)
+    for (information, die), sequence in plan.sequences.items():
+        behaviour[information][die] = float(weights[sequence])
+    for chances in behaviour.values():
+        total = sum(chances.values())
+        for die in chances:
+            chances[die] = chances[die] / total if total > 1e-12 else 1 / len(chances)
+    return dict(behaviour)

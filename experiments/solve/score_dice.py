@@ -1,0 +1,202 @@
+"""`solve score_dice`: the exact distribution of the score; and a search for pools with a given one."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dice_envs import configure
+from dice_envs.core.options import check_choice
+from dice_envs.exact.score_dice.distribution import PAIRINGS, Distribution, Pairing, score_distribution
+from dice_envs.exact.score_dice.solvers import ResponseToHighest
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.options import JsonOption, OptionOption, ReportOption, game_options
+from dice_envs.experiments.ui.plots import counted, saved_plot
+from dice_envs.experiments.ui.progress import progress
+
+
+def main(
+    option: OptionOption = None,
+    pairing: Annotated[str, typer.Option(help="sorted: highest with highest; unsorted: a random pairing.")] = "sorted",
+    best_response: Annotated[
+        bool, typer.Option("--best-response", help="Also the best responses of A and B to sorted play: seconds for 5d6.")
+    ] = False,
+    equilibrium: Annotated[bool, typer.Option("--equilibrium", help="Also the equilibrium value.")] = False,
+    json: JsonOption = None,
+    report: ReportOption = None,
+) -> None:
+    """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
+
+    The score is A's points minus B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
+
+    --best-response and --equilibrium add the values of better play under the options `reward` and `open_hands`. The
+    equilibrium value is that of the unsorted game: a player that chooses at random makes every pairing equally likely,
+    whatever the other does, so neither can gain on that.
+
+    Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
+    """
+    options = configure("score_dice", **game_options(option)).options
+    check_choice("pairing", pairing, PAIRINGS)
+    check_writable(json)
+    check_report(report)
+    game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
+    with progress(game) as advance:
+        result = score_distribution(
+            options.pool_a,
+            options.pool_b,
+            options.ties,
+            pairing,  # type: ignore[arg-type]
+            done=lambda amount, total: advance(amount / total),
+        )
+    rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in result.chances.items()]
+    Grid(game, ("score", "chance", "exactly"), rows, words=()).show()
+    console.print(
+        f"win bias {float(result.win_bias):.2f}, ties {float(result.tie_percentage):.2f} %, closeness {result.closeness:.3f}",
+    )
+    summary: dict[str, Any] = {
+        "win_bias": float(result.win_bias),
+        "tie_percentage": float(result.tie_percentage),
+        "closeness": result.closeness,
+        "distribution": {str(score): str(chance) for score, chance in result.chances.items()},
+    }
+    if best_response:
+        values = [ResponseToHighest(options, seat).game_value() for seat in range(2)]
+        summary["best_response"] = dict(zip(("a", "b"), values, strict=True))
+        console.print(
+            f"best response to sorted play, expected reward={options.reward}: A {values[0]:+.6f}, B {values[1]:+.6f}; "
+            f"{pairing} play itself gives A {_mean_reward(result, options):+.6f}",
+        )
+    if equilibrium:
+        unsorted = score_distribution(options.pool_a, options.pool_b, options.ties, "unsorted")  # type: ignore[arg-type]
+        summary["equilibrium"] = _mean_reward(unsorted, options)
+        console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}")
+
+    def plot(folder: Path) -> None:
+        with saved_plot(folder, "score_dice_distribution", "The exact distribution of the score.") as (_, axes):
+            plot_histogram(axes, result, game)
+
+    finish(lambda: write_json(json, summary), lambda: plot(report) if report is not None else None)
+
+
+def _mean_reward(result: Any, options: Any) -> float:
+    """Return A's expected reward under this distribution of the score."""
+    if options.reward == "score":
+        return float(sum(score * chance for score, chance in result.chances.items()))
+    return float(result.win_bias) / 100
+
+
+Pool = tuple[int, ...]  # sizes of dice
+MOST_TICKS = 13  # scores that have a tick of their own
+
+
+def pool_name(pool: Sequence[int]) -> str:
+    """Return a pool as dice players write it, smallest dice first: "2d6/3d8"."""
+    return "/".join(f"{count}d{size}" for size, count in sorted(Counter(pool).items()))
+
+
+def cells(result: Distribution) -> tuple[str, str, str]:
+    """Return win bias, tie % and closeness to the digits that the tables print."""
+    bias, ties = float(result.win_bias), float(result.tie_percentage)
+    return f"{bias:.2f}", f"{ties:.2f}", f"{result.closeness:.3f}"
+
+
+def plot_histogram(axes: Any, result: Distribution, title: str) -> None:
+    """Plot the distribution as bars, in percent, A's wins in one colour and B's in another."""
+    scores = list(result.chances)
+    colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
+    axes.bar(scores, [100 * float(chance) for chance in result.chances.values()], color=colours, width=0.85)
+    bias, ties, closeness = cells(result)
+    axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=11)
+    axes.set_xlabel("score: A's points − B's")
+    axes.set_ylabel("% of games")
+    if len(scores) <= MOST_TICKS:
+        axes.set_xticks(scores)
+    else:
+        counted(axes, "x")
+
+
+STANDARD_DICE = (4, 6, 8, 10, 12, 20)
+
+
+@dataclasses.dataclass(frozen=True)
+class Match:
+    """Two pools, the distribution of their score, and its distance from the targets."""
+
+    pool_a: Pool
+    pool_b: Pool
+    result: Distribution
+    distance: float
+
+
+def pools_of(dice: Sequence[int], fewest: int, most: int) -> Iterator[Pool]:
+    """Yield all pools of `fewest` to `most` dice of these sizes."""
+    for count in range(fewest, most + 1):
+        yield from itertools.combinations_with_replacement(sorted(dice), count)
+
+
+def check_targets(
+    bias: float | None, tie_percentage: float | None, closeness: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """Return the targets of a search. ValueError if there is none, or one that nothing can meet."""
+    targets = (bias, tie_percentage, closeness)
+    if all(target is None for target in targets):
+        raise ValueError("a search needs a target: bias, ties or closeness")
+    for name, target, low, high in (
+        ("bias", bias, -100, 100),
+        ("ties", tie_percentage, 0, 100),
+        ("closeness", closeness, 0, 10),
+    ):
+        if target is not None and not low <= target <= high:
+            raise ValueError(f"the target of {name} must be a number from {low} to {high}, not {target!r}")
+    return targets
+
+
+def nearest_pools(
+    candidates_a: Sequence[Pool],
+    candidates_b: Sequence[Pool],
+    ties: str,
+    pairing: Pairing,
+    bias: float | None = None,
+    tie_percentage: float | None = None,
+    closeness: float | None = None,
+    count: int = 10,
+    done: Callable[[int], Any] = lambda amount: None,
+) -> list[Match]:
+    """Return the pairs of pools nearest to the targets, best first; every pair of candidates is tried.
+
+    The distance is Euclidean over the given targets, with win bias and ties as shares (100 points count as 1 of closeness),
+    which puts all three on similar scales.
+
+    Raises:
+        ValueError: no target, one that nothing can meet, or no candidates.
+    """
+    targets = check_targets(bias, tie_percentage, closeness)
+    if count < 1 or not candidates_a or not candidates_b:
+        raise ValueError("a search needs candidates for both pools and at least 1 result to list")
+
+    def match(a: Pool, b: Pool) -> Match:
+        result = score_distribution(a, b, ties, pairing)
+        values = (float(result.win_bias), float(result.tie_percentage), result.closeness)
+        gaps = [
+            (value - target) * scale
+            for value, target, scale in zip(values, targets, (0.01, 0.01, 1.0), strict=True)
+            if target is not None
+        ]
+        done(1)
+        return Match(a, b, result, math.hypot(*gaps))
+
+    return heapq.nsmallest(  # which keeps no more than it returns
+        count,
+        (match(a, b) for a in candidates_a for b in candidates_b),
+        key=lambda match: (match.distance, len(match.pool_a) + len(match.pool_b), match.pool_a, match.pool_b),
+    )
