@@ -19,7 +19,6 @@ LESS = {  # by command: words to replace, and arguments to add
     "play": ({}, []),
     "arena": ({"100000": "200", "ppo:runs/liars_dice_quick": "ppo"}, ["--seed", "1"]),
     "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
-    "recipes": ({}, ["--steps", "2048", "--seeds", "1"]),
     "measure": ({}, []),
     "evaluate": ({}, ["--games", "100"]),
     "review": ({}, []),
@@ -31,7 +30,7 @@ LESS = {  # by command: words to replace, and arguments to add
         ["--positions", "4", "--games", "4", "--no-references", "numbers"],
     ),
     "bench": ({"liars_dice": "thirties"}, ["--quick"]),
-    "policies": ({}, []),
+    "agents": ({}, []),
     "mcp": ({}, []),
     "distill": ({"num_dice=3": "num_dice=1", "3000": "50"}, ["--out", "distilled.npz"]),
 }
