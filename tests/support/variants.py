@@ -85,8 +85,8 @@ MARKED = [  # `make test` plays two of each game
     for name, options in VARIANTS
 ]
 
-NAMES = ("Ada", "meat", "hot bath", "<b>", "Ł & Co", "x" * 24, '"', "drug 1")  # for options that take names
-SMALL = st.integers(1, 8) | st.integers(1, 200)
+_NAMES = ("Ada", "meat", "hot bath", "<b>", "Ł & Co", "x" * 24, '"', "drug 1")  # for options that take names
+_NUMBERS = st.integers(1, 8) | st.integers(1, 200)
 
 
 def values_of(hint):
@@ -99,9 +99,9 @@ def values_of(hint):
         faces = st.integers(1, 6) | st.lists(st.integers(1, 6), min_size=6, max_size=6).map(
             lambda each: int("".join(map(str, each)))
         )
-        entries = st.sampled_from(NAMES) if typing.get_args(hint)[0] is str else faces
+        entries = st.sampled_from(_NAMES) if typing.get_args(hint)[0] is str else faces
         return st.lists(entries, min_size=1, max_size=8).map(tuple)
-    return {bool: st.booleans(), int: SMALL}.get(hint, st.none())
+    return {bool: st.booleans(), int: _NUMBERS}.get(hint, st.none())
 
 
 @st.composite
