@@ -23,8 +23,8 @@ FILE = "liars_dice_champion"
 class Champion(OfOneGame):
     """Optimal play of two-player Liar's Dice with five dice each, distilled into one network.
 
-    Needs no solver and answers at once. `policies` prints how often a best response wins against it. Plays liars_dice with
-    default options only.
+    Needs no solver and answers at once. `agents --policies` prints how often a best response wins against it. Plays
+    liars_dice with default options only.
     """
 
     plays = "liars_dice"

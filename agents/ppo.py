@@ -377,7 +377,7 @@ class Likeliest(Deterministic):
 class Ppo:
     """A trained policy. Plays only the game and options that it was trained on.
 
-    `ppo` is the policy that comes with the package for the game and options that are played; `policies` lists them.
+    `ppo` is the policy that comes with the package for the game and options that are played; `agents --policies` lists them.
     `ppo:runs/liars_dice_quick` is one that `train` has saved.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Sweeps: training runs for several seeds and settings, and a table of their results."""
+"""Sweeps: training runs for several seeds, settings and recipes, and a table of their results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import base64
 import contextlib
 import dataclasses
 import itertools
+import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.files import atomic
-from dice_envs.core.options import check_range, check_seed, shown
-from dice_envs.experiments.jobs.workers import Done, kept_beside, on_ray
+from dice_envs.core.machine import check_threads
+from dice_envs.core.options import check_choice, check_range, check_seed, shown
+from dice_envs.experiments.jobs.workers import Done, Processes, kept_beside, on_ray
 from dice_envs.experiments.train import setting_text, train
 from dice_envs.experiments.ui.console import finish
 from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
@@ -23,9 +26,35 @@ from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.presets import Preset, presets_of
 
-__all__ = ["parse_settings", "sweep"]
+__all__ = ["RECIPES", "parse_settings", "runs_of", "sweep"]
 
 MOST_RUNS = 10_000
+
+# One pass over each rollout, and a critic that sees what its seat sees.
+_SIMPLE: dict[str, Any] = {
+    "num_steps": 64, "epochs": 1, "clip": 0.2, "central_critic": False, "proximal": 0.0, "average_rate": 0.02,
+    "kl": 0.0, "reference_rate": 0.0, "entropy_end": None,
+}  # fmt: skip
+
+# An entry for each recipe: its changes to the preset "equilibrium".
+RECIPES: dict[str, dict[str, Any]] = {
+    "plain": {**_SIMPLE, "normalize": True, "entropy": 0.01},
+    "high entropy": {**_SIMPLE, "normalize": True, "entropy": 0.1},
+    "MMD": {**_SIMPLE, "kl": 0.1, "kl_end": 0.02, "entropy": 0.0},
+    "MMD, moving reference": {
+        **_SIMPLE, "kl": 0.3, "kl_end": 1.0, "reference_rate": 0.05, "entropy": 0.02, "entropy_end": 0.002,
+    },
+    "mirror descent, central critic": {},
+    "published": {
+        **_SIMPLE, "normalize": True, "entropy": 0.1, "clip": 0.025, "learning_rate": 6.25e-5, "num_envs": 8,
+        "num_steps": 256, "epochs": 8, "value_weight": 0.0625, "hidden": (512, 512, 512),
+    },
+}  # fmt: skip
+"""plain: a library's usual settings. high entropy: an entropy bonus of 0.1. MMD: a decreasing pull to the initial, almost
+uniform policy. MMD, moving reference: a pull to a policy that follows the learner. mirror descent, central critic: the preset
+"equilibrium", whose steps have one size, and whose critic sees all hands. published: the best PPO of M. Rudolph et
+al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025), appendix, but for its discount of 0.99."""
+
 _FLAGS = {"true": True, "false": False}
 
 
@@ -78,12 +107,14 @@ def sweep(
     folder: Path,
     settings: Mapping[str, Sequence[Any]],
     seeds: Sequence[int],
+    recipes: Sequence[str] = (),
+    jobs: int = 1,
     ray: str | None = None,
     resume: bool = False,
     json: Path | None = None,
     **arguments: Any,
 ) -> list[dict[str, Any]]:
-    """Train once for each seed and each combination of settings, each run in its own folder.
+    """Train once for each seed, recipe and combination of settings, each run in its own folder.
 
     Each run has one thread, so that its result does not depend on where it is made. Finished runs are kept.
 
@@ -92,40 +123,41 @@ def sweep(
         folder: of all runs.
         settings: the values to try, by field of the preset.
         seeds: of the runs.
-        ray: address of the Ray cluster that makes the runs; None: this process, one after another.
+        recipes: names in RECIPES, for the preset "equilibrium"; none: the preset as it is.
+        jobs: runs at once, each in its own process and silent; 1: in this process, one after another.
+        ray: address of the Ray cluster that makes the runs, instead of `jobs`.
         resume: continue a stopped sweep. An unfinished run is resumed here, and starts anew on a cluster.
         json: a file for the rows, besides `sweep.json` in the folder.
         arguments: other arguments of `train`.
 
     Returns:
-        A row for each run: its name, seed, settings, exact gap and win rates.
+        A row for each run: its name, recipe, seed, settings, exact gaps and win rates.
+
+    Raises:
+        ValueError: wrong arguments, or a folder that holds such runs already.
     """
-    combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
-    check_range("the number of runs", len(combinations) * len(seeds), 1, MOST_RUNS)
-    for seed in seeds:
-        check_seed(seed)
-    base = presets_of(game)[preset]
-    for chosen in combinations:
-        dataclasses.replace(base, **chosen)  # raises for values that exclude each other
+    runs, jobs = runs_of(game, preset, settings, seeds, recipes), check_threads(jobs, "jobs")
     check_folder(folder)
     check_writable(json)
-    runs = [(_name(chosen, seed), chosen, seed) for chosen in combinations for seed in seeds]
     for name, *_ in runs:
         if (folder / name).exists() and not resume:
             raise ValueError(f"{folder} holds the run {name} already; add --resume to go on with it, or choose another --out")
     given = {"threads": 1, **arguments}
     what = {"game": game, "preset": preset, "settings": dict(settings), "seeds": list(seeds), "arguments": given}
-    with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as workers:
+    what |= {"recipes": list(recipes)}
+    with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as alone:
+        workers = Processes(jobs, kept) if jobs > 1 and ray is None else alone
+        shared = (game, preset, given, None if ray else str(folder), workers is not alone)
         with progress("runs", len(runs)) as done:
-            trained = workers.run(_trained, (game, preset, given, None if ray else str(folder)), runs, done=done)
+            trained = workers.run(_trained, shared, [(name, chosen, seed) for name, _, chosen, seed in runs], done=done)
         rows = []
-        for (name, chosen, seed), (result, files) in zip(runs, trained, strict=True):
+        for (name, recipe, chosen, seed), (result, files) in zip(runs, trained, strict=True):
             own = folder / name
             own.mkdir(exist_ok=True)
             for file, content in files.items():
                 with atomic(own / file) as temporary:
                     temporary.write_bytes(base64.b64decode(content))
-            rows.append({"run": name, "seed": seed, "settings": chosen, **result})
+            rows.append({"run": name, "recipe": recipe, "seed": seed, "settings": chosen, **result})
         finish(
             lambda: show(f"{game}, preset {preset}", rows),
             lambda: write_json(folder / "sweep.json", {"rows": rows}),
@@ -134,18 +166,43 @@ def sweep(
     return rows
 
 
+def runs_of(
+    game: str, preset: str, settings: Mapping[str, Sequence[Any]], seeds: Sequence[int], recipes: Sequence[str]
+) -> list[tuple[str, str, dict[str, Any], int]]:
+    """Return the name, recipe ("" for none), settings and seed of each run. ValueError for wrong arguments, as in `sweep`."""
+    combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
+    check_range("the number of runs", len(combinations) * len(seeds) * max(1, len(recipes)), 1, MOST_RUNS)
+    for seed in seeds:
+        check_seed(seed)
+    for recipe in recipes:
+        check_choice("recipe", recipe, tuple(RECIPES))
+    if recipes and preset != "equilibrium":
+        raise ValueError(f"preset must be 'equilibrium' with recipes, which change its settings, not {shown(preset)}")
+    runs = []
+    for recipe, chosen in itertools.product(recipes or [""], combinations):
+        whole, named = {**RECIPES.get(recipe, {}), **chosen}, {**({"recipe": recipe} if recipe else {}), **chosen}
+        dataclasses.replace(presets_of(game)[preset], **whole)  # raises for values that exclude each other
+        runs += [(_name(named, seed), recipe, whole, seed) for seed in seeds]
+    return runs
+
+
 def _name(chosen: Mapping[str, Any], seed: int) -> str:
     """The name of a run's folder, valid as a path in an agent's spec: `learning_rate_0.001_seed_3`."""
-    return "_".join(f"{name}_{setting_text(value)}" for name, value in {**chosen, "seed": seed}.items())
+    words = "_".join(f"{name}_{setting_text(value)}" for name, value in {**chosen, "seed": seed}.items())
+    return re.sub(r"[^\w.+-]+", "_", words)
 
 
 def _trained(
-    game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, name: str, chosen: Mapping[str, Any], seed: int,
-    done: Done,
+    game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool, name: str,
+    chosen: Mapping[str, Any], seed: int, done: Done,
 ) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
     """Make one run; return its results and, without a folder, the contents of its files."""
-    with tempfile.TemporaryDirectory() if folder is None else contextlib.nullcontext(folder) as place:
-        own = Path(place) / name
+    with contextlib.ExitStack() as until_trained:
+        if silent:
+            nowhere = until_trained.enter_context(open(os.devnull, "w"))
+            until_trained.enter_context(contextlib.redirect_stdout(nowhere))
+            until_trained.enter_context(contextlib.redirect_stderr(nowhere))
+        own = Path(folder or until_trained.enter_context(tempfile.TemporaryDirectory())) / name
         result = train(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)
         files = {}
         if folder is None:
@@ -164,22 +221,29 @@ def _trained(
         "steps": result["steps"],
         "minutes": result["minutes"],
         "gap": None if measured is None else {"name": measured.name, "gap": measured.gap, "error": measured.error},
+        "gaps": {name: gap for name, gap in (result["gaps"] or [{}])[-1].items() if name in ("last", "averaged")},
         "wins": wins,
     }
     return row, files
 
 
 def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print, for each combination of settings, the gap and the share won against each opponent: medians and every seed."""
+    """Print, for each recipe or combination of settings, gaps and the shares won: medians and every seed."""
+
+    def label(row: Mapping[str, Any]) -> str:
+        usual = RECIPES.get(row["recipe"], {})
+        changed = [f"{name}={setting_text(value)}" for name, value in row["settings"].items() if usual.get(name) != value]
+        return " ".join([row["recipe"], *changed]).strip()
+
     cells = []
-    groups = itertools.groupby(
-        rows, key=lambda row: " ".join(f"{name}={setting_text(value)}" for name, value in row["settings"].items())
-    )
+    groups = itertools.groupby(rows, key=label)
     for settings, group in groups:
         own = list(group)
         lines = {}
         if all(row["gap"] for row in own):
             lines[f"gap: {own[0]['gap']['name']}"] = [row["gap"]["gap"] for row in own]
+        for policy in own[0]["gaps"]:
+            lines[f"gap of the {policy} policy"] = [row["gaps"][policy] for row in own]
         for opponent in own[0]["wins"]:
             lines[f"wins against {opponent}"] = [row["wins"][opponent] for row in own]
         for number, (quantity, values) in enumerate(lines.items()):

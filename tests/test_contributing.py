@@ -81,10 +81,10 @@ def test_the_measure_that_is_shown_is_right(tmp_path, run_python):
 
 
 def test_a_recipe_is_one_entry(monkeypatch):
-    from dice_envs.experiments.commands import recipes
+    from dice_envs.experiments import sweep
 
     added = eval(f"{{{shown('How to add a recipe')}}}")
     (name,) = added
-    monkeypatch.setattr(recipes, "RECIPES", {**recipes.RECIPES, **added})
-    (preset,) = recipes.recipes_of("liars_dice", 1000, [name]).values()
-    assert {setting: getattr(preset, setting) for setting in added[name]} == added[name]
+    monkeypatch.setattr(sweep, "RECIPES", {**sweep.RECIPES, **added})
+    ((run, _, settings, _),) = sweep.runs_of("liars_dice", "equilibrium", {}, [3], [name])
+    assert (run, settings) == ("recipe_large_steps_seed_3", added[name])

@@ -1,8 +1,11 @@
 """Errors change nothing, in every interface and for every error, compared byte for byte."""
 
 import copy
+import dataclasses
 import functools
+import re
 import types
+import warnings
 
 import gymnasium
 import numpy as np
@@ -11,7 +14,7 @@ import pytest
 import torch
 
 import dice_envs.envs.sb3
-from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Variant, configure
+from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, configure
 from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
@@ -22,16 +25,8 @@ from dice_envs.exact import action_values
 from dice_envs.exact.odds import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
 
-SCRATCH = {
-    "_kept",
-    "_action",
-    "_actions",
-    "_scratch",
-    "_scratch_bytes",
-    "_kernels",  # which refer to each other
-    "_prepared",
-}  # buffers that an interface overwrites before it reads them
 every_game = pytest.mark.parametrize("name", names())
 
 
@@ -49,36 +44,6 @@ class Faulty:
             return self.wrong(actions)
         actions[-1] = self.wrong
         return actions
-
-
-def remember(value):
-    """The contents of an object, as plain values that compare by content."""
-    if isinstance(value, np.ndarray):
-        return [remember(item) for item in value] if value.dtype == object else (str(value.dtype), value.shape, value.tobytes())
-    if isinstance(value, np.random.Generator):
-        return repr(value.bit_generator.state)
-    if isinstance(value, dict):
-        return {key: remember(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [remember(item) for item in value]
-    if (
-        not isinstance(value, Variant)
-        and type(value).__module__.split(".")[0] in ("dice_envs", "pettingzoo")
-        and hasattr(value, "__dict__")
-    ):
-        return {key: remember(item) for key, item in vars(value).items() if key not in SCRATCH}
-    return repr(value)
-
-
-def fails(error, what, thing):
-    """Assert that a call raises the error, in one readable line, and changes nothing."""
-    before = remember(thing)
-    with pytest.raises(error) as caught:
-        what()
-    assert len(str(caught.value).splitlines()) == 1
-    assert len(str(caught.value)) < 2000
-    assert remember(thing) == before
-    return str(caught.value)
 
 
 def bad_options(name):
@@ -110,18 +75,6 @@ def resets(interface, name):
         yield (ValueError, gymnasium.error.Error), lambda seed=seed: interface.reset(seed=seed)
 
 
-NO_NUMBERS = [None, "call", "0", 1.0, True, np.True_, np.array(True), torch.tensor(True), torch.tensor(0.0), [0, [0]], {}]
-NO_ACTIONS = [-1, -5, 10**6, -(2**63), 2**63, np.uint64(2**64 - 1), 2**70, 10**4000]
-BAD_ACTIONS = [
-    np.timedelta64(1, "s"),  # NumPy derives it from integers
-    *NO_NUMBERS,
-    *NO_ACTIONS,
-    [0, 0, 0, 0, 0],
-    torch.tensor([0, 0, 0, 0]),
-]
-BAD_VECTORS = [[0, 0, 10**6], [0.0, 0, 0], [True, 0, 0], np.array([0, 0, 2**64 - 1], np.uint64), torch.ones(3) > 0]
-
-
 @every_game
 def test_a_copy_takes_a_step_back_as_well(name):
     env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
@@ -141,96 +94,127 @@ def test_a_copy_takes_a_step_back_as_well(name):
     assert env.variant.facts.num_seats == 1
 
 
-@every_game
-def test_single_env(name):
-    opponent = Faulty()
-    env = SeatEnv(name, opponents=opponent, illegal_action="raise")
-    assert env.np_random_seed >= 0  # Gymnasium makes the stream when it is first asked for
-    for call in (lambda: env.step(0), env.action_masks):
-        fails(gymnasium.error.ResetNeeded, call, env)
-    for error, call in resets(env, name):
-        fails(error, call, env)
-    env.reset(seed=1)
-    for error, call in resets(env, name):
-        fails(error, call, env)
-    for action in BAD_ACTIONS:
-        fails(IllegalActionError, lambda action=action: env.step(action), env)
-    again = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
-    again.reset(seed=1)
+WAYS = [(way, name) for way in CALLERS for name in names() if plays(way, name)]
+
+
+@pytest.mark.parametrize(("way", "name"), WAYS)
+def test_mistakes_change_nothing(way, name):
+    """Wrong resets and actions before and in a game, which then continues as if nothing had been tried."""
+    caller, other = (CALLERS[way](name, **({} if way == "Batch" else {"illegal_action": "raise"})) for _ in range(2))
+    env, inner = caller.env, caller.inner
+    wrong_resets = [] if way in ("Batch", "SeatVecEnv") else list(resets(env, name))
+    if way not in ("Batch", "env", "parallel_env"):
+        nobody = 0 if way in ("raw_env", "SeatEnv") else [0, 0, 0]
+        for call in (lambda: env.step(nobody), *([] if way == "raw_env" else [env.action_masks])):
+            fails(gymnasium.error.ResetNeeded, call, inner)
+    if way == "SeatEnv":
+        assert env.np_random_seed >= 0  # Gymnasium makes the stream when it is first asked for
+    for error, call in wrong_resets if way == "SeatEnv" else ():
+        fails(error, call, inner)
+    for each in (caller, other):
+        each.reset(1)
+    for error, call in wrong_resets:
+        fails(error, call, inner)
+    masks = caller.masks()
+    legal = {key: int(mask.argmax()) for key, mask in masks.items()}
+    for wrong in caller.mistakes(legal, masks):
+        fails((IllegalActionError, AssertionError), lambda wrong=wrong: caller.send(wrong), inner)
     rng = np.random.default_rng(1)
-    for _ in range(40):  # it continues as if nothing had been tried
-        action = int(rng.choice(np.flatnonzero(env.action_masks())))
-        results = [each.step(action) for each in (env, again)]
-        np.testing.assert_array_equal(results[0][0], results[1][0])
-        if results[0][2]:
-            fails(gymnasium.error.ResetNeeded, lambda: env.step(0), env)
-            np.testing.assert_array_equal(env.reset()[0], again.reset()[0])
+    for _ in range(40):
+        actions = {key: int(rng.choice(np.flatnonzero(mask))) for key, mask in caller.masks().items()}
+        result, expected = caller.step(actions), other.step(actions)
+        assert remember(result.seen) == remember(expected.seen)
+        for each in (caller, other):
+            each.restart(result.ended)
 
 
 @every_game
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
-def test_vector_env(name, mode):
-    env = SeatVectorEnv(name, 3, autoreset_mode=mode)
-    for call in (lambda: env.step(np.zeros(3, int)), env.action_masks):
-        fails(gymnasium.error.ResetNeeded, call, env)
+def test_wrong_resets_of_vectors(name):
+    env = SeatVectorEnv(name, 3)
     some = np.array([True, False, False])
     fails(gymnasium.error.ResetNeeded, lambda: env.reset(options={"reset_mask": some}), env)
     env.reset(seed=1)
-    for error, call in resets(env, name):
-        fails(error, call, env)
     for seed in ([1, 2], [1, 2, -1], [1, "2", 3]):
         fails(ValueError, lambda seed=seed: env.reset(seed=seed), env)
         fails(ValueError, lambda seed=seed: env.reset(seed=seed, options={"reset_mask": ~some}), env)
     for mask in (5, [1, 0, 1], np.zeros(3, bool), np.ones(2, bool)):
         fails(ValueError, lambda mask=mask: env.reset(options={"reset_mask": mask}), env)
-    for actions in (*BAD_ACTIONS, *BAD_VECTORS, [[0], [0], [0]], ["0", "0", "0"]):
-        fails(IllegalActionError, lambda actions=actions: env.step(actions), env)
-
-
-@every_game
-def test_sb3_env(name):
     env = dice_envs.envs.sb3.make_vec_env(name, 3, seed=1)
-    for call in (lambda: env.step(np.zeros(3, int)), env.action_masks):
-        fails(gymnasium.error.ResetNeeded, call, env)
-    env.reset()
     for options in bad_options(name)[3:]:
         env.seed(5)
         env.set_options(options)
         fails(ValueError, env.reset, env)
     env.set_options([{"dice": 1}, {}, {}])
     assert "the same for all" in fails(ValueError, env.reset, env)
-    for actions in (*BAD_ACTIONS, *BAD_VECTORS):
-        fails(IllegalActionError, lambda actions=actions: env.step(actions), env)
 
 
-@every_game
-@pytest.mark.parametrize("make", [aec.raw_env, aec.parallel_env])
-def test_pettingzoo_envs(name, make):
-    facts = configure(name).facts
-    if make is aec.parallel_env and not facts.simultaneous:
-        pytest.skip("turns are taken one after another")
-    env = make(name)
-    if make is aec.raw_env:
-        fails(gymnasium.error.ResetNeeded, lambda: env.step(0), env)
-    env.reset(seed=1)
-    for error, call in resets(env, name):
-        fails(error, call, env)
-    for action in BAD_ACTIONS:
-        whole = dict.fromkeys(env.agents, action) if make is aec.parallel_env else action
-        fails(IllegalActionError, lambda whole=whole: env.step(whole), env)
-    if make is aec.parallel_env:
-        for actions in (None, 5, [0, 0], {}, {env.agents[0]: 0}, {env.agents[0]: 0, env.agents[1]: 10**6}):
-            fails(IllegalActionError, lambda actions=actions: env.step(actions), env)
+# A variant with intermediate rewards of each game that has them: the last reward of a game that is lost must compensate.
+LOST = [
+    ("liars_dice", {}),
+    ("liars_dice", {"num_players": 3, "num_dice": 2, "reward": "dice"}),
+    ("fatestones", {}),
+    ("score_dice", {"reward": "score"}),
+    ("shakes", {}),
+    ("shakes", {"mode": "maesters", "num_players": 4}),
+    ("thirties", {}),
+]
+LOSING = [way for way, caller in CALLERS.items() if caller.loses and caller.mode in ("", "SameStep")]
+CASES = [(way, *case) for way in LOSING for case in LOST if plays(way, case[0]) and (way, case[0]) != ("env", "shakes")]
 
 
-@every_game
-def test_wrapped_pettingzoo_env(name):
-    """PettingZoo's own wrappers count resets even if they fail, but the game inside stays as it was."""
-    env = aec.env(name)
-    env.reset(seed=1)
-    for error, call in resets(env, name):
-        fails(error, call, env.unwrapped)
-    env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+@pytest.mark.parametrize(("way", "name", "options"), CASES)
+def test_an_illegal_action_loses_the_game_with_one_warning(way, name, options, monkeypatch):
+    monkeypatch.setattr("dice_envs.core.batch._warned", False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "Record.rng")  # numba, when it compiles; see pyproject.toml
+        caller = CALLERS[way](name, illegal_action="lose", **options)
+        _, lost = play(caller, 80, np.random.default_rng(2), share=0.3)
+    assert lost >= 8
+    assert [str(warning.message)[:17] for warning in caught] == ["an illegal action"]
+
+
+def test_a_careless_interface_is_found(monkeypatch):
+    """One plays illegal actions, and one takes too much from the loser."""
+    step, rng = SeatVectorEnv.step, np.random.default_rng(1)
+
+    def takes_anything(env, actions):
+        try:
+            return step(env, actions)
+        except IllegalActionError:
+            return None
+
+    monkeypatch.setattr(SeatVectorEnv, "step", takes_anything)
+    with pytest.raises(AssertionError, match="accepted, with the result None"):
+        play(CALLERS["SeatVectorEnv, SameStep"]("fatestones"), 300, rng)
+    caller = CALLERS["raw_env"]("fatestones", illegal_action="raise")
+    caller.variant.facts = dataclasses.replace(caller.variant.facts, max_return=0.5)
+    with pytest.raises(AssertionError, match=r"a return is 1"):
+        play(caller, 300, rng, lose=False)
+
+
+def test_games_that_end_are_counted_and_dealt_again():
+    """Every game of a physician with four patients has four moves."""
+    caller = CALLERS["Batch"]("shakes", mode="physician", num_patients=4, goal=1)
+    assert play(caller, 13, np.random.default_rng(1), lose=False) == (9, 0)
+
+
+@pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
+def test_an_illegal_action_loses_or_raises(way):
+    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
+        CALLERS[way]("fatestones", illegal_action="ignore")
+
+
+@pytest.mark.parametrize("way", CALLERS)
+def test_the_error_names_game_and_action(way):
+    """The default of interfaces that do not lose by an illegal action."""
+    name, wrong = ("fatestones", "3") if way == "parallel_env" else ("liars_dice", r"60 \(call\)")
+    seat = {"seat": 0, "starter": "first"} if way.startswith("Seat") else {}
+    caller = CALLERS[way](name, **seat, **({"illegal_action": "raise"} if way in ("SeatEnv", "env") else {}))
+    caller.reset(1)
+    *others, last = caller.masks()
+    actions = {**dict.fromkeys(others, 0), last: int(wrong.split()[0])}
+    assert re.search(rf"^((game )?{last}: )?action {wrong} .*; (legal|actions).* 0", refuses(caller, actions))
 
 
 @every_game
@@ -242,8 +226,6 @@ def test_batch(name):
         with pytest.raises(ValueError, match="seed must be a whole number"):
             Batch(name, 1, seed=seed)
     batch = Batch(name, 3, seed=1)
-    for actions in (*BAD_ACTIONS, *BAD_VECTORS):
-        fails(IllegalActionError, lambda actions=actions: batch.play(actions), batch)
     legal = batch.legal().argmax(axis=1)
     for index in ([0, [1]], [0, 1, 3], [-1, 0, 1], [0, 0, 1], [0.0, 1, 2], [[0], [1], [2]], "012"):
         fails(ValueError, lambda index=index: batch.play(legal, index), batch)
@@ -417,7 +399,7 @@ def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wr
         lambda: dice_envs.envs.sb3.make_vec_env(name, 3, opponents=opponent, seat=last, seed=1, **options),
     ):
         env = make()
-        found = 0
+        found = []
         for seed in range(20):  # with some of them the opponent moves first
             if isinstance(env, dice_envs.envs.sb3.SeatVecEnv):
                 env.seed(seed)
@@ -427,10 +409,12 @@ def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wr
             before = remember(env)
             try:
                 reset()
-            except AgentError:
-                found += 1
+            except AgentError as problem:
+                found.append(str(problem))
                 assert remember(env) == before
         assert found
+        where = rf", seat \d of game \d: action {wrong} " if isinstance(wrong, int) else ""
+        assert all(re.match(f"Faulty in {name}{where}", each) for each in found)
 
 
 @every_game

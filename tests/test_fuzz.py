@@ -1,10 +1,12 @@
 """Any input is accepted and works, or is refused in one line that says what is wrong, without a change.
 
+At the end, random play with random options through every interface, checked at every move.
 FUZZ=100 in the environment tries a hundred times the usual number of examples. Memory is limited, so large requests fail.
 """
 
 import contextlib
 import functools
+import itertools
 import json
 import resource
 from pathlib import Path
@@ -12,17 +14,16 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dice_envs.envs.sb3
-from dice_envs import Batch, IllegalActionError, SeatEnv, SeatVectorEnv, Turn, agents, configure
+from dice_envs import Batch, IllegalActionError, Turn, agents, configure
 from dice_envs.agents.ppo import load_policy, shipped
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.core.options import option_texts, parse_options
-from dice_envs.envs import aec
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.jobs import workers
 from dice_envs.experiments.jobs.workers import Workers, kept_beside
@@ -31,12 +32,14 @@ from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.learn.presets import PRESETS
-from tests.test_errors import remember
+from tests.conftest import FUZZ
+from tests.games.test_conformance import check_facts, check_illegal_actions, check_rerolls
+from tests.support.interfaces import CALLERS, accepted, play, plays, refused
+from tests.support.variants import variants
 
 pytestmark = pytest.mark.thorough  # compiles all games
 
 GIBIBYTE = 2**30
-LONGEST = 2000  # most characters of a message
 every_game = pytest.mark.parametrize("name", names())
 
 
@@ -48,18 +51,6 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, (used + GIBIBYTE, hard))
     yield
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def refused(call, errors=ValueError):
-    """(None, result), or (message, None) if the call was refused in one line."""
-    try:
-        return None, call()
-    except errors as problem:
-        text = str(problem)
-    assert len(text.splitlines()) == 1, text
-    assert text.strip()
-    assert len(text) < LONGEST, text
-    return text, None
 
 
 # --- what is typed ----------------------------------------------------------------------------------------------------
@@ -338,122 +329,56 @@ odd = st.one_of(
 )  # fmt: skip
 
 
-@functools.cache
-def single(name):
-    env = SeatEnv(name, illegal_action="raise")
-    env.reset(seed=1)
-    return env
+PAIRS = [each for each in itertools.product(CALLERS, names()) if plays(*each)]
 
 
 @functools.cache
-def vector(name):
-    env = SeatVectorEnv(name, 3)
-    env.reset(seed=1)
-    return env
+def caller_of(way, name):
+    return CALLERS[way](name, **({} if way == "Batch" else {"illegal_action": "raise"}))
 
 
-@functools.cache
-def turns(name):
-    env = aec.raw_env(name)
-    env.reset(seed=1)
-    return env
-
-
-@functools.cache
-def parallel(name):
-    env = aec.parallel_env(name)
-    env.reset(seed=1)
-    return env
-
-
-@functools.cache
-def table(name):
-    return Batch(name, 3, seed=1)
-
-
-@functools.cache
-def sb3(name):
-    env = dice_envs.envs.sb3.make_vec_env(name, 3, seed=1)
-    env.reset()
-    return env
-
-
-def changes_nothing(call, thing, errors):
-    """Assert that the call is refused in one line with nothing changed, or return True if it is accepted."""
-    before = remember(thing)
-    message, _ = refused(call, errors)
-    if message is not None:
-        assert remember(thing) == before, message
-    return message is None
-
-
-@every_game
-@given(action=odd)
-def test_actions_in_a_single_env(name, action):
-    env = single(name)
-    env.reset(seed=1)
-    legal = np.flatnonzero(env.action_masks())
-    if changes_nothing(lambda: env.step(action), env, IllegalActionError):
-        assert np.asarray(action).reshape(-1)[0] in legal
-
-
-@every_game
-@given(actions=odd)
-def test_actions_in_vectors(name, actions):
-    for env in (vector(name), sb3(name)):
-        env.reset()  # otherwise some games may be over, in which any action is accepted
-        masks = env.action_masks()
-        if changes_nothing(lambda env=env: env.step(actions), env, IllegalActionError):
-            assert all(masks[game, int(action)] for game, action in enumerate(actions))
-    batch = table(name)
-    batch.deal()
-    masks = batch.legal()
-    if changes_nothing(lambda: batch.play(actions), batch, IllegalActionError):
-        assert all(masks[game, int(action)] for game, action in enumerate(actions))
-
-
-@every_game
-@given(action=odd, data=st.data())
-def test_actions_in_pettingzoo_envs(name, action, data):
-    env = turns(name)
-    env.reset(seed=1)
-    if changes_nothing(lambda: env.step(action), env, IllegalActionError):
-        assert np.asarray(action).item() >= 0
-    if configure(name).facts.simultaneous:
-        env = parallel(name)
-        env.reset(seed=1)
-        whole = data.draw(st.one_of(odd, st.fixed_dictionaries(dict.fromkeys(env.possible_agents, odd))))
-        if changes_nothing(lambda: env.step(whole), env, IllegalActionError):
-            assert set(whole) == set(env.possible_agents)
+@pytest.mark.parametrize(("way", "name"), PAIRS)
+@given(data=st.data())
+def test_actions(way, name, data):
+    """Anything instead of all actions, or of one of them: it is refused, or each is a legal action."""
+    caller = caller_of(way, name)
+    caller.reset(1)
+    masks = caller.masks()
+    one = st.builds(lambda key, wrong: caller.form({**dict.fromkeys(masks, 0), key: wrong}), st.sampled_from(list(masks)), odd)
+    sent = data.draw(odd | one)
+    if accepted(lambda: caller.send(sent), caller.inner, (IllegalActionError, AssertionError)):
+        each = sent if isinstance(sent, dict) else dict(zip(masks, [sent] if len(masks) == 1 else sent, strict=True))
+        assert all(mask[int(np.asarray(each[key]).item())] for key, mask in masks.items())
 
 
 REFUSED = (ValueError, TypeError, gymnasium.error.Error)
 
 
+@pytest.mark.parametrize("way", ["SeatEnv", "SeatVectorEnv, NextStep", "raw_env"])
 @every_game
 @given(seed=odd, data=st.data())
-def test_seeds_and_options_of_resets(name, seed, data):
+def test_seeds_and_options_of_resets(way, name, seed, data):
     known = st.sampled_from([*load(name).reset_options, "dise", "reset_mask"])
     dice = st.lists(st.lists(st.integers(-1, 7), max_size=6), max_size=3)
     options = data.draw(st.one_of(odd, st.dictionaries(known, st.one_of(odd, dice), max_size=2)))
-    is_number = isinstance(seed, int) and not isinstance(seed, bool)
-    for env in (single(name), vector(name), turns(name)):
-        changes_nothing(lambda env=env: env.reset(seed=seed), env, REFUSED)
-        changes_nothing(lambda env=env: env.reset(options=options), env, REFUSED)
-        if changes_nothing(lambda env=env: env.reset(seed=seed, options=options), env, REFUSED) and is_number:
-            assert seed >= 0
-        env.reset(seed=1)
+    env = caller_of(way, name).env
+    env.reset(seed=1)
+    accepted(lambda: env.reset(seed=seed), env, REFUSED)
+    accepted(lambda: env.reset(options=options), env, REFUSED)
+    if accepted(lambda: env.reset(seed=seed, options=options), env, REFUSED) and type(seed) is int:
+        assert seed >= 0
 
 
 @every_game
 @given(index=odd, seats=odd)
 def test_games_and_seats_of_a_batch(name, index, seats):
-    batch = table(name)
+    batch = caller_of("Batch", name).env
+    batch.deal()
     legal = batch.legal().argmax(axis=1)
-    changes_nothing(lambda: batch.observe(seats), batch, (ValueError, TypeError))
-    if changes_nothing(lambda: batch.play(legal, index), batch, (ValueError, TypeError)):
+    accepted(lambda: batch.observe(seats), batch, (ValueError, TypeError))
+    if accepted(lambda: batch.play(legal, index), batch, (ValueError, TypeError)):
         batch.deal()
-    changes_nothing(lambda: batch.deal(index), batch, (ValueError, TypeError))
+    accepted(lambda: batch.deal(index), batch, (ValueError, TypeError))
 
 
 @every_game
@@ -465,3 +390,28 @@ def test_options_of_programs(name, data):
     if variant is not None:
         assert variant.facts.num_actions > 0
         assert str(variant)
+
+
+# --- random play with random options ------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:an illegal action has ended a game")
+@pytest.mark.parametrize(("way", "name"), [each for each in PAIRS if "NextStep" not in each[0]])  # which ignores some actions
+@settings(max_examples=5 * FUZZ, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_play_with_mistakes(way, name, data):
+    """Random variants keep the contract in every interface, which refuse all mistakes or take them for a loss."""
+    variant, rng = data.draw(variants(name)), np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    caller = CALLERS[way]
+    lose = caller.loses and (caller.mode == "SameStep" or data.draw(st.booleans()))
+    play(caller(variant, **({"illegal_action": "lose" if lose else "raise"} if caller.loses else {})), 64, rng, lose=lose)
+
+
+@every_game
+@settings(max_examples=5 * FUZZ, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_variants_keep_the_contract(name, data):
+    variant, numbers = data.draw(variants(name)), st.integers(0, 10**6)
+    check_facts(variant, games=50)
+    check_illegal_actions(variant)
+    check_rerolls(variant, data.draw(numbers), data.draw(st.integers(0, 40)), data.draw(numbers))

@@ -12,16 +12,236 @@ after too many losses the agent plays optimally for the rest of the match. Nobod
 each, which ends the game. Best responses play such rounds only after winning enough in others to pay for losing them all.
 
 Modules:
-    agent      the agent `adaptive` and its parameters
-    players    simple players, and opponents composed of several
-    styles     the styles of each part of play that are distinguished
-    rounds     the agent's memory, and the opponent's decisions in rounds that have been shown
-    beliefs    Bayes' rule: how likely the opponent is of each kind
-    responses  best responses to the likeliest opponent
+    players  simple players, and opponents composed of several
+    beliefs  the styles of each part of play, and Bayes' rule: how likely the opponent is of each kind
+    rounds   the agent's memory, and the opponent's decisions in rounds that have been shown
 """
 
 from __future__ import annotations
 
-from .agent import AGENTS, Adaptive
+import dataclasses
+import functools
+import time
+
+import numpy as np
+
+from dice_envs.agent import Promises, Turn, draw_actions
+from dice_envs.core.game import Variant
+from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_range
+from dice_envs.exact.following import say
+from dice_envs.exact.liars_dice.elimination import check_two_players
+from dice_envs.exact.liars_dice.measures import check_in_passing
+from dice_envs.exact.liars_dice.responses import NOWHERE, Responses, respond_to, responses_to
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
+from dice_envs.exact.liars_dice.stages import check_measurable
+
+from ..base import OfOneGame
+from ..liars_dice import Nash, Reader, chance_blind, honesty
+from .beliefs import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style, learn, log_likelihoods, posterior
+from .players import Composed, Reading, Way
+from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
 
 __all__ = ["AGENTS", "Adaptive"]
+
+_ANSWERS = tuple(sum(len(style.answered) for style in styles) for styles in PARTS)  # of each part
+_MIXED_ANSWERS = int(np.prod(_ANSWERS))  # responses to readers are numbered from here on
+_SAY_EVERY = 5.0  # seconds between two lines of progress
+
+
+@dataclasses.dataclass(frozen=True)
+class Adaptive(OfOneGame):
+    """Begins with optimal play, learns in a match how its opponent opens, raises and calls, and then exploits it.
+
+    Whenever a call has shown the opponent's dice, Bayes' rule weighs the known kinds of player: `numbers` with any share of
+    bluffs, `reader`, optimal play, unknown play, and players that open, raise and call in different styles. Known calls are
+    below a probability of the bid, or random; known raises are as low as possible, or a fixed number of dice above those
+    held; mixtures are known, too. Once known styles explain nine decisions in ten, it plays the exact best response;
+    otherwise optimal play. It returns to optimal play for the rest of the match once best responses have lost ten rounds
+    more than optimal play would. It learns in matches only: `arena liars_dice adaptive numbers --match 200 --games 20000`.
+    Two players, five dice at most, the article's rule.
+
+    A best response is computed when first played: at once with three dice each, in up to a quarter of a minute with five.
+    It is kept on disk, unless it answers `reader`. Optimal play is solved and kept as for `nash`.
+
+    Attributes:
+        precision: of optimal play, as for `nash`.
+        caution: share of decisions that known styles must explain before it leaves optimal play, 0 to 1.
+    """
+
+    plays = "liars_dice"
+    promises = Promises(remembers=MEMORY)
+
+    precision: float = 1e-3
+    caution: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+        check_range("caution", self.caution, 0, 1, whole=False)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or a variant with nothing to learn, or too large."""
+        super().check_variant(variant)
+        options = variant.options
+        check_two_players(options, "adaptive play")
+        if options.rounds != "elimination":
+            raise ValueError(
+                f"rounds must be 'elimination' for adaptive play, not {options.rounds!r}: no dice are shown after its only call"
+            )
+        if options.raise_rule != "quantity":
+            raise ValueError(f"raise_rule must be 'quantity' for adaptive play, not {options.raise_rule!r}")
+        if options.palifico:
+            raise ValueError("palifico must be false for adaptive play, which knows one rule of raising")
+        check_measurable(variant, "adaptive play")
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a game that takes more than about a minute to solve."""
+        self.check_variant(variant)
+        check_in_passing(variant, self.precision)
+
+    def _prepared(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
+        """Return the memories, brought up to date, and for each game an action, or NOWHERE for optimal play."""
+        self.check(turn)
+        variant, states = turn.variant, turn.states
+        memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
+        new = (memory["open"] == 0) | (states["num_bids"] <= 1)
+        worth = _worth(variant, self.precision)
+        settle(states, memory, worth)
+        positions, actions, rows = decisions_of(variant, states, memory)
+        if len(rows):
+            learn(memory, rows, log_likelihoods(variant, Nash(self.precision), positions, actions))
+        allowed = np.empty(len(turn), bool)
+        may_respond(states, memory, worth, allowed)
+        memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
+        chosen = np.full(len(turn), NOWHERE, np.int64)
+        exploited = np.flatnonzero(memory["response"] > 0)
+        if len(exploited):
+            which = memory["response"][exploited].astype(np.int64) - 1
+            chosen[exploited] = _response_actions(variant, which, states[exploited])
+        return memory, chosen
+
+    def _solution(self, variant: Variant) -> Solution:
+        return solution_of(variant, self.precision)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        """Return one legal action for each game, (n,) int64. `turn.memory` is modified in place."""
+        memory, chosen = self._prepared(turn)
+        optimal = np.flatnonzero(chosen == NOWHERE)
+        if len(optimal):
+            streams = turn.streams[optimal]
+            chosen[optimal] = draw_actions(streams, self._solution(turn.variant).probabilities(turn.states[optimal]))
+            turn.streams[optimal] = streams
+        open_rounds(turn.params, turn.states, memory, chosen)
+        if turn.memory is not None:
+            turn.memory[:] = memory
+        return chosen
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        chosen = self._prepared(turn)[1]
+        chances = np.zeros((len(turn), turn.variant.facts.num_actions))
+        fixed, optimal = np.flatnonzero(chosen != NOWHERE), np.flatnonzero(chosen == NOWHERE)
+        chances[fixed, chosen[fixed]] = 1.0
+        if len(optimal):
+            chances[optimal] = self._solution(turn.variant).probabilities(turn.states[optimal])
+        return chances
+
+
+@functools.lru_cache(maxsize=4)
+def _worth(variant: Variant, precision: float) -> np.ndarray:
+    """Return the value of each round to its starter under optimal play, by both players' dice, the starter's first."""
+    most = max(variant.options.dice_per_seat) + 1
+    worth = np.full((most, most), np.nan)
+    for dice, solved in solution_of(variant, precision).rounds.items():
+        worth[dice] = solved.value
+    return worth
+
+
+# --- best responses to the likeliest opponent ------------------------------------------------------------------------
+
+
+def _best_responses(variant: Variant, states: np.ndarray, memory: np.ndarray, caution: float) -> np.ndarray:
+    """Return the number of the response to play plus 1, or 0 for optimal play, (n,) int64.
+
+    Best responses are played where known styles explain at least a share `caution` of the decisions learned from.
+    """
+    beliefs = posterior(memory["likelihoods"])
+    decisions = memory["decisions"]
+    sure = (beliefs.known * decisions).sum(axis=1) >= caution * np.maximum(decisions.sum(axis=1), 1)
+    mixed = np.zeros(len(states), np.int64)
+    for part, styles in enumerate(PARTS):
+        mixable = styles if part == OPENING else styles[:-1]
+        mixed = mixed * _ANSWERS[part] + _answer_to(beliefs.kinds[:, KINDS_OF[part]], mixable)
+    opinions = np.empty(len(states))
+    _opinions(states, chance_blind(variant.params.num_faces, variant.params.most_dice), opinions)
+    level = np.abs(opinions[:, None] - np.array(QUARTERS)).argmin(axis=1)
+    reader = _MIXED_ANSWERS + beliefs.readers.argmax(axis=1) * len(QUARTERS) + level
+    return np.where(sure, 1 + np.where(beliefs.readers.sum(axis=1) > 0.5, reader, mixed), 0)
+
+
+def _response_actions(variant: Variant, which: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Return the actions of the responses of these numbers, (n,) int64: see `Responses.actions`."""
+    out = np.empty(len(states), np.int64)
+    for number in np.unique(which).tolist():
+        rows = np.flatnonzero(which == number)
+        out[rows] = _response_to(variant, _opponent(number)).actions(np.zeros(len(rows), np.int64), states[rows])
+    return out
+
+
+def _answer_to(beliefs: np.ndarray, styles: tuple[Style, ...]) -> np.ndarray:
+    """Return the number of the answer to a part's likeliest known style, (n,) int64."""
+    by_style, nearest = [], []
+    kind = answer = 0
+    for style in styles:
+        own = beliefs[:, kind : kind + len(style.levels)]
+        by_style.append(own.sum(axis=1))
+        level = own @ np.array(style.levels) / np.maximum(by_style[-1], 1e-300)
+        nearest.append(answer + np.abs(level[:, None] - np.array(style.answered)).argmin(axis=1))
+        kind, answer = kind + len(style.levels), answer + len(style.answered)
+    likeliest = np.argmax(by_style, axis=0)
+    found: np.ndarray = np.array(nearest)[likeliest, np.arange(len(beliefs))]
+    return found
+
+
+@kernel
+def _opinions(states, blind, out):
+    """Write a reader's opinion of the seat to move: how often it names its face deliberately. In place."""
+    for i in range(len(states)):
+        out[i] = honesty(states[i], np.int64(states[i]["seat"]), blind)
+
+
+@functools.cache
+def _opponent(response: int) -> Composed:
+    """Return the opponent that the response of this number answers."""
+    if response >= _MIXED_ANSWERS:
+        nerve, level = divmod(response - _MIXED_ANSWERS, len(QUARTERS))
+        reading = Way(Reading(QUARTERS[level]))
+        return Composed(Way(Reader(nerve=NERVES[nerve])), reading, reading)
+    opening, raising, calling = np.unravel_index(response, _ANSWERS)
+    ways = [[Way(style.first, style.second, share) for style in styles for share in style.answered] for styles in PARTS]
+    return Composed(ways[OPENING][opening], ways[RAISING][raising], ways[CALLING][calling])
+
+
+class _Progress:
+    """A line every few seconds while best responses are being computed."""
+
+    def __init__(self) -> None:
+        self.told, self.found = time.monotonic(), 0
+
+    def say(self, number: int) -> None:
+        self.found += 1
+        if time.monotonic() - self.told >= _SAY_EVERY:
+            self.told = time.monotonic()
+            say(f"adaptive: finding its best response number {self.found}")
+
+
+_PROGRESS = _Progress()
+
+
+@functools.lru_cache(maxsize=256)  # with five dice each one takes 2 MB
+def _response_to(variant: Variant, opponent: Composed) -> Responses:
+    """Return the best response, kept on disk or computed now."""
+    return (responses_to if opponent.promises.memoryless else respond_to)(variant, [opponent], done=_PROGRESS.say)
+
+
+AGENTS = {"adaptive": Adaptive}

@@ -1,4 +1,4 @@
-"""Beliefs about the opponent: likelihoods of its decisions, and the posterior by Bayes' rule."""
+"""Beliefs about the opponent: the styles that are told apart, likelihoods of its decisions, and the posterior."""
 
 from __future__ import annotations
 
@@ -11,11 +11,78 @@ from dice_envs.core.dice import STREAM
 from dice_envs.core.game import Variant
 from dice_envs.games.liars_dice.raises import NO_BID
 
-from ..liars_dice import Nash
-from .players import Way
-from .styles import CALLING, KINDS, KINDS_OF, NERVES, OPENING, PARTS, RAISING, SIZES
+from ..liars_dice import Nash, Numbers, Reader
+from .players import Anything, Claims, Lowest, Way
 
-__all__ = ["Beliefs", "learn", "log_likelihoods", "posterior"]
+__all__ = [
+    "CALLING",
+    "KINDS",
+    "KINDS_OF",
+    "NERVES",
+    "OPENING",
+    "PARTS",
+    "QUARTERS",
+    "RAISING",
+    "Beliefs",
+    "Style",
+    "learn",
+    "log_likelihoods",
+    "posterior",
+]
+
+_LEVELS = tuple(step / 10 for step in range(11))  # shares of a mixture that are distinguished
+
+
+class Style(NamedTuple):
+    """A family of players: mixtures of two in any shares, or a single one."""
+
+    first: Any
+    second: Any = None
+    answered: tuple[float, ...] = (0.0,)  # shares of `second` to which best responses are computed; the nearest is played
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The shares that are distinguished."""
+        return _LEVELS if self.second is not None else (0.0,)
+
+
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+NERVES = (0.25, 0.5, 0.75)
+_THRESHOLDS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
+
+# The first style of each part is `numbers` by the article's text; the last ones are `reader`. Its raises and calls depend on
+# each other, and a best response to them mixed with other styles takes minutes, so they are known as a whole only.
+_OPENINGS = (
+    Style(Claims(1), Anything(), (0.0, 0.5, 1.0)),
+    Style(Claims(0)),
+    Style(Claims(2)),
+    Style(Lowest()),
+    *(Style(Reader(nerve=nerve)) for nerve in NERVES),
+)
+_RAISES = (
+    Style(Numbers(), Numbers(bluff=1.0), (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)),
+    # The calls of the article's program give it away, so its share of bluffs hardly matters.
+    Style(Numbers(preset="article"), Numbers(bluff=1.0, preset="article"), (0.5,)),
+    Style(Claims(1)),
+    Style(Claims(2)),
+    Style(Lowest()),
+    Style(Reader()),
+)
+_CALLS = (
+    Style(Numbers()),
+    Style(Numbers(preset="article")),
+    *(Style(Numbers(threshold=threshold)) for threshold in _THRESHOLDS),
+    Style(Lowest(call=0.0), Lowest(call=1.0), QUARTERS),
+    Style(Reader()),
+)
+PARTS = (_OPENINGS, _RAISES, _CALLS)
+OPENING, RAISING, CALLING = range(3)  # parts of play
+
+# Kinds of a part: each style at each of its levels, then optimal play, then unknown. All kinds form one row.
+_SIZES = tuple(sum(len(style.levels) for style in styles) + 2 for styles in PARTS)
+_ENDS = np.cumsum(_SIZES).tolist()
+KINDS_OF = tuple(slice(end - size, end) for end, size in zip(_ENDS, _SIZES, strict=True))  # of each part
+KINDS = _ENDS[-1]
 
 # Each kind sometimes slips and acts uniformly at random. So one odd decision rules nothing out, and a player that departs from
 # its kind in more than about one decision in five is taken for unknown.
@@ -100,8 +167,8 @@ def _wholes() -> tuple[np.ndarray, np.ndarray]:
     """
     style = len(PARTS[RAISING][0].levels)
     numbers = [(0, raising, raising // style) for raising in range(2 * style)]  # by the article's text, then by its program
-    readers = [(SIZES[OPENING] - 2 - k, SIZES[RAISING] - 3, SIZES[CALLING] - 3) for k in range(len(NERVES), 0, -1)]
-    optimal, unknown = (tuple(size - back for size in SIZES) for back in (2, 1))
+    readers = [(_SIZES[OPENING] - 2 - k, _SIZES[RAISING] - 3, _SIZES[CALLING] - 3) for k in range(len(NERVES), 0, -1)]
+    optimal, unknown = (tuple(size - back for size in _SIZES) for back in (2, 1))
     prior = [1 / 8 / len(numbers)] * len(numbers) + [1 / 8 / len(readers)] * len(readers) + [1 / 4, 1 / 4]
     return np.array([*numbers, *readers, optimal, unknown]), np.array(prior)
 
@@ -110,7 +177,7 @@ def _part_prior(part: int) -> np.ndarray:
     """Return the prior of a part's kinds in a player of mixed parts: 1/2 spread over known styles, 1/4 optimal, 1/4 unknown."""
     styles = PARTS[part] if part == OPENING else PARTS[part][:-1]
     known = [1 / 2 / len(styles) / len(style.levels) for style in styles for _ in style.levels]
-    return np.array([*known, *[0.0] * (SIZES[part] - 2 - len(known)), 1 / 4, 1 / 4])
+    return np.array([*known, *[0.0] * (_SIZES[part] - 2 - len(known)), 1 / 4, 1 / 4])
 
 
 _WHOLES, _WHOLE_PRIOR = _wholes()

@@ -9,7 +9,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID
 
-from .styles import KINDS, PARTS
+from .beliefs import KINDS, PARTS
 
 __all__ = ["MEMORY", "MOST_LOST", "decisions_of", "may_respond", "open_rounds", "settle"]
 

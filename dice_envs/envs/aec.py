@@ -388,7 +388,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
             self._states[:] = after
         self._returns = [earned + reward for earned, reward in zip(self._returns, rewards.tolist(), strict=True)]
         self._num_steps += 1
-        over = bool(after["seat"][0] == OVER)
+        over = bool(self._states["seat"][0] == OVER)  # also after an illegal action
         capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
         observations, infos = self._views()
         for agent, reason in reasons.items():

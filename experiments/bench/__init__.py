@@ -1,7 +1,7 @@
 """Speed beside peers in the same run.
 
-A module here offers `PARTS`. Parts for all games are in one module for each subject: environments, training, search, exact
-solutions. Comparisons with a peer that plays one game only are in the module of that game.
+A module here offers `PARTS`. There is one for each subject: environments, training, search, exact solutions. Longer comparisons
+with a peer that plays one game only are in the module of that game.
 """
 
 from __future__ import annotations

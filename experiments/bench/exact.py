@@ -1,18 +1,21 @@
-"""Times of exact solutions."""
+"""Times of exact solutions, and of values of choices: many states in one call, beside calls with one state."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import tempfile
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dice_envs import Variant, agents, configure
+from dice_envs import Batch, Variant, action_values, agents, configure, response_values
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.core.game import OVER
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.fatestones.draws import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice.cfr import RoundSolver
@@ -26,7 +29,7 @@ from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import respond
 from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
 from dice_envs.exact.shakes.policies import evaluate, solve
-from dice_envs.exact.thirties import Rules, forget_solutions
+from dice_envs.exact.thirties import Rules, forget_solutions, throws
 from dice_envs.exact.thirties import solve as solve_thirties
 from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds
 from dice_envs.experiments.reproduce.thirties import all_rows
@@ -181,6 +184,57 @@ def _gain(name: str, variant: Variant, agent: Any, aim: float | None) -> BenchRo
     return BenchRow(name, time.perf_counter() - start, "s", aim, note=f"{gain.value:.4f} of wins; {gain.note}")
 
 
+def _against_fractions(quick: bool) -> Iterator[BenchRow]:
+    """Time the strategy `maximize` in integers over all throws at once, and by the textbook recursion in fractions."""
+
+    def by_fractions() -> Fraction:
+        expected = [Fraction(0)]
+        for dice in range(1, 7):
+            total = Fraction(0)
+            for throw, ways in throws(dice, 6):
+                total += ways * max(sum(throw[again:]) + expected[again] for again in range(dice))
+            expected.append(total / 6**dice)
+        return expected[-1]
+
+    value = solve_thirties(Rules(), "maximize")[1]
+    if by_fractions() != value:
+        raise ValueError("the peer's value differs from ours")
+    repeats = 3 if quick else 10
+
+    def afresh() -> None:
+        forget_solutions()
+        solve_thirties(Rules(), "maximize")
+
+    ours = best_seconds(afresh, repeats)
+    peer = best_seconds(by_fractions, repeats)
+    note = "ours does it for every number of pips aside; the peer for none"
+    yield BenchRow("thirties: maximize, exact", ours, "s", peer=peer, peer_name="recursion in fractions", note=note)
+
+
+# By game: the options, and the opponent (None: the player has all seats).
+_CASES: dict[str, tuple[dict[str, Any], str | None]] = {
+    "fatestones": ({}, "nash"),
+    "score_dice": ({}, "nash"),
+    "shakes": ({}, None),
+    "thirties": ({"num_players": 1}, None),
+}
+
+
+def _choices(game: str, quick: bool) -> Iterator[BenchRow]:
+    """Time the values of choices in random games."""
+    options, opponent = _CASES[game]
+    variant = configure(game, **options)
+    values = response_values(variant, opponent)
+    batch = Batch(variant, 2_000 if quick else 20_000, seed=1)
+    mask = np.zeros(variant.facts.num_actions, np.int8)
+    variant.kernels.wander(variant.params, batch.states, np.arange(batch.num_games), mask)
+    states = batch.states[batch.seats != OVER]
+    ours = best_rate(lambda: values.action_values(states), len(states))
+    peer = best_rate(lambda: [action_values(variant, state) for state in states[:200]], 200)
+    name = f"{game}: values of choices against {opponent}" if opponent else f"{game}: values of choices"
+    yield BenchRow(name, ours, "/s", 300_000, peer, "one state a call")
+
+
 PARTS = (
     Part("fatestones", _fatestones),
     Part("liars_dice", _liars_dice),
@@ -189,4 +243,6 @@ PARTS = (
     Part("liars_dice", _liars_dice_networks),
     Part("shakes", _shakes),
     Part("thirties", _thirties),
+    Part("thirties", _against_fractions),
+    *(Part(game, functools.partial(_choices, game)) for game in _CASES),
 )

@@ -1,25 +1,57 @@
-"""`agents`: the agents and their parameters."""
+"""`agents`: the agents and their parameters, and the trained policies of the package."""
 
 from __future__ import annotations
 
 import inspect
 import textwrap
+import time
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from rich.text import Text
 
-from dice_envs import load, names
+from dice_envs import load, measure, names
 from dice_envs.agents import for_game
+from dice_envs.agents.about import check_about, measures_as_dicts
+from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
+from dice_envs.core.files import atomic, read_json
+from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console, print_heading
+from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.options import JsonOption
 
-__all__ = ["PLACE", "main"]
+__all__ = ["PLACE", "add_policy", "main"]
 
 PLACE = 2  # in the list of --help
 
 
-def main() -> None:
-    """List the agents and their parameters, by the game that they play."""
+def main(
+    policies: Annotated[bool, typer.Option("--policies", help="List the trained policies that come with the package.")] = False,
+    json: JsonOption = None,
+    add: Annotated[
+        Path | None, typer.Option(help="Measure the policy of this run's folder, add it to the package, and list all.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="With --add: name of its file; the folder's name if left out.")] = "",
+    floor: Annotated[
+        float | None,
+        typer.Option(help="With --add: drop actions whose probability is below this share of the likeliest one's."),
+    ] = None,
+) -> None:
+    """List the agents and their parameters, by the game that they play; with --policies, the trained policies.
+
+    `ppo` plays the policies of the package without a path. Their figures are stored in their files, and written with --json;
+    `measure GAME ppo -o ...` measures one anew.
+    """
+    check_writable(json)
+    if add is not None:
+        add_policy(add, name or add.name, floor)
+    if policies or add is not None or json is not None:
+        list_policies(json)
+        return
     _print_agents("any game", "", for_game(None))
     for game in names():
         own = {name: factory for name, factory in for_game(game).items() if name not in for_game(None)}
@@ -31,3 +63,99 @@ def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> Non
     for name, factory in factories.items():
         console.print(Text.assemble("\n  ", (name, "bold")))
         console.print(textwrap.indent(inspect.cleandoc(factory.__doc__ or ""), "    "))
+
+
+def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
+    """Put a run's policy into the package, in half precision, and measure it in that form. Return its file.
+
+    Its header has the command that made it, the result of `measure` with the run's seed (if the variant has an exact measure)
+    and its row of the run's cross table.
+
+    Args:
+        folder: folder of a finished run of `train`.
+        name: name of the file, without its ending.
+        floor: replaces the run's floor (see `dice_envs.agents.ppo.NetworkPolicy`).
+
+    Raises:
+        ValueError: the folder does not hold a finished run, or the name is not letters, digits and _.
+    """
+    if not name.replace("_", "").isalnum():
+        raise ValueError(f"name must be letters, digits and _, not {shown(name)}")
+    policy = in_half(load_policy(folder))
+    if floor is not None:
+        check_range("floor", floor, 0, 0.99, whole=False)
+        policy.floor = float(floor)
+    try:
+        run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
+        about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}
+        about["opponents"] = config["preset"]["opponents"]
+        if (table := run.get("table")) is not None:
+            about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
+        check_about(about)
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
+        raise ValueError(f"{str(folder)!r} holds no finished run of `train`: {problem}") from None
+    for key, greedy in (("measures", False), ("greedy_measures", True)):
+        start = time.perf_counter()
+        try:
+            with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
+                found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
+        except ValueError:  # the variant has no exact measure
+            continue
+        about[key] = measures_as_dicts(found)
+        about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
+    path = POLICIES / f"{name}.npz"
+    policy.about = check_about(about)
+    with atomic(path) as temporary:
+        save_policy(temporary, policy, half=True)
+    return path
+
+
+def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
+    """Print the policies of the package: the first measure of each, then its variant and the command that makes it.
+
+    Returns what was written as JSON.
+    """
+    rows = [_row(name, policy) for name, policy in shipped().items()]
+    columns = {
+        "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
+    }  # fmt: skip
+    cells = [[_text(row[field]) for field in columns] for row in rows]
+    if rows:
+        Grid("trained policies", list(columns.values()), cells, words=(0, 1), whole=(0,)).show()
+    else:
+        console.print("no policies come with the package")
+    for row in rows:
+        console.print(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by", highlight=False, soft_wrap=True)
+        console.print(f"  {row['command']}", highlight=False, soft_wrap=True, markup=False)
+    write_json(json, {"policies": rows})
+    return rows
+
+
+def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
+    about = policy.about
+    found = _headline(about.get("measures", []))
+    greedy = _headline(about.get("greedy_measures", []))
+    path = POLICIES / f"{name}.npz"
+    either = found or greedy
+    return {
+        "file": path.name,
+        "plays": str(policy.variant),
+        "measured": either.get("name"),
+        "value": found.get("value"),
+        "greedy_value": greedy.get("value"),
+        "optimum": either.get("optimum"),
+        "bytes": path.stat().st_size,
+        "command": about.get("command"),
+    }
+
+
+def _headline(measures: list[dict[str, Any]]) -> dict[str, Any]:
+    return measures[0] if measures else {}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    return str(value)

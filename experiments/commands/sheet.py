@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import configure
-from dice_envs.experiments.sheet import write_sheet
+from dice_envs.experiments.sheets import write_sheet
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import GameArgument, OptionOption, game_options
 

@@ -9,7 +9,7 @@ import typer
 
 from dice_envs import names
 from dice_envs.core.options import check_range
-from dice_envs.experiments.sweep import MOST_RUNS, parse_settings, sweep
+from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
 from dice_envs.experiments.train import train
 from dice_envs.experiments.ui.options import (
     DeviceOption,
@@ -51,7 +51,12 @@ def main(
         list[str] | None,
         typer.Option("--set", help="A setting of the preset: NAME=VALUE, or NAME=VALUE,VALUE for a run with each."),
     ] = None,
+    recipes: Annotated[
+        list[str] | None,
+        typer.Option("--recipe", help=f"A run with settings for self-play: {'; '.join(RECIPES)}; all: each but published."),
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with seeds from --seed (or 1) upwards.")] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at once, one core each.")] = 1,
     ray: RayOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -69,16 +74,16 @@ def main(
 
     With --report, the measures, tables and plots become one page.
 
-    With --seeds, or several values of --set, there are many runs, each in its own folder inside OUT, and a table at the
-    end; --ray distributes them on a cluster.
+    With --seeds, --recipe, or several values of --set, there are many runs, each in its own folder inside OUT, and a table
+    at the end: exact gaps and shares won, for every seed. --jobs makes several at once, --ray distributes them on a cluster.
 
     Example: train liars_dice --out runs/three_dice -o num_dice=3 --opponent numbers --opponent random
     """
     plain = presets_of(game).get(preset) if game in names() else None
     values = parse_settings(settings or [], plain) if plain is not None else {}
-    several = seeds is not None or any(len(each) > 1 for each in values.values())
-    if ray is not None and not several:
-        raise ValueError("--ray shares out several runs: add --seeds, or --set with several values")
+    several = seeds is not None or bool(recipes) or any(len(each) > 1 for each in values.values())
+    if (ray is not None or jobs != 1) and not several:
+        raise ValueError("--jobs and --ray share out several runs: add --seeds or --recipe, or --set with several values")
     common: dict[str, Any] = {"option": option or [], "opponents": opponents, "steps": steps, "resume": resume, "json": json}
     common |= {"evaluation_games": evaluation_games, "learner": learner, "device": device, "verbose": verbose}
     if not several or plain is None:  # `train` refuses a game or preset that does not exist
@@ -86,8 +91,11 @@ def main(
         train(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)
         return
     if report is not None:
-        raise ValueError("--report shows one run: leave it out, or --seeds and several values of --set")
+        raise ValueError("--report shows one run: leave it out, or --seeds, --recipe and several values of --set")
     check_range("seeds", 1 if seeds is None else seeds, 1, MOST_RUNS)
     first = 1 if seed is None else seed
     folder = out or Path("runs") / f"{game}_{preset}_sweep"
-    sweep(game, preset, folder, values, range(first, first + (seeds or 1)), ray, threads=threads or 1, **common)
+    chosen_seeds = range(first, first + (seeds or 1))
+    if recipes == ["all"]:
+        recipes = [name for name in RECIPES if name != "published"]
+    sweep(game, preset, folder, values, chosen_seeds, recipes or (), jobs, ray, threads=threads or 1, **common)

@@ -1,7 +1,7 @@
 """`benchmark language`: what players who speak in words give away, by the exact price of every move.
 
-`positions` draws the fixed positions of a task and their values, `scores` asks the players there and in games, `tables` shows
-the results. All players move through words: language models, and scripted agents beside them (`dice_envs.envs.text.InWords`).
+`positions` draws the fixed positions of a task and their values, `scores` asks the players there and in games. All players
+move through words: language models, and scripted agents beside them (`dice_envs.envs.text.InWords`).
 """
 
 from dice_envs.experiments.language.positions import Positions, positions_of

@@ -223,7 +223,7 @@ def package(tmp_path, monkeypatch):
     for name, policy in policies.items():
         save_policy(tmp_path / f"{name}.npz", policy)
     monkeypatch.setattr(ppo, "POLICIES", tmp_path)
-    monkeypatch.setattr("dice_envs.experiments.commands.policies.POLICIES", tmp_path)
+    monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", tmp_path)
     return tmp_path
 
 
@@ -285,7 +285,7 @@ def test_an_empty_package_says_so(tmp_path, monkeypatch):
 
 def test_the_command_lists_them(package, tmp_path):
     out = tmp_path / "list.json"
-    result = CliRunner().invoke(app, ["policies", "--json", str(out)])
+    result = CliRunner().invoke(app, ["agents", "--policies", "--json", str(out)])
     assert result.exit_code == 0, result.output
     rows = {row["file"]: row for row in json.loads(out.read_text())["policies"]}
     assert set(rows) == {"liars_dice_two.npz", "shakes.npz", "three.npz"}

@@ -1,7 +1,4 @@
-"""Illegal actions have the same effect in every environment, with one warning."""
-
-import contextlib
-import warnings
+"""Environments of other libraries treat illegal actions as ours do; `tests/test_errors.py` has our own."""
 
 import gymnasium
 import numpy as np
@@ -9,7 +6,7 @@ import pytest
 from pettingzoo.utils.conversions import aec_to_parallel
 
 import dice_envs.envs.sb3
-from dice_envs import IllegalActionError, SeatEnv, SeatVectorEnv, configure
+from dice_envs import SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import load, names
 from dice_envs.envs import aec
 
@@ -27,20 +24,6 @@ IDS = [f"{name}{i}" for i, (name, _) in enumerate(GAMES)]
 each_game = pytest.mark.parametrize(("name", "options"), GAMES, ids=IDS)
 
 
-@pytest.fixture(autouse=True)
-def not_warned_yet(monkeypatch):
-    monkeypatch.setattr("dice_envs.core.batch._warned", False)
-
-
-@contextlib.contextmanager
-def one_warning():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", "Record.rng")  # numba, when it compiles; see pyproject.toml
-        yield
-    assert [str(warning.message)[:17] for warning in caught] == ["an illegal action"]
-
-
 def wrong_action(mask):
     """The first illegal action, or one that does not exist if all are legal."""
     return int(np.argmin(np.append(mask, 0)))
@@ -48,40 +31,6 @@ def wrong_action(mask):
 
 def legal_action(rng, mask):
     return int(rng.choice(np.flatnonzero(mask)))
-
-
-@each_game
-def test_seat_env(name, options):
-    env = SeatEnv(name, illegal_action="lose", **options)
-    rng = np.random.default_rng(0)
-    least = env.variant.facts.min_return
-    lost = 0
-    with one_warning():
-        for seed in range(30):
-            _, info = env.reset(seed=seed)
-            earned, ended = 0.0, False
-            for _ in range(seed % 3):
-                if not ended:
-                    _, reward, ended, _, info = env.step(legal_action(rng, info["action_mask"]))
-                    earned += reward
-                    assert not info["illegal_action"]
-            if not ended:
-                action = wrong_action(info["action_mask"])
-                observation, reward, ended, truncated, info = env.step(action)
-                assert (ended, truncated) == (True, False)
-                assert earned + reward == pytest.approx(least, abs=1e-6)
-                assert info["illegal_action"]
-                assert f"action {action} " in env.games.illegal[0]
-                assert info["action_mask"].all(), "any action will do"
-                assert env.observation_space.contains(observation)
-                with pytest.raises(gymnasium.error.ResetNeeded):
-                    env.step(0)
-                lost += 1
-    assert lost >= 10
-    for action in (None, 0.5, "call", [0, 0]):
-        env.reset(seed=1)
-        with pytest.raises(IllegalActionError):
-            env.step(action)
 
 
 @pytest.mark.library("gymnasium", "the same as SyncVectorEnv, illegal actions too")
@@ -141,97 +90,32 @@ def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
 
 
 @each_game
-def test_sb3_env(name, options):
+@pytest.mark.filterwarnings("ignore:an illegal action")
+def test_sb3_env_is_the_vector_env_with_same_step_reset(name, options):
+    """The same observations, rewards, ends, masks, terminal observations and returns, with some illegal actions."""
     venv = dice_envs.envs.sb3.make_vec_env(name, 6, seed=4, illegal_action="lose", **options)
     vector = SeatVectorEnv(name, 6, illegal_action="lose", autoreset_mode="SameStep", **options)
-    _, infos = vector.reset(seed=venv.seed(4))
-    venv.reset()
-    rng = np.random.default_rng(2)
-    lost = 0
-    with one_warning():
-        for _ in range(40):
-            wrong = rng.random(6) < 0.2
-            masks = infos["action_mask"]
-            actions = np.array([wrong_action(mask) if w else legal_action(rng, mask) for mask, w in zip(masks, wrong)])
-            observations, rewards, dones, told = venv.step(actions)
-            theirs, their_rewards, ended, _, infos = vector.step(actions)
-            np.testing.assert_array_equal(observations, theirs)
-            np.testing.assert_array_equal(rewards, their_rewards.astype(np.float32))
-            np.testing.assert_array_equal(dones, ended)
-            flags = infos.get("final_info", infos)["illegal_action"]
-            for i, info in enumerate(told):
-                assert info.get("illegal_action") == vector.games.illegal.get(i)
-                assert ("illegal_action" in info) == wrong[i] == flags[i]
-                if wrong[i]:
-                    lost += 1
-                    assert info["episode"]["r"] == pytest.approx(vector.variant.facts.min_return, abs=1e-6)
-    assert lost > 20
-
-
-@each_game
-@pytest.mark.parametrize("make", [aec.raw_env, aec.env])
-def test_pettingzoo_env(name, options, make):
-    if name == "shakes" and make is aec.env:
-        pytest.skip("every action that exists is legal")
-    variant = configure(name, **options)
-    env = make(variant, illegal_action="lose")
-    rng = np.random.default_rng(3)
-    lost = 0
-    with one_warning():
-        for seed in range(20):
-            env.reset(seed=seed)
-            earned = dict.fromkeys(env.possible_agents, 0.0)
-            loser = None
-            for turn, agent in enumerate(env.agent_iter()):
-                _, reward, terminated, truncated, info = env.last()
-                earned[agent] += reward
-                mask = info["action_mask"]
-                if terminated or truncated:
-                    env.step(None)
-                elif turn < seed % 4:
-                    env.step(legal_action(rng, mask))
-                elif mask.all() and make is aec.env:
-                    break  # PettingZoo's AssertOutOfBoundsWrapper blocks nonexistent actions
-                else:
-                    loser = agent
-                    env.step(wrong_action(mask))
-                    assert env.infos[agent]["illegal_action"].startswith(f"{agent}: action ")
-                    assert all(env.terminations.values())
-                    assert not any(reward for other, reward in env.rewards.items() if other != agent)
-            if loser:
-                lost += 1
-                assert not env.agents
-                assert earned[loser] == pytest.approx(variant.facts.min_return, abs=1e-6)
-        assert lost >= 3
-    env.reset(seed=1)
-    with pytest.raises((IllegalActionError, AssertionError)):
-        env.step("call")
-
-
-def test_env_may_raise_and_raw_env_does():
-    for env in (aec.raw_env("liars_dice"), aec.env("liars_dice", illegal_action="raise")):
-        env.reset(seed=1)
-        with pytest.raises(IllegalActionError, match="player_"):
-            env.step(60)
-        env.step(0)
-
-
-@pytest.mark.filterwarnings("ignore:an illegal action")
-def test_parallel_env():
-    env = aec.parallel_env("fatestones", illegal_action="lose")
-    for actions, losers in (([0, 2], [1]), ([2, 0], [0]), ([2, 2], [0, 1])):
-        env.reset(seed=7)
-        env.step({"player_0": 0, "player_1": 0})  # then each hand has two dice left
-        agents = env.agents
-        _, rewards, terminations, _, infos = env.step(dict(zip(agents, actions, strict=True)))
-        assert not env.agents
-        assert all(terminations.values())
-        for seat, agent in enumerate(agents):
-            assert rewards[agent] == (-1 if seat in losers else 0)
-            assert ("illegal_action" in infos[agent]) == (seat in losers)
-        env.reset(seed=7)
-        with pytest.raises(IllegalActionError):
-            env.step(dict.fromkeys(agents, "high"))
+    theirs, infos = vector.reset(seed=venv.seed(4))
+    ours, rng, earned = venv.reset(), np.random.default_rng(2), np.zeros(6)
+    for _ in range(40):
+        np.testing.assert_array_equal(ours, theirs)
+        masks, wrong = infos["action_mask"], rng.random(6) < 0.2
+        np.testing.assert_array_equal(np.stack(venv.env_method("action_masks")), masks.astype(bool))
+        actions = np.array([wrong_action(mask) if w else legal_action(rng, mask) for mask, w in zip(masks, wrong)])
+        ours, rewards, dones, told = venv.step(actions)
+        theirs, their_rewards, ended, _, infos = vector.step(actions)
+        np.testing.assert_array_equal(rewards, their_rewards.astype(np.float32))
+        np.testing.assert_array_equal(dones, ended)
+        earned += rewards
+        for i, info in enumerate(told):
+            assert info.get("illegal_action") == vector.games.illegal.get(i)
+            assert ("illegal_action" in info) == wrong[i]
+            if ended[i]:
+                np.testing.assert_array_equal(info["terminal_observation"], infos["final_obs"][i])
+                assert info["episode"]["r"] == pytest.approx(earned[i], abs=1e-5)
+                earned[i] = 0
+    assert venv.has_attr("action_masks")
+    assert venv.get_attr("render_mode") == [None] * 6
 
 
 @pytest.mark.library("pettingzoo", "aec_to_parallel plays simultaneous games")
@@ -264,14 +148,6 @@ def test_torchrl_reads_infos():
     assert done["next", "illegal_action"].any()
     assert done["action_mask"].any(-1).all()
     assert done["next", "action_mask"].any(-1).all()
-
-
-@pytest.mark.parametrize(
-    "make", [SeatEnv, SeatVectorEnv, dice_envs.envs.sb3.make_vec_env, aec.raw_env, aec.env, aec.parallel_env]
-)
-def test_only_these_two(make):
-    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
-        make("fatestones", illegal_action="ignore")
 
 
 @pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import dice_envs.envs.sb3
-from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, configure
-from dice_envs.core.batch import Batch, IllegalActionError
+from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import OVER
 
 
@@ -148,83 +147,7 @@ def test_wrong_arguments_of_the_vector_env(arguments, words):
     assert words in str(caught.value)
 
 
-def test_an_illegal_action_in_a_batch_moves_no_game():
-    env = SeatVectorEnv("liars_dice", 4, seat=0, starter="first")
-    env.reset(seed=1)
-    before = env.games.states.copy()
-    for actions in ([0, 0, 0, 60], [0, 0, 0, 99], [0, 0, 0], [0.0, 0, 0, 0], [[0], [0], [0], [0]]):
-        with pytest.raises(IllegalActionError):
-            env.step(np.array(actions))
-        assert all((env.games.states[field] == before[field]).all() for field in before.dtype.names)
-    with pytest.raises(IllegalActionError, match=r"game 3: action 60 \(call\) is not legal now; legal: 0 \(1 x 1\)"):
-        env.step(np.array([0, 0, 0, 60]))
-    batch = Batch("liars_dice", 2, seed=0)
-    with pytest.raises(IllegalActionError, match="game 1"):
-        batch.play(np.array([0, 60]))
-    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 2, seed=0, seat=0, starter="first")
-    venv.reset()
-    with pytest.raises(IllegalActionError, match="game 0"):
-        venv.step(np.array([60, 0]))
-
-
-def test_single_env_loses_by_an_illegal_action_or_raises(monkeypatch):
-    monkeypatch.setattr("dice_envs.core.batch._warned", False)  # one warning in a process
-    env = SeatEnv("liars_dice", seat=0, starter="first")
-    env.reset(seed=1)
-    with pytest.warns(UserWarning, match="an illegal action has ended a game"):
-        _, reward, ended, _, info = env.step(60)
-    assert (reward, ended) == (-1.0, True)
-    assert info["illegal_action"]
-    assert "not legal" in env.unwrapped.games.illegal[0]
-    strict = SeatEnv("liars_dice", seat=0, starter="first", illegal_action="raise")
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        strict.step(0)
-    strict.reset(seed=1)
-    with pytest.raises(IllegalActionError, match="legal: 0"):
-        strict.step(60)
-    strict.step(0)
-
-
-def test_an_agent_that_plays_an_illegal_action_is_found_out():
-    class Cheat:
-        def act(self, turn):
-            return np.full(len(turn), 9999)
-
-    env = SeatEnv("liars_dice", opponents=Cheat(), seat=1, starter="first")
-    with pytest.raises(AgentError, match="Cheat in liars_dice, seat 0 of game 0: action 9999 does not exist"):
-        env.reset(seed=1)
-
-
 # --- Stable-Baselines3 ----------------------------------------------------------------------------------------------
-
-
-def test_sb3_vec_env_is_the_vector_env_with_same_step_reset():
-    """The same seeds and actions give the same observations, rewards, ends, masks and terminal observations."""
-    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 5, opponents="numbers", seed=3, num_dice=2)
-    vector = SeatVectorEnv("liars_dice", 5, opponents="numbers", autoreset_mode="SameStep", num_dice=2)
-    theirs, infos = vector.reset(seed=venv.seed(3))
-    ours = venv.reset()
-    rng = np.random.default_rng(1)
-    returns = np.zeros(5)
-    ends = 0
-    for _ in range(200):
-        np.testing.assert_array_equal(ours, theirs)
-        masks = np.stack(venv.env_method("action_masks"))
-        np.testing.assert_array_equal(masks, infos["action_mask"].astype(bool))
-        actions = random_actions(rng, masks)
-        ours, rewards, dones, own_infos = venv.step(actions)
-        theirs, their_rewards, ended, _, infos = vector.step(actions)
-        np.testing.assert_allclose(rewards, their_rewards)
-        np.testing.assert_array_equal(dones, ended)
-        returns += rewards
-        for i in np.flatnonzero(dones):
-            np.testing.assert_array_equal(own_infos[i]["terminal_observation"], infos["final_obs"][i])
-            assert own_infos[i]["episode"]["r"] == pytest.approx(returns[i])
-            returns[i] = 0
-            ends += 1
-    assert ends > 20
-    assert venv.has_attr("action_masks")
-    assert venv.get_attr("render_mode") == [None] * 5
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,9 @@
 import pytest
 
 import dice_envs
-import dice_envs.experiments.bench.exact
-import dice_envs.experiments.bench.thirties
 from dice_envs import configure, names
 from dice_envs.exact import thirties
-from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, tensors, training
+from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, exact, tensors, training
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.run import Run
 
@@ -96,10 +94,8 @@ def test_the_shares_of_a_learner_step_are_of_all_its_time():
     assert model.steps == 1024
 
 
-@pytest.mark.parametrize(
-    ("module", "solved"), [(dice_envs.experiments.bench.exact, [4, 4]), (dice_envs.experiments.bench.thirties, [1])]
-)
-def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
+@pytest.mark.parametrize(("rows", "solved"), [(exact._thirties, [4, 4]), (exact._against_fractions, [1])])
+def test_every_run_solves_thirties_anew(rows, solved, monkeypatch):
     """The solver caches its solutions, and the benchmark must not time a cache hit."""
     goals, found = [], thirties.worths
 
@@ -115,9 +111,8 @@ def test_every_run_solves_thirties_anew(module, solved, monkeypatch):
 
     monkeypatch.setattr(thirties, "worths", noted)
 
-    monkeypatch.setattr(module, "best_seconds", strategies_found)
-    (part,) = [part for part in module.PARTS if part.game == "thirties"]
-    assert [row.ours for row in part.rows(True)] == solved
+    monkeypatch.setattr(exact, "best_seconds", strategies_found)
+    assert [row.ours for row in rows(True)] == solved
 
 
 def test_the_least_of_several_times_counts_after_one_that_does_not(monkeypatch):

@@ -136,6 +136,6 @@ def test_each_module_of_commands_is_a_command():
 
     commands = get_command(app).commands
     assert set(commands) == set(modules(dice_envs.experiments.commands))
-    order = ["games", "agents", "policies", "arena", "play", "review", "train", "recipes", "distill", "evaluate", "measure"]
+    order = ["games", "agents", "arena", "play", "review", "train", "distill", "evaluate", "measure"]
     assert list(commands) == [*order, "leaderboard", "bench", "sheet", "mcp", "benchmark", "reproduce", "solve"]
     assert next(iter(commands["reproduce"].commands)) == "all"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dice_envs import configure
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.sheet import PAPERS, write_sheet
+from dice_envs.experiments.sheets import PAPERS, write_sheet
 from dice_envs.experiments.sheets.shakes import sheet
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.drawing import LEADING, Circle, Rect, Text, text_width

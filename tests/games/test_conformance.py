@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 import functools
 import itertools
 import json
@@ -27,6 +28,7 @@ from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure, load, names
+from dice_envs.core.kernel import kernel
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
@@ -61,30 +63,30 @@ def same(one, other):
 # --- facts ------------------------------------------------------------------------------------------------------
 
 
-@every_variant
-def test_facts_hold_over_random_games(name, options):
-    variant = configure(name, **options)
+def check_facts(variant, games):
+    """Random games keep what `Facts` promises, and show numbers from 0 to 1."""
     facts = variant.facts
-    games = scaled(300, 30)
     batch = Batch(variant, games, seed=1)
     streams = new_streams(2, games)
     returns = np.zeros((games, facts.num_seats))
     steps = np.zeros(games, int)
     while True:
         playing = np.flatnonzero(batch.seats != OVER)
+        assert (batch.seats < facts.num_seats).all(), "the seat to move must exist"
         observations = batch.observe()
         assert observations.min() >= 0, "observations must not fall below 0"
         assert observations.max() <= 1, "observations must not exceed 1"
         if not len(playing):
             break
-        assert (batch.seats[playing] < facts.num_seats).all()
-        assert batch.legal()[playing].any(axis=1).all(), "a seat to move must have a legal action"
+        masks = batch.legal()[playing]
+        assert (masks <= 1).all(), "a mask has entries 0 and 1"
+        assert masks.any(axis=1).all(), "a seat to move must have a legal action"
         batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
         steps[playing] += 1
         returns[playing] += batch.rewards[playing]
+        assert steps.max() <= facts.max_steps, "a game outlasted Facts.max_steps"
         if facts.zero_sum and facts.num_seats == 2:
             np.testing.assert_allclose(batch.rewards[playing].sum(axis=1), 0, atol=1e-5, err_msg="rewards must sum to 0")
-    assert steps.max() <= facts.max_steps, "a game outlasted Facts.max_steps"
     assert returns.min() >= facts.min_return - 1e-5, "a return fell below Facts.min_return"
     assert returns.max() <= facts.max_return + 1e-5, "a return exceeded Facts.max_return"
     if facts.zero_sum:
@@ -95,8 +97,12 @@ def test_facts_hold_over_random_games(name, options):
 
 
 @every_variant
-def test_every_legal_action_is_playable_and_every_illegal_one_refused(name, options):
-    variant = configure(name, **options)
+def test_facts_hold_over_random_games(name, options):
+    check_facts(configure(name, **options), scaled(300, 30))
+
+
+def check_illegal_actions(variant):
+    """Every legal action is playable, and every other one is refused and changes nothing."""
     batch = random_course(variant, 3, 2)
     if batch.seats[0] == OVER:
         batch.deal()
@@ -111,6 +117,11 @@ def test_every_legal_action_is_playable_and_every_illegal_one_refused(name, opti
             with pytest.raises(IllegalActionError, match="action"):
                 batch.play(np.array([action]))
             assert same(batch.states, before), "a refused action must change nothing"
+
+
+@every_variant
+def test_every_legal_action_is_playable_and_every_illegal_one_refused(name, options):
+    check_illegal_actions(configure(name, **options))
 
 
 @every_variant
@@ -133,10 +144,8 @@ def test_random_action_is_uniform_over_the_legal_ones(name, options):
         assert chi2 <= (k - 1) + 6 * np.sqrt(2 * max(k - 1, 1)) + 1
 
 
-@every_variant
-@given(seed=st.integers(0, 10**6), length=st.integers(0, 40), reroll=st.integers(0, 10**6))
-def test_rerolling_what_is_hidden_changes_nothing_that_the_seat_sees(name, options, seed, length, reroll):
-    variant = configure(name, **options)
+def check_rerolls(variant, seed, length, reroll):
+    """What is hidden from a seat, drawn again, changes nothing that it sees or may do."""
     batch = random_course(variant, seed, length)
     for seat in range(variant.facts.num_seats):
         view = batch.observe(np.array([seat]))
@@ -151,6 +160,12 @@ def test_rerolling_what_is_hidden_changes_nothing_that_the_seat_sees(name, optio
             masks = np.empty((1, variant.facts.num_actions), np.int8)
             kernels.legal(variant.params, again, np.arange(1), masks)
             np.testing.assert_array_equal(masks, batch.legal(), err_msg="the mover's legal actions changed")
+
+
+@every_variant
+@given(seed=st.integers(0, 10**6), length=st.integers(0, 40), reroll=st.integers(0, 10**6))
+def test_rerolling_what_is_hidden_changes_nothing_that_the_seat_sees(name, options, seed, length, reroll):
+    check_rerolls(configure(name, **options), seed, length, reroll)
 
 
 @every_variant
@@ -208,6 +223,57 @@ def test_an_observation_is_what_its_blocks_say(name, options):
             for block, reading in zip(blocks, description, strict=True):
                 assert not block.flags or set(reading.values) <= {0, 1}, f"{block.name}: flags are 0 or 1"
                 assert reading.text
+
+
+# --- these checks find broken promises ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "facts", "fault"),
+    [
+        ("fatestones", {}, {"max_steps": 1}, "a game outlasted"),
+        ("fatestones", {}, {"max_return": 0.5}, "a return exceeded"),
+        ("fatestones", {}, {"min_return": -0.5}, "a return fell below"),
+        ("fatestones", {}, {"num_seats": 1}, "the seat to move must exist"),
+        ("thirties", {"num_players": 1}, {"zero_sum": True}, "returns must sum to 0"),
+    ],
+)
+def test_a_broken_promise_is_found(name, options, facts, fault):
+    variant = configure(name, **options)
+    variant.facts = dataclasses.replace(variant.facts, **facts)
+    with pytest.raises(AssertionError, match=fault):
+        check_facts(variant, 50)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("breaks", ["hides", "shows", "masks"])
+def test_a_game_that_breaks_the_contract_is_found(breaks):
+    game = load("thirties")
+    reroll_hidden, observe, legal = game.reroll_hidden, game.observe, game.legal
+
+    @kernel
+    def rerolls_what_is_seen(params, state, seat):
+        reroll_hidden(params, state, seat)
+        state["seat"] = (state["seat"] + 1) % 2
+
+    @kernel
+    def shows_too_much(params, state, seat, out):
+        observe(params, state, seat, out)
+        out[0] = 1.5
+
+    @kernel
+    def marks_twice(params, state, mask):
+        legal(params, state, mask)
+        mask[0] += 2
+
+    changed, check, fault = {
+        "hides": ({"reroll_hidden": rerolls_what_is_seen}, lambda each: check_rerolls(each, 1, 3, 2), "saw the reroll|=="),
+        "shows": ({"observe": shows_too_much}, lambda each: check_facts(each, 50), "must not exceed 1"),
+        "masks": ({"legal": marks_twice}, lambda each: check_facts(each, 50), "a mask has entries 0 and 1"),
+    }[breaks]
+    variant = dataclasses.replace(game, name=f"broken_{breaks}", **changed).configure()
+    with pytest.raises(AssertionError, match=fault):
+        check(variant)
 
 
 # --- secrets ------------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
         assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
 
 
-@pytest.mark.parametrize("command", ["train", "recipes", "distill"])
+@pytest.mark.parametrize("command", ["train", "distill"])
 def test_every_command_that_trains_names_a_wrong_device(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, [command, "liars_dice", "-o", "num_dice=1", "--device", "abacus"])

@@ -728,10 +728,10 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
-    monkeypatch.setattr("dice_envs.experiments.commands.policies.POLICIES", package)
+    monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3, "-o", "num_dice=1").exit_code == 0
-    result = CliRunner().invoke(app, ["policies", "--add", str(folder), "--name", "one_die"])
+    result = CliRunner().invoke(app, ["agents", "--add", str(folder), "--name", "one_die"])
     assert result.exit_code == 0, result.output
     policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
     about = policy.about
@@ -745,9 +745,9 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
         (["--add", tmp_path], "is a folder without a policy.npz"),
         (["--add", folder, "--name", "a/b"], "name"),
     ):
-        one_line(CliRunner().invoke(app, ["policies", *map(str, wrong)]), words)
+        one_line(CliRunner().invoke(app, ["agents", *map(str, wrong)]), words)
     (folder / "results.json").unlink()
-    one_line(CliRunner().invoke(app, ["policies", "--add", str(folder)]), "holds no finished run of `train`")
+    one_line(CliRunner().invoke(app, ["agents", "--add", str(folder)]), "holds no finished run of `train`")
 
 
 def test_a_report_says_why_a_policy_was_not_measured(capsys):

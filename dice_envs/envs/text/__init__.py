@@ -8,7 +8,6 @@ of these libraries.
 from dice_envs.envs.text.env import TextEnv
 from dice_envs.envs.text.prompts import prompt
 from dice_envs.envs.text.replies import IllegalMove, Unreadable, read_reply
-from dice_envs.envs.text.spoken import InWords
-from dice_envs.envs.text.table import TextTable
+from dice_envs.envs.text.table import InWords, TextTable
 
 __all__ = ["IllegalMove", "InWords", "TextEnv", "TextTable", "Unreadable", "prompt", "read_reply"]

@@ -6,9 +6,17 @@ import pytest
 from dice_envs import Uniform
 from dice_envs.agent import Promises, Turn, ask, ask_probabilities
 from dice_envs.agents.adaptive import Adaptive
-from dice_envs.agents.adaptive.beliefs import log_likelihoods, posterior
+from dice_envs.agents.adaptive.beliefs import (
+    CALLING,
+    KINDS,
+    KINDS_OF,
+    OPENING,
+    PARTS,
+    RAISING,
+    log_likelihoods,
+    posterior,
+)
 from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
-from dice_envs.agents.adaptive.styles import CALLING, KINDS, KINDS_OF, OPENING, PARTS, RAISING
 from dice_envs.agents.liars_dice import Nash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams

@@ -412,7 +412,7 @@ def test_what_cannot_be_a_cluster_gets_one_line():
     assert result.exit_code == 2
     assert "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'" in result.output
     result = CliRunner().invoke(app, ["train", "liars_dice", "--ray", "local"])
-    assert "--ray shares out several runs: add --seeds, or --set with several values" in result.output
+    assert "--jobs and --ray share out several runs: add --seeds or --recipe, or --set with several values" in result.output
     result = CliRunner().invoke(app, ["solve", "liars_dice", "--minutes", "1", "--ray", "local"])
     assert "--minutes divides the time between rounds solved one after another" in " ".join(result.output.split())
     result = CliRunner().invoke(app, [*ARENA, "--resume"])
