@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.elimination import Bounds
 from dice_envs.exact.liars_dice.nodes import FOLLOW, LEARN, RESPOND, Numbers, Pace, Scratch, View, enter, leave, mix_at
+from dice_envs.exact.liars_dice.seating import Bounds
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
 __all__ = ["RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]

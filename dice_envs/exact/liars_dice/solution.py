@@ -11,9 +11,9 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Walker
-from dice_envs.exact.liars_dice.elimination import Bounds, Dice, game_width, starter_wins, starts_of
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.nodes import strategy_at
+from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, game_width, starter_wins
 from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import LEAF, Kinds
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
@@ -44,7 +44,7 @@ class Solution:
         self._plans = {dice: _Plan(each, hands) for dice, each in self.rounds.items()}
         self.exploitability = game_width(variant, self.bounds)
         self.nash_conv = 2 * self.exploitability
-        starts = starts_of(variant.options)
+        starts = [table.dice for table in first_tables(variant.options)]
         ends = [self.chance(dice) for dice in starts]
         values = [self.chance(dice, expected=True).lower for dice in starts]
         stretch = 2.0 if self._is_single else 1.0

@@ -16,8 +16,8 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import SHARED_FROM, RoundSolver, memory_of, quantised
-from dice_envs.exact.liars_dice.elimination import Bounds, Dice, check_two_players, game_width, rounds_of
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
+from dice_envs.exact.liars_dice.seating import Bounds, Dice, check_two_players, game_width, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder, file_of, keep, kept_round
 from dice_envs.exact.liars_dice.tree import Tree, public_nodes

@@ -16,7 +16,7 @@ from dice_envs.core.archive import read_archive, write_archive
 from dice_envs.core.files import warn_not_kept
 from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.cfr import Walker
-from dice_envs.exact.liars_dice.elimination import Bounds
+from dice_envs.exact.liars_dice.seating import Bounds
 from dice_envs.exact.liars_dice.tree import Tree
 
 __all__ = ["CACHE", "SolvedRound", "cache_folder", "file_of", "keep", "keep_archive", "kept_round"]

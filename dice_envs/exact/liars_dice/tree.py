@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.elimination import is_palifico
 from dice_envs.exact.liars_dice.hands import hands_of, matches_of
+from dice_envs.exact.liars_dice.seating import is_palifico
 from dice_envs.games.liars_dice import NO_WILD
 from dice_envs.games.liars_dice.raises import NO_BID, bids_after, face_of, quantity_of, rule_number
 

@@ -1,4 +1,4 @@
-"""Walks one round of Liar's Dice between two players, one or both of whom follow fixed policies.
+"""Walks one round of Liar's Dice between two players, one of whom follows a fixed policy: the other's best response.
 
 Nodes are walked in batches of one depth, all with the same player to move. A batch whose subtrees would take too much
 memory is split, so a round of any size is walked in bounded memory. Nodes at which calling is the only legal action are
@@ -18,10 +18,10 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Batch, Held, Moves, Reach, children_of, deal, held_by, moves_of, parts_of, sum_up
-from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call, threshold
+from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call
 from dice_envs.exact.liars_dice.sources import Source
 
-__all__ = ["Keep", "Record", "Values", "meet", "respond", "write_tails"]
+__all__ = ["Keep", "Record", "Values", "respond", "write_tails"]
 
 
 # --- a best response ----------------------------------------------------------------------------------------------
@@ -263,66 +263,3 @@ def respond(
         keep: keeps the values and the reach at the nodes that are reached.
     """
     return _Response(round_, player, source, done, record, keep).value(copies)
-
-
-# --- two agents -----------------------------------------------------------------------------------------------------
-
-
-@kernel(allocates=False)
-def _decide(rules, nodes, slots, tails, held, most):
-    """Return the probability of calls, and that of calls of bids that hold.
-
-    Call i is of the bid at slots[i], at or after node nodes[i]. `tails` are one player's, `held` is the other's; `most` is
-    the number of the first's dice.
-    """
-    called = 0.0
-    hold = 0.0
-    for i in range(len(nodes)):
-        row, slot = held.rows[nodes[i]], slots[i]
-        if tails[i, 0, 0] > 0.0:
-            for k in range(held.reach.start[row], held.reach.start[row + 1]):
-                needed = threshold(rules.need[slot], held.matches[held.reach.hand[k], rules.face[slot]], most)
-                called += tails[i, 0, 0] * held.reach.weight[k, 0]
-                hold += tails[i, needed, 0] * held.reach.weight[k, 0]
-    return called, hold
-
-
-class _Meeting:
-    """One walk that adds up the starter's chance to win, with both players asked."""
-
-    def __init__(self, round_: Round, sources: tuple[Source, Source], done: Callable[[float], Any]) -> None:
-        self._round, self._sources, self._done = round_, sources, done
-        self.starter_wins = 0.0
-
-    def walk(self, batch: Batch, reaches: list[Reach]) -> None:
-        round_, mover = self._round, batch.paths.shape[1] % 2
-        if not len(batch.slots):
-            return
-        below = round_.decisions.sum(axis=0)
-        numbers = sum(each.start[rows + 1] - each.start[rows] for each, rows in zip(reaches, batch.rows.T, strict=True))
-        parts = parts_of(below[batch.slots] * numbers)
-        if len(parts) > 1:
-            for part in parts:
-                self.walk(batch.part(*part), reaches)
-            return
-        moves = moves_of(round_, batch, mover, reaches[mover], self._sources[mover])
-        other = held_by(round_, batch, 1 - mover, reaches[1 - mover])
-        rules, most = round_.rules, round_.dice[mover]
-        called, held = _decide(rules, np.arange(len(batch.slots)), batch.slots, moves.calls, other, most)
-        forced, forced_held = _decide(rules, moves.leaf_node, rules.child[moves.leaf_edge], moves.leaf_tail, other, most)
-        # The mover wins by calling what fails, and by bidding what holds when it is called.
-        won, lost = called - held + forced_held, held + forced - forced_held
-        self.starter_wins += won if mover == 0 else lost
-        children = children_of(batch, mover, round_, moves.node, moves.edge, True)
-        self._done(float(below[batch.slots].sum() - below[children.slots].sum()))
-        self.walk(children, [moves.reach if player == mover else reaches[player] for player in range(2)])
-
-
-def meet(round_: Round, sources: tuple[Source, Source], done: Callable[[float], Any] = lambda amount: None) -> float:
-    """Return the chance that the starter wins the round.
-
-    `done` is called with the number of public nodes that the walk is done with since the last call.
-    """
-    meeting = _Meeting(round_, sources, done)
-    meeting.walk(*deal(round_, (0, 1), 1))
-    return meeting.starter_wins

@@ -16,8 +16,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.elimination import Bounds, Dice, starter_wins, starts_of
 from dice_envs.exact.liars_dice.nodes import mix_at
+from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.store import SolvedRound
@@ -318,7 +318,7 @@ def chance_that_bids_hold(variant: Variant, unseen: int, face: int = 0) -> np.nd
 
 def round_shares(solution: Solution) -> dict[Dice, float]:
     """Return how often a game that the solution plays against itself reaches each of its rounds."""
-    starts = starts_of(solution.variant.options)
+    starts = [table.dice for table in first_tables(solution.variant.options)]
     shares = dict.fromkeys(sorted(solution.rounds, key=sum, reverse=True), 0.0)
     for start in starts:
         shares[start] += 1 / len(starts)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dice_envs import configure
 from dice_envs.core.files import NOT_KEPT
-from dice_envs.exact.liars_dice.elimination import Dice, rounds_of
+from dice_envs.exact.liars_dice.seating import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder

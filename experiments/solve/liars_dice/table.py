@@ -11,9 +11,9 @@ from rich.text import Text
 
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice
 from dice_envs.exact.liars_dice.multiplayer.solution import Solution
 from dice_envs.exact.liars_dice.multiplayer.solver import solve
+from dice_envs.exact.liars_dice.seating import Dice
 from dice_envs.exact.liars_dice.solver import Progress
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments.solve.liars_dice.in_time import in_time

@@ -14,8 +14,8 @@ from dice_envs import configure
 from dice_envs.exact.liars_dice import cfr as liars_dice_cfr
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
-from dice_envs.exact.liars_dice.elimination import Bounds, is_palifico, rounds_of, starter_wins
 from dice_envs.exact.liars_dice.programme import solve_exactly
+from dice_envs.exact.liars_dice.seating import Bounds, is_palifico, rounds_of, starter_wins
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder

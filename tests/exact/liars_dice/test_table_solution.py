@@ -8,11 +8,11 @@ import pytest
 
 from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver
-from dice_envs.exact.liars_dice.multiplayer.shares import Question, mean_shares, shares_of
 from dice_envs.exact.liars_dice.multiplayer.solution import Strategy
 from dice_envs.exact.liars_dice.multiplayer.solver import solve
-from dice_envs.exact.liars_dice.multiplayer.walk import Party, walk
+from dice_envs.exact.liars_dice.parties import Party, walk
 from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.shares import Question, mean_shares, shares_of
 from dice_envs.exact.liars_dice.solver import OutOfTimeError
 from dice_envs.exact.liars_dice.solver import solve as solve_for_two
 

@@ -15,21 +15,16 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.multiplayer.cfr import Layout, Walker, mix_at
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice, Table, first_tables, players_of, rounds_of, share_after
 from dice_envs.exact.liars_dice.round import Round, must_call
+from dice_envs.exact.liars_dice.seating import Dice, Table, first_tables, left_of, players_of, rounds_of, share_after
 from dice_envs.exact.liars_dice.sources import Asking, find_place
 
-__all__ = ["Certificate", "Rest", "Solution", "SolvedRound", "Strategy", "left_of", "rounds_left"]
-
-
-def left_of(dice: Dice) -> Dice:
-    """Return the dice of those who are left."""
-    return tuple(dice[place] for place in players_of(dice))
+__all__ = ["Certificate", "Rest", "Solution", "SolvedRound", "Strategy", "rounds_left"]
 
 
 def rounds_left(variant: Variant) -> list[Dice]:
     """Return the dice of those left in every round that a game can reach, few dice first."""
-    return list(dict.fromkeys(left_of(dice) for dice in rounds_of(variant)))
+    return list(dict.fromkeys(left_of(dice) for dice in rounds_of(variant.options)))
 
 
 # --- one round ------------------------------------------------------------------------------------------------------------

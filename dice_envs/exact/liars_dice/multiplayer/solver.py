@@ -20,10 +20,10 @@ from dice_envs.core.machine import memory_limit
 from dice_envs.core.options import check_range
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver, Walker, size_of
-from dice_envs.exact.liars_dice.multiplayer.seating import Dice, check_table, first_tables
-from dice_envs.exact.liars_dice.multiplayer.shares import round_at
 from dice_envs.exact.liars_dice.multiplayer.solution import Certificate, Rest, Solution, SolvedRound, rounds_left
 from dice_envs.exact.liars_dice.multiplayer.store import file_of, keep, kept_round, quantised
+from dice_envs.exact.liars_dice.seating import Dice, check_rounds, first_tables
+from dice_envs.exact.liars_dice.shares import round_at
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, MOST_KEPT, OutOfTimeError, Progress, StepTimer, told
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.games.liars_dice import GAME
@@ -73,7 +73,7 @@ LEAST_PRECISION_IN_PASSING = 1e-3
 
 def check_in_passing(variant: Variant, precision: float) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
-    check_table(variant.options)
+    check_rounds(variant.options)
     if solved_already(variant, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
@@ -148,7 +148,7 @@ def solve(
         OutOfTimeError: the rounds are too large for the time.
     """
     start = time.monotonic()
-    check_table(variant.options)
+    check_rounds(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, not {seconds!r}")
@@ -187,7 +187,7 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     Raises:
         ValueError: see `solve`.
     """
-    check_table(variant.options)
+    check_rounds(variant.options)
     return _solution(variant.options, precision)
 
 
