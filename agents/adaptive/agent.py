@@ -10,16 +10,15 @@ import numpy as np
 from dice_envs.agent import Promises, Turn, draw_actions
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.liars_dice.measures import check_in_passing
-from dice_envs.exact.liars_dice.responses import NOWHERE
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
 
 from ..base import OfOneGame
 from ..liars_dice import Nash
 from .beliefs import learn, log_likelihoods
+from .book import NOWHERE
 from .responses import best_responses, response_actions
 from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
 

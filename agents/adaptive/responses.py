@@ -10,10 +10,10 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.responses import Responses, respond_to, responses_to
 
 from ..liars_dice import Reader, chance_blind, honesty
 from .beliefs import posterior
+from .book import Responses, respond_to, responses_to
 from .players import Composed, Reading, Way
 from .styles import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style
 

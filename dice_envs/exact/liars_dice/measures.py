@@ -9,7 +9,6 @@ others let it have. What can be said is how much one player gains by leaving the
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ from dice_envs.exact.agents import is_random
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
 from dice_envs.exact.liars_dice.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
 from dice_envs.exact.liars_dice.shares import (
-    MOST_INFORMATION_SETS,
     MOST_WALKED,
     Question,
     SeatedAgents,
@@ -38,9 +36,8 @@ from dice_envs.exact.liars_dice.shares import (
     shares_of,
     table_key,
 )
-from dice_envs.exact.liars_dice.solver import solution_of, solved_already
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
 from dice_envs.exact.liars_dice.sources import Seats
-from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Record
 from dice_envs.games.liars_dice import (
     chance_at_least,
@@ -56,7 +53,6 @@ from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 __all__ = [
     "MOST_VALUES",
     "action_values",
-    "check_in_passing",
     "check_size",
     "exploitability",
     "measure",
@@ -335,45 +331,16 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
 
 # --- action values --------------------------------------------------------------------------------------------------
 
-MOST_IN_PASSING = (
-    25_000_000  # probabilities of all rounds that are solved for a hint; five dice each of six faces have 20,589,901
-)
-PRECISION = 1e-3  # exploitability of the solution that values are taken from, as for the agent `nash`
-
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
 
     Takes the solution that `solve liars_dice` has kept; without one the game is solved first.
     """
+    check_two_players(variant.options)
     if in_passing:
         check_in_passing(variant)
-    return solution_of(variant, PRECISION).action_values(state)
-
-
-def check_in_passing(variant: Variant, precision: float = PRECISION) -> None:
-    """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
-    if solved_already(variant, precision):
-        return
-    check_two_players(variant.options)
-    if precision < PRECISION:
-        raise ValueError(f"precision must be at least {PRECISION} where people wait for the solution, not {precision}")
-    if size := _too_much(variant):
-        raise ValueError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} is solved by finding {size}"
-        )
-
-
-@functools.lru_cache(maxsize=64)
-def _too_much(variant: Variant) -> str:
-    """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
-    rounds = rounds_of(variant.options)
-    sets = sum(round_at(variant, dice).information_sets(player) for dice in rounds for player in range(2))
-    if sets > MOST_INFORMATION_SETS:
-        return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
-    # Trees merge information sets; building them takes a second or two.
-    numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds)
-    return f"{numbers:,} probabilities; in passing up to {MOST_IN_PASSING:,}" if numbers > MOST_IN_PASSING else ""
+    return solution_of(variant, LEAST_PRECISION_IN_PASSING).action_values(state)
 
 
 def odds(variant: Variant, state: Any) -> ActionValues:

@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dice_envs.core.game import Variant
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "starter_wins",
     "tables_of",
     "wins_game",
+    "worths",
 ]
 
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
@@ -138,6 +141,15 @@ def share_after(options: Any, table: Table, loser: int, place: int, share: Calla
     if follows.is_over or follows.dice[now] == 0:
         return float(now == 0)  # the winner is the starter
     return share(follows, now)
+
+
+def worths(options: Any, table: Table, share: Callable[[Table, int], Any]) -> np.ndarray:
+    """Return the shares of wins of each player who is left if each of them loses the die, (players, players) float64.
+
+    The arguments are those of `share_after`.
+    """
+    places = players_of(table.dice)
+    return np.array([[share_after(options, table, loser, place, share) for loser in places] for place in places], np.float64)
 
 
 def first_tables(options: Any) -> list[Table]:

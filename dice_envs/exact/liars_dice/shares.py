@@ -25,6 +25,7 @@ from dice_envs.exact.liars_dice.seating import (
     is_palifico,
     share_after,
     tables_of,
+    worths,
 )
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, Source, source_of
 from dice_envs.exact.liars_dice.walk import Keep, Record, respond
@@ -255,21 +256,13 @@ def shares_of(
         round_ = round_at(variant, table.dice)
         players = range(len(round_.dice))
         sources = [seated(round_, player, table) for player in players]
-
-        def worth(player: int, part: int, table: Table = table, places: tuple[int, ...] = round_.places) -> np.ndarray:
-            """Return a player's share if each of the players loses the die, (players,) float64."""
-
-            def share(follows: Table, place: int) -> float:
-                return float(known[table_key(follows, merged)][part][place])
-
-            return np.array([share_after(variant.options, table, loser, places[player], share) for loser in places])
-
-        parties = [Party((), worth(player, PLAYS)) for player in players]
+        parties = [Party((), row) for row in _worths(variant, table, known, merged, PLAYS)]
         if question.responds:
-            parties += [Party((player,), worth(player, RESPONDS)) for player in players]
+            parties += [Party((player,), row) for player, row in enumerate(_worths(variant, table, known, merged, RESPONDS))]
         if question.alone:
             parties += [
-                Party(tuple(other for other in players if other != player), -worth(player, ALONE)) for player in players
+                Party(tuple(other for other in players if other != player), -row)
+                for player, row in enumerate(_worths(variant, table, known, merged, ALONE))
             ]
         found = iter(walk(round_, sources, parties, done).reshape(-1, len(players)))
         known[table] = Shares(
@@ -278,6 +271,11 @@ def shares_of(
             alone=_by_place(table, round_, -next(found) if question.alone else None),
         )
     return known
+
+
+def _worths(variant: Variant, table: Table, known: dict[Table, Shares], merged: bool, part: int) -> np.ndarray:
+    """Return a part of the shares of each player if each of the players loses the die, (players, players) float64."""
+    return worths(variant.options, table, lambda follows, place: known[table_key(follows, merged)][part][place])
 
 
 def _by_place(table: Table, round_: Round, shares: np.ndarray | None) -> np.ndarray:

@@ -25,7 +25,7 @@ from dice_envs.exact.liars_dice.hands import Hands, hand_number
 from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
 from dice_envs.exact.liars_dice.round import Round, Rules, must_call, threshold
 from dice_envs.exact.liars_dice.sources import Places, find_place
-from dice_envs.exact.liars_dice.walk import Values, write_tails
+from dice_envs.exact.liars_dice.walk import Winnings, write_tails
 from dice_envs.games.liars_dice import chance_at_least, matching, wild_face
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
 
@@ -110,7 +110,7 @@ class RoundValues:
         self._layout, self._values = layout, values
         self._tail = np.zeros((layout.round_.dice[layout.player] + 2, 1))
 
-    def keep_values(self, batch: Batch, found: Values, moves: Moves) -> None:
+    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
         layout = self._layout
         _keep_values(batch.paths, layout.round_.rules, layout.places.shift, found, moves, self._values)
 

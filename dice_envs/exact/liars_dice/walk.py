@@ -21,13 +21,13 @@ from dice_envs.exact.liars_dice.moves import Batch, Held, Moves, Reach, children
 from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call
 from dice_envs.exact.liars_dice.sources import Source
 
-__all__ = ["Keep", "Record", "Values", "respond", "write_tails"]
+__all__ = ["Keep", "Record", "Winnings", "respond", "write_tails"]
 
 
 # --- a best response ----------------------------------------------------------------------------------------------
 
 
-class Values(NamedTuple):
+class Winnings(NamedTuple):
     """The responder's winnings at the nodes of a batch, by its classes of hands, times what reaches the node."""
 
     at: np.ndarray  # (nodes + 1,) int64: where each node's part of `won` begins
@@ -109,7 +109,7 @@ def _choose(rules, held, slots, classes, below, found, choice, tail):
 
 
 @kernel(allocates=False)
-def _add_up(slots, classes, moves, below, found):
+def _add_winnings(slots, classes, moves, below, found):
     """Write the responder's winnings with each class of its hands where the other is to move. In place.
 
     `found` has an entry for each class of each node, `below` of each child.
@@ -140,7 +140,7 @@ Record = Callable[[tuple[int, ...], np.ndarray], Any]
 class Keep(Protocol):
     """Keeps what a walk finds at the nodes of each batch."""
 
-    def keep_values(self, batch: Batch, found: Values, moves: Moves) -> None:
+    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
         """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
         ...
 
@@ -176,7 +176,7 @@ class _Response:
         found: np.ndarray = self._round.chances[1 - self._player] @ won[self._classes.of[0, 0]]
         return found
 
-    def _values(self, batch: Batch, reach: Reach) -> Values:
+    def _values(self, batch: Batch, reach: Reach) -> Winnings:
         mover = batch.paths.shape[1] % 2
         if self._merges and (merged := self._merged(batch, mover, reach)) is not None:
             return merged
@@ -186,14 +186,14 @@ class _Response:
         numbers = (reach.start[rows + 1] - reach.start[rows] + size) * copies
         parts = parts_of(self._round.decisions.sum(axis=0)[batch.slots] * numbers)
         if len(parts) > 1 and not self._merges:  # merged batches are small
-            return Values(at, np.concatenate([self._values(batch.part(*part), reach).won for part in parts]))
-        found = Values(at, np.empty((at[-1], copies)))
+            return Winnings(at, np.concatenate([self._values(batch.part(*part), reach).won for part in parts]))
+        found = Winnings(at, np.empty((at[-1], copies)))
         if len(found.won):
             classes = self._classes.by_mover(mover)
             (self._sum if mover == self._player else self._maximise)(batch, mover, reach, classes, found)
         return found
 
-    def _merged(self, batch: Batch, mover: int, reach: Reach) -> Values | None:
+    def _merged(self, batch: Batch, mover: int, reach: Reach) -> Winnings | None:
         """Return the values from those of one node of each slot; None if the batch has no two nodes of a slot.
 
         Nodes of a slot differ only by how likely the asked player comes there, with any hand.
@@ -208,9 +208,9 @@ class _Response:
         size = np.diff(one.at)[which]
         at = np.concatenate([[0], np.cumsum(size)])
         entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
-        return Values(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
+        return Winnings(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
 
-    def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
+    def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Winnings) -> None:
         """Write the values of nodes at which the asked player is to move."""
         round_ = self._round
         moves = moves_of(round_, batch, mover, reach, self._source, self._least)
@@ -218,11 +218,11 @@ class _Response:
         # The player's decisions here and in the subtrees that it does not reach are done.
         reached = float(round_.decisions[1, children.slots].sum())
         self._done((float(round_.decisions[0, batch.slots].sum()) - reached) * len(round_.hands[mover]))
-        _add_up(batch.slots, classes, moves, self._values(children, moves.reach), found)
+        _add_winnings(batch.slots, classes, moves, self._values(children, moves.reach), found)
         if self._keep is not None:
             self._keep.keep_values(batch, found, moves)
 
-    def _maximise(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
+    def _maximise(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Winnings) -> None:
         """Write the values of nodes at which the responder is to move."""
         round_, rules = self._round, self._round.rules
         inner = _count_inner(rules, batch.slots)

@@ -24,8 +24,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     values_of_all_rounds,
 )
 from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, Played, mean_loss, wins_against, wins_games
-from dice_envs.experiments.solve.liars_dice import line_of
-from dice_envs.experiments.solve.liars_dice.in_time import SAY_EVERY
+from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.findings import Finding
 

@@ -14,11 +14,10 @@ from dice_envs import configure
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice.seating import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import Progress, solve
+from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments.jobs.workers import on_ray
-from dice_envs.experiments.solve.liars_dice.in_time import in_time
-from dice_envs.experiments.solve.liars_dice.table import TABLE_PRECISION, solve_table
+from dice_envs.experiments.solve.liars_dice.table import TABLE_PRECISION, draw_shares, named, show_table
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -26,6 +25,7 @@ from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption
 from dice_envs.experiments.ui.plots import saved_plot
 
 PRECISION = 1e-4
+SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 
 
 def main(
@@ -69,26 +69,34 @@ def main(
     check_writable(json)
     check_report(report)
     print_mode(variant)
-    if variant.options.num_players > 2:
-        if threads != 1 or ray is not None:
-            raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
-        found, plot_table = solve_table(variant, TABLE_PRECISION if precision is None else precision, minutes, resume)
-        finish(
-            lambda: write_json(json, found.as_dict()),
-            lambda: plot_table(report) if report is not None else None,
-        )
-        return
-    precision = PRECISION if precision is None else precision
+    at_table = variant.options.num_players > 2
+    if at_table and (threads != 1 or ray is not None):
+        raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
+    if precision is None:
+        precision = TABLE_PRECISION if at_table else PRECISION
     with on_ray(ray, cores=threads) as workers:
         elsewhere = None if ray is None else workers.as_done
-        solution = in_time(solve, minutes, line_of, variant, precision, threads=threads, resume=resume, elsewhere=elsewhere)
-    _show(solution)
-    if solution.exploitability > precision:
-        console.print(Text.assemble(("not reached: ", "yellow"), f"an exploitability of {precision:.1e}"))
+        seconds = 60 * minutes if minutes else float("inf")
+        done = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True)
+        try:
+            solution = solve(
+                variant, precision, seconds=seconds, threads=threads, resume=resume, done=done, elsewhere=elsewhere
+            )
+        except OutOfTimeError as problem:
+            raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
+    (show_table if at_table else _show)(solution)
+    if solution.gain > precision:
+        wanted = f"an exploitability of {precision:.1e}"
+        if at_table:
+            wanted = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
+        console.print(Text.assemble(("not reached: ", "yellow"), wanted))
     if CACHE not in NOT_KEPT:
         console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
     def plot(folder: Path) -> None:
+        if at_table:
+            draw_shares(folder, solution)
+            return
         values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
         draw_values(folder, values, variant.options.rounds == "single")
 
@@ -100,11 +108,15 @@ def main(
 
 def line_of(progress: Progress) -> str:
     """Return the solver's progress in words."""
-    own, others = progress.dice
-    how = f"after {progress.iterations:,} iterations" if progress.iterations else "by a linear programme"
     left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
-    state = "done, " if progress.finished else ""
-    return f"  {own} v {others} dice: {state}bounds {max(progress.width, 0):.1e} apart {how}{left}"
+    state, width = "done, " if progress.finished else "", f"{max(progress.width, 0):.1e}"
+    if len(progress.dice) == 2 and progress.iterations == 0:
+        how = f"bounds {width} apart by a linear programme"
+    elif len(progress.dice) == 2:
+        how = f"bounds {width} apart after {progress.iterations:,} iterations"
+    else:
+        how = f"the players gain {width} in all after {progress.iterations:,} iterations"
+    return f"  {named(progress.dice)} dice: {state}{how}{left}"
 
 
 def _show(solution: Solution) -> None:
