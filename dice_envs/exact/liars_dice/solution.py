@@ -33,6 +33,7 @@ from dice_envs.exact.liars_dice.seating import (
 from dice_envs.exact.liars_dice.sources import Asking, find_place
 from dice_envs.exact.liars_dice.table_cfr import Layout, TableWalker, mix_all
 from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree
+from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = ["PairStrategy", "Rest", "Solution", "SolvedRound", "Strategy", "rounds_left"]
@@ -464,12 +465,13 @@ class Solution:
         """Return the solution's probabilities at states in which a seat is to move, (n, num_actions) float64."""
         out = np.zeros((len(states), self.variant.facts.num_actions))
         seats = self.variant.params.num_players
-        turned = (states["starter"][:, None].astype(np.int64) + np.arange(seats)) % seats
-        dice = np.take_along_axis(states["dice"].astype(np.int64), turned, axis=1)
-        different, which = np.unique(dice, axis=0, return_inverse=True)
-        for number, row in enumerate(different.tolist()):
-            mine = np.flatnonzero(which.reshape(-1) == number)
-            self._strategies[left_of(tuple(row))].write_probabilities(self.variant, self._hands, states, mine, out)
+        places = (states["starter"][:, None] + np.arange(seats)) % seats
+        dice = states["dice"][np.arange(len(states))[:, None], places].astype(np.int64)
+        keys = dice @ (MAX_DICE + 1) ** np.arange(seats)
+        for key in set(keys.tolist()):
+            mine = np.flatnonzero(keys == key)
+            strategy = self._strategies[left_of(tuple(dice[mine[0]].tolist()))]
+            strategy.write_probabilities(self.variant, self._hands, states, mine, out)
         return out
 
     def action_values(self, state: Any) -> ActionValues:
