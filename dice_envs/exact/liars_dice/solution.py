@@ -36,7 +36,7 @@ from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["PairStrategy", "Rest", "Solution", "SolvedRound", "Strategy", "rounds_left"]
+__all__ = ["Rest", "Solution", "SolvedRound", "Strategy", "rounds_left"]
 
 
 def rounds_left(variant: Variant) -> list[Dice]:

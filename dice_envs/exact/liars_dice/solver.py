@@ -45,7 +45,6 @@ __all__ = [
     "LEAST_PRECISION",
     "OutOfTimeError",
     "Progress",
-    "StepTimer",
     "check_in_passing",
     "solution_of",
     "solve",
