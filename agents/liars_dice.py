@@ -15,10 +15,7 @@ from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range
-from dice_envs.exact.liars_dice.elimination import check_two_players
-from dice_envs.exact.liars_dice.multiplayer.seating import check_table
-from dice_envs.exact.liars_dice.multiplayer.solution import Solution as TableSolution
-from dice_envs.exact.liars_dice.multiplayer.solver import solution_of as table_solution_of
+from dice_envs.exact.liars_dice.seating import check_rounds
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
 from dice_envs.games.liars_dice import (
@@ -449,26 +446,21 @@ class Nash(OfOneGame, Drawing):
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or a variant that is not played for a win."""
         super().check_variant(variant)
-        if variant.options.num_players == 2:
-            check_two_players(variant.options)
-        else:
-            check_table(variant.options)
+        check_rounds(variant.options)
 
     @functools.cached_property
     def promises(self) -> Promises:
         """Past rounds make no difference, and its probabilities stand in a solution."""
         return Promises(looks_back=False, solution=self.solution)
 
-    def solution(self, variant: Variant) -> Solution | TableSolution:
+    def solution(self, variant: Variant) -> Solution:
         """Return the solution of the variant.
 
         Raises:
             ValueError: the variant is not played for a win, or is too large to be solved.
         """
         self.check_variant(variant)
-        if variant.options.num_players == 2:
-            return solution_of(variant, self.precision)
-        return table_solution_of(variant, self.precision)
+        return solution_of(variant, self.precision)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         return self.solution(turn.variant).probabilities(turn.states)

@@ -11,9 +11,7 @@ import numpy as np
 from dice_envs.agent import Promises, Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.liars_dice.measures import check_in_passing
-from dice_envs.exact.liars_dice.multiplayer.solver import check_in_passing as check_table_in_passing
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing
 
 from . import fatestones, liars_dice, score_dice
 from .base import check_game
@@ -50,8 +48,7 @@ class Nash:
         """Raise ValueError for a game of Liar's Dice that takes more than about a minute to solve."""
         self.check_variant(variant)
         if variant.game.name == "liars_dice":
-            check = check_in_passing if variant.options.num_players == 2 else check_table_in_passing
-            check(variant, self.precision)
+            check_in_passing(variant, self.precision)
 
     @functools.cached_property
     def promises(self) -> Promises:

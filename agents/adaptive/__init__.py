@@ -30,16 +30,15 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
 from dice_envs.exact.following import say
-from dice_envs.exact.liars_dice.elimination import check_two_players
-from dice_envs.exact.liars_dice.measures import check_in_passing
-from dice_envs.exact.liars_dice.responses import NOWHERE, Responses, respond_to, responses_to
+from dice_envs.exact.liars_dice.seating import check_two_players
+from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
-from dice_envs.exact.liars_dice.stages import check_measurable
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
 
 from ..base import OfOneGame
 from ..liars_dice import Nash, Reader, chance_blind, honesty
 from .beliefs import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style, learn, log_likelihoods, posterior
+from .book import NOWHERE, Responses, respond_to, responses_to
 from .players import Composed, Reading, Way
 from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
 

@@ -19,12 +19,11 @@ from dice_envs.core.game import OVER
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.fatestones.draws import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice.cfr import RoundSolver
-from dice_envs.exact.liars_dice.measures import exploitability
-from dice_envs.exact.liars_dice.multiplayer import measures as table_measures
+from dice_envs.exact.liars_dice.measures import exploitability, measure
 from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.shares import information_sets
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.sources import Listed
-from dice_envs.exact.liars_dice.stages import information_sets
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import respond
 from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
@@ -180,7 +179,7 @@ def _untrained(variant: Variant) -> NetworkPolicy:
 
 def _gain(name: str, variant: Variant, agent: Any, aim: float | None) -> BenchRow:
     start = time.perf_counter()
-    gain = table_measures.measure(variant, asked(agent, variant), Effort())[0]
+    gain = measure(variant, asked(agent, variant), Effort())[0]
     return BenchRow(name, time.perf_counter() - start, "s", aim, note=f"{gain.value:.4f} of wins; {gain.note}")
 
 

@@ -18,8 +18,8 @@ from dice_envs.agents.ppo import Likeliest, NetworkPolicy, save_policy
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import torch_device
 from dice_envs.core.options import shown
+from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solver import solve, throttled
-from dice_envs.exact.liars_dice.stages import check_measurable
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -12,10 +12,7 @@ from rich.text import Text
 
 from dice_envs import configure
 from dice_envs.core.files import NOT_KEPT
-from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.elimination import Dice, rounds_of
-from dice_envs.exact.liars_dice.multiplayer.solution import Solution as TableSolution
-from dice_envs.exact.liars_dice.multiplayer.solver import solve as solve_table
+from dice_envs.exact.liars_dice.seating import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
@@ -30,8 +27,6 @@ PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins
 MOST_PLOTTED = 40  # rounds of a table; the largest ones
 SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
-
-Found = TypeVar("Found")
 
 
 def main(
@@ -75,19 +70,34 @@ def main(
     check_writable(json)
     check_report(report)
     print_mode(variant)
-    if variant.options.num_players > 2:
-        if threads != 1 or ray is not None:
-            raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
-        _solve_table(variant, TABLE_PRECISION if precision is None else precision, minutes, resume, json, report)
-        return
-    precision = PRECISION if precision is None else precision
+    at_table = variant.options.num_players > 2
+    if at_table and (threads != 1 or ray is not None):
+        raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
+    if precision is None:
+        precision = TABLE_PRECISION if at_table else PRECISION
     with on_ray(ray, cores=threads) as workers:
         elsewhere = None if ray is None else workers.as_done
-        solution = in_time(solve, minutes, line_of, variant, precision, threads=threads, resume=resume, elsewhere=elsewhere)
-    _show(solution)
-    _say_how_it_ended(solution.exploitability > precision, f"an exploitability of {precision:.1e}")
+        seconds = 60 * minutes if minutes else float("inf")
+        done = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True)
+        try:
+            solution = solve(
+                variant, precision, seconds=seconds, threads=threads, resume=resume, done=done, elsewhere=elsewhere
+            )
+        except OutOfTimeError as problem:
+            raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
+    (_show_table if at_table else _show)(solution)
+    if solution.gain > precision:
+        wanted = f"an exploitability of {precision:.1e}"
+        if at_table:
+            wanted = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
+        console.print(Text.assemble(("not reached: ", "yellow"), wanted))
+    if CACHE not in NOT_KEPT:
+        console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
     def plot(folder: Path) -> None:
+        if at_table:
+            _draw_table(folder, solution)
+            return
         values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
         draw_values(folder, values, variant.options.rounds == "single")
 
@@ -97,36 +107,17 @@ def main(
     )
 
 
-def in_time(
-    solve: Callable[..., Found], minutes: float | None, line_of: Callable[[Progress], str], *args: Any, **settings: Any
-) -> Found:
-    """Solve with lines of progress, within some minutes if they are given.
-
-    Raises:
-        ValueError: the time is too short.
-    """
-    done = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True)
-    try:
-        return solve(*args, seconds=60 * minutes if minutes else float("inf"), done=done, **settings)
-    except OutOfTimeError as problem:
-        raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
-
-
-def _say_how_it_ended(is_short: bool, of_what: str) -> None:
-    """Print what was not reached, if anything, and where the rounds are kept."""
-    if is_short:
-        console.print(Text.assemble(("not reached: ", "yellow"), of_what))
-    if CACHE not in NOT_KEPT:
-        console.print(f"kept in {cache_folder()}", soft_wrap=True)
-
-
 def line_of(progress: Progress) -> str:
     """Return the solver's progress in words."""
-    own, others = progress.dice
-    how = f"after {progress.iterations:,} iterations" if progress.iterations else "by a linear programme"
     left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
-    state = "done, " if progress.finished else ""
-    return f"  {own} v {others} dice: {state}bounds {max(progress.width, 0):.1e} apart {how}{left}"
+    state, width = "done, " if progress.finished else "", f"{max(progress.width, 0):.1e}"
+    if len(progress.dice) == 2 and progress.iterations == 0:
+        how = f"bounds {width} apart by a linear programme"
+    elif len(progress.dice) == 2:
+        how = f"bounds {width} apart after {progress.iterations:,} iterations"
+    else:
+        how = f"the players gain {width} in all after {progress.iterations:,} iterations"
+    return f"  {_named(progress.dice)} dice: {state}{how}{left}"
 
 
 def _show(solution: Solution) -> None:
@@ -196,28 +187,6 @@ def name_dice(panel: Any, most: int) -> None:
 # --- three players and more -----------------------------------------------------------------------------------------
 
 
-def _solve_table(
-    variant: Variant, precision: float, minutes: float | None, resume: bool, json: Path | None, report: Path | None
-) -> None:
-    """Solve a game of more than two players; show and save the result. ValueError if the time is too short."""
-    solution = in_time(solve_table, minutes, _line_of_table, variant, precision, resume=resume)
-    _show_table(solution)
-    short_of = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
-    _say_how_it_ended(solution.gain > precision, short_of)
-    finish(
-        lambda: write_json(json, solution.as_dict()),
-        lambda: _draw_table(report, solution) if report is not None else None,
-    )
-
-
-def _line_of_table(progress: Progress) -> str:
-    """Return the solver's progress in words."""
-    left = f"; {progress.rounds_left} to go" if progress.rounds_left else ""
-    state = "done, " if progress.finished else ""
-    gain = f"the players gain {max(progress.width, 0):.1e} in all"
-    return f"  {_named(progress.dice)} dice: {state}{gain} after {progress.iterations:,} iterations{left}"
-
-
 def _named(dice: Sequence[int]) -> str:
     return " v ".join(map(str, dice))
 
@@ -226,7 +195,7 @@ def _percent(shares: np.ndarray) -> str:
     return " / ".join(f"{100 * share:.2f}" for share in shares)
 
 
-def _show_table(solution: TableSolution) -> None:
+def _show_table(solution: Solution) -> None:
     single = solution.variant.options.rounds == "single"
     won = "share of the win of each, %" if single else "% of games that each wins from here"
     headings = ["dice, the starter's first", won, "gain by best responses, % each", "iterations", "seconds"]
@@ -243,7 +212,7 @@ def _show_table(solution: TableSolution) -> None:
     )
 
 
-def _draw_table(folder: Path, solution: TableSolution) -> None:
+def _draw_table(folder: Path, solution: Solution) -> None:
     """Plot the shares of each round as bars, one on another, the starter's first."""
     rounds = list(solution.rounds.items())[-MOST_PLOTTED:]
     what = "share of the win, %" if solution.variant.options.rounds == "single" else "% of games won"

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from dice_envs import agents, configure
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice import solver, store
-from dice_envs.exact.liars_dice.multiplayer import solver as table_solver
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
@@ -217,8 +216,7 @@ def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch
     else:
         monkeypatch.delenv("DICE_ENVS_CACHE")
         monkeypatch.setattr(store.platformdirs, "user_cache_dir", Mock(side_effect=RuntimeError("there is no home")))
-    for cached in (solver._solution, table_solver._solution):
-        cached.cache_clear()
+    solver._solution.cache_clear()
     NOT_KEPT.clear()
     with pytest.warns(RuntimeWarning, match="DICE_ENVS_CACHE can name another folder") as seen:
         result = run(*command, input="hint\n" + "call\n1 x 1\n" * 9)

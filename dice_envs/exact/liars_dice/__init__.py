@@ -1,22 +1,36 @@
-"""Liar's Dice between two: optimal play, best responses to any agent, and how often one agent beats another; `multiplayer` has
-tables of three and more.
+"""Liar's Dice for two to six players: optimal play, best responses to any agent, and how often each agent wins.
 
-`solver` solves whole games round by round: `elimination` has their rounds, `cfr` solves one by counterfactual regret
-minimisation on the `nodes` of its `tree`, `programme` small ones by linear programming; `store` keeps them, `solution`
-plays from them. `hands` numbers all hands. `walk` follows agents through a `round` in batches of nodes, at which `moves` asks
-`sources` for their probabilities; `stages` does so for all rounds of a game, `probes` finds what an agent's play depends on;
-`responses` keeps the best responses found. `measures` fulfils the contract of `dice_envs.exact`, as does `values` with the
-`table` of what choices are worth.
+`seating` has the rounds of a game and what follows each, `round` what may be bid in one, `hands` all hands. Agents are followed
+through a round in batches of nodes, at which `moves` asks `sources` for their probabilities: `parties` values the round for
+players who respond as one or only look on, `walk` finds a best response of one of two players, by classes of hands. `shares`
+puts rounds together, `probes` finds what an agent's play depends on. `measures` fulfils the contract of `dice_envs.exact`, as
+does `values` with the `table` of what choices are worth.
+
+`solver` solves whole games round by round, `store` keeps the rounds, `solution` plays them. A round is solved by counterfactual
+regret minimisation: `table_cfr` takes any number of players. Two players have a packed kernel, `cfr` on the `nodes` of a
+`tree`, which leaves out what is never worth doing: five dice each have 21 million numbers instead of 66. `programme` solves
+their small rounds by linear programming.
+
+Words
+    round       from the throw of all dice to the call; its starter is player 0, the others follow in the order of play
+    table       who has how many dice at the beginning of a round, and which seat starts
+    node        a sequence of bids; a slot is its last bid, with the mover where that matters
+    hand        the dice of a player; a class holds hands that no later call tells apart
+    reach       how likely a player comes to a node with a hand
+    source      what gives a player's probabilities: numbers, a network, a solution, an agent that is asked
+    party       players who respond as one to the policies of all others
+    worth       share of wins that the rest of the game brings
 """
 
 from dice_envs.exact.liars_dice.measures import (
     action_values,
     exploitability,
     measure,
+    measure_table,
     odds,
     winning_probability,
+    winning_shares,
 )
-from dice_envs.exact.liars_dice.multiplayer.measures import measure_table, winning_shares
 from dice_envs.exact.liars_dice.values import bluffs, response_values, situations
 
 __all__ = [

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.elimination import Bounds
 from dice_envs.exact.liars_dice.nodes import FOLLOW, LEARN, RESPOND, Numbers, Pace, Scratch, View, enter, leave, mix_at
+from dice_envs.exact.liars_dice.seating import Bounds
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
-__all__ = ["RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
+__all__ = ["Certificate", "RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
 
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
 SHARES = 4  # of the first bids, for each thread: one that is done early takes another
@@ -177,6 +177,23 @@ def _scale(kinds, kind, offset, place, averages, most, largest, out):
 # --- solving ------------------------------------------------------------------------------------------------------
 
 
+class Certificate(NamedTuple):
+    """Shares of wins from a round on, each (players,) float64. In a game of one round all who lose no die share the win."""
+
+    plays: np.ndarray  # when all follow the strategies
+    responds: np.ndarray  # of a player who responds best to all others
+
+    @property
+    def gain(self) -> float:
+        """What the players gain by leaving the strategies, each alone, in all; of two, the exploitability for ±1."""
+        return float((self.responds - self.plays).sum())
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the starter's chance to win a round of two players."""
+        return Bounds.between(1 - float(self.responds[1]), float(self.responds[0]))
+
+
 class Walker:
     """Walks the tree of a round by strategies that are held as numbers.
 
@@ -195,7 +212,7 @@ class Walker:
         self._numbers = Numbers(np.zeros(0, averages.dtype), averages)
         self._pace = Pace(1.0, 1.0)
         kinds = tree.kinds
-        self._shares = _shares(tree, SHARES * threads)
+        self._shares = _divided(tree, SHARES * threads)
         self._values = np.zeros((int(kinds.first_edge[1]), int(kinds.classes.max())))
         self._top = Scratch.of(tree)
         self._scratch = [Scratch.of(tree) for _ in range(_walks_of(tree, threads) - 1)]
@@ -204,7 +221,7 @@ class Walker:
 
     def _pass(self, player: int, mode: int) -> float:
         """Walk once in a player's view, and return its chance to win."""
-        kinds, top, chances = self.tree.kinds, self._top, self.tree.chances
+        kinds, top, chances = self.tree.kinds, self._top, self.tree.class_chances
         top.reach[0, : len(chances[1 - player])] = chances[1 - player]
         view = View(player, mode, self._numbers, self._pace)
         if not self._scratch:
@@ -223,13 +240,14 @@ class Walker:
             _end(kinds, top, view, self._values)
         return float(top.value[0, : len(chances[player])] @ chances[player])
 
-    def bounds(self) -> Bounds:
-        """Bound the starter's chance to win the round by best responses to the two strategies."""
-        return Bounds.between(1 - self._pass(1, RESPOND), self._pass(0, RESPOND))
+    def responds(self) -> np.ndarray:
+        """Return each player's chance to win the round by a best response to the other's strategy, (2,) float64."""
+        return np.array([self._pass(player, RESPOND) for player in range(2)])
 
-    def value(self) -> float:
-        """Return the starter's chance to win if both play as the numbers say."""
-        return self._pass(0, FOLLOW)
+    def certify(self) -> Certificate:
+        """Certify the strategies for this round alone."""
+        starter = self._pass(0, FOLLOW)
+        return Certificate(np.array([starter, 1 - starter]), self.responds())
 
     def response(self, player: int, kind: int, offset: int, reach: np.ndarray) -> np.ndarray:
         """Return what the player's best response wins below a node, by its classes, times the sum of `reach`, float64.
@@ -260,7 +278,7 @@ def _walks_of(tree: Tree, threads: int) -> int:
     return 1 + threads if threads > 1 or tree.kinds.size[0] >= SHARED_FROM else 1
 
 
-def _shares(tree: Tree, count: int) -> list[np.ndarray]:
+def _divided(tree: Tree, count: int) -> list[np.ndarray]:
     """Divide the first bids into `count` shares of about the same work, the largest first, so that all threads end together."""
     kinds = tree.kinds
     edges = [edge for edge in range(int(kinds.first_edge[1])) if kinds.child[edge] != LEAF]

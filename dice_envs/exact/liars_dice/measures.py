@@ -1,46 +1,44 @@
-"""Exact figures of Liar's Dice between two players: best responses to any agent, and one agent against another.
+"""Exact figures of Liar's Dice: best responses to any agent, what a player gains by leaving its policy, and one agent against
+another.
 
-A whole game divides into rounds. A round ends with one player losing a die, and that player begins the next one. For
-an agent that looks at the present round only, the rest of the game depends only on the dice left and on which player has
-lost one. As long as winning a round is worth more than losing it, a best response wins each round as often as it
-can; so each round is examined alone, and the game's value follows backward from its end. `walk` walks the rounds.
+Between two players a best response wins each round as often as it can, as long as winning a round is worth more than losing
+it: see `shares`. With three or more players no single number says how good a player is: what it wins depends on what the
+others let it have. What can be said is how much one player gains by leaving the strategy of all others, its *deviation gain*:
+0 in an equilibrium and nowhere else.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dice_envs.agent import Agent
-from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import BEST_RESPONSE_WINS, ActionValues, Effort, Measurement, asked
+from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import is_random
-from dice_envs.exact.liars_dice.elimination import check_two_players, rounds_of
-from dice_envs.exact.liars_dice.multiplayer import measures as multiplayer
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
-from dice_envs.exact.liars_dice.solver import solution_of, solved_already
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
-from dice_envs.exact.liars_dice.stages import (
-    MOST_INFORMATION_SETS,
+from dice_envs.exact.liars_dice.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
+from dice_envs.exact.liars_dice.shares import (
     MOST_WALKED,
-    Stage,
+    Question,
+    SeatedAgents,
+    Shares,
     check_measurable,
-    first_stages,
     has_equal_seats,
     information_sets,
-    opponent_wins,
-    placed,
+    mean_shares,
     response_wins,
-    round_of,
-    stages_of,
+    round_at,
+    shares_of,
+    table_key,
 )
-from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.liars_dice.walk import Record, meet
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
+from dice_envs.exact.liars_dice.sources import Seats
+from dice_envs.exact.liars_dice.walk import Record
 from dice_envs.games.liars_dice import (
     chance_at_least,
     chance_bid_exact,
@@ -53,19 +51,28 @@ from dice_envs.games.liars_dice import (
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = [
+    "MOST_VALUES",
     "action_values",
-    "check_in_passing",
+    "check_size",
     "exploitability",
     "measure",
+    "measure_table",
     "odds",
     "record_response",
     "winning_probability",
+    "winning_shares",
 ]
+
+MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core takes about half an hour
+VALUES_A_SECOND = 6e6
+MOST_OF_COALITION = 0.5e9  # values of joint hands up to which a coalition is measured, too
+_WHAT = "an exact result at a table"
+_SHARE = "share of wins"
 
 
 def record_response(
     variant: Variant, agent: Any, seat: int, seed: int = 0
-) -> tuple[float, dict[Stage, dict[tuple[int, ...], np.ndarray]]]:
+) -> tuple[float, dict[Table, dict[tuple[int, ...], np.ndarray]]]:
     """Find a best response to the agent in a seat, for small games: how often it wins, and its choices.
 
     Returns:
@@ -73,13 +80,13 @@ def record_response(
         or −1 for a call. Nodes that the agent never reaches are left out.
     """
     check_measurable(variant, "a best response")
-    book: dict[Stage, dict[tuple[int, ...], np.ndarray]] = {}
+    book: dict[Table, dict[tuple[int, ...], np.ndarray]] = {}
 
-    def record(stage: Stage) -> Record:
-        return book.setdefault(stage, {}).__setitem__
+    def record(table: Table) -> Record:
+        return book.setdefault(table, {}).__setitem__
 
-    values = response_wins(variant, agent, seat, seed=seed, record=record)
-    return float(np.mean([value[0] for value in values])), book
+    known = response_wins(variant, agent, seat, seed, record=record)
+    return float(np.mean([known[table][0] for table in first_tables(variant.options)])), book
 
 
 def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
@@ -95,8 +102,9 @@ def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
 def _by_seat(
     variant: Variant, agent: Any, seed: int, copies: int = 1, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> list[list[np.ndarray]]:
-    """Return `response_wins` with the agent in each seat; in the first one only, if the agent plays alike in both.
+    """Return how often a best response wins, (copies,) float64 for each seat that may begin, with the agent in each seat.
 
+    If the agent plays alike in both, it is asked in the first one only.
     `done` is called with (amount done since the last call, amount in all).
     """
     seats = Seats() if has_equal_seats(variant) else None
@@ -105,11 +113,11 @@ def _by_seat(
     def report(amount: float) -> None:
         done(amount, information_sets(variant, asked_in))
 
-    found = [response_wins(variant, agent, 0, seed=seed, copies=copies, done=report, seats=seats)]
+    found = [response_wins(variant, agent, 0, seed, copies, report, seats=seats)]
     if seats is None or not seats.alike:
         asked_in[:] = 0, 1
-        found.append(response_wins(variant, agent, 1, seed=seed, copies=copies, done=report))
-    return found
+        found.append(response_wins(variant, agent, 1, seed, copies, report))
+    return [[known[table] for table in first_tables(variant.options)] for known in found]
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
@@ -118,8 +126,8 @@ def _by_seat(
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameMeasure`.
 
-    With three players or more the deviation gain is measured, see `dice_envs.exact.liars_dice.multiplayer.measures`.
-    The game is zero-sum, so the mean over the seats of what best responses win is the mean of what they win above the
+    With three players or more the deviation gain is measured of an agent in all seats, and what a coalition takes from it.
+    The game of two is zero-sum, so the mean over the seats of what best responses win is the mean of what they win above the
     game's value, as OpenSpiel counts exploitability (NashConv / 2).
 
     An agent whose answers are random is known by a sample of them. A best response to a sample wins more from it than
@@ -127,11 +135,11 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     The agent's exploitability lies between the two, and so does the interval given.
 
     Raises:
-        ValueError: the game is not played for a win, or it is too large; or a best response of two players would rather lose
-            a round than win it.
+        ValueError: the game is not played for a win, or it is too large; a best response of two players would rather lose a
+            round than win it; or the answers of an agent at a larger table are random.
     """
     if variant.options.num_players > 2:
-        return multiplayer.measure(variant, agent, effort)
+        return _measure_in_all_seats(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
     copies = 2 if is_random(agent) else 1
@@ -145,20 +153,139 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     gap, decisions = max(0.0, 2 * rate - 1), variant.facts.max_steps / 2
     return [
         Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes), 2 * decisions),
-        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _shares(variant, middle), decisions),
+        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _by_role(variant, middle), decisions),
     ]
 
 
-def _shares(variant: Variant, wins: np.ndarray) -> str:
+def _by_role(variant: Variant, wins: np.ndarray) -> str:
     """Return how often the best response wins as the starter and otherwise, in words."""
     by_role: dict[bool, list[float]] = {True: [], False: []}
     for seat, row in enumerate(wins):
-        for stage, share in zip(first_stages(variant, seat), row, strict=True):
-            by_role[not stage.agent_starts].append(float(share))
+        for table, share in zip(first_tables(variant.options), row, strict=True):
+            by_role[table.starter != seat].append(float(share))
     return f"{np.mean(by_role[True]):.6f} where it starts, {np.mean(by_role[False]):.6f} where it does not"
 
 
-# --- one agent against another ----------------------------------------------------------------------------------------
+# --- one strategy in all seats ------------------------------------------------------------------------------------------
+
+
+def _measure_in_all_seats(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+    """Measure the deviation gain of an agent that plays in all seats, and what a coalition takes from it."""
+    check_size(variant)
+    check_steady(variant, agent, _WHAT, answers=0)
+    note = note_on_past_rounds(variant, agent, effort.seed)
+    alone = _values(variant, _joint_hands, rounds_of(variant.options)) <= MOST_OF_COALITION
+    shares, by_place = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
+    fair, rate = float(shares.plays.mean()), float(shares.responds.mean())
+    gap, steps = max(0.0, rate - fair), variant.facts.max_steps
+    sets = f"{information_sets(variant, dice=rounds_of(variant.options)):,.0f} information sets"
+    found = [
+        Measurement(DEVIATION_GAIN, rate - fair, 0.0, gap, unit=_SHARE, note="; ".join(filter(None, [sets, note])), span=steps),
+        Measurement(BEST_RESPONSE_WINS, rate, fair, gap, unit="probability", note=_places(by_place), span=steps),
+    ]
+    if alone:
+        left = float(shares.alone.mean())
+        note = f"all others as one, each knowing the dice of all of them, leave it {left:.6f}; even the best play loses to them"
+        found.append(Measurement("taken by a coalition", fair - left, 0.0, fair - left, unit=_SHARE, note=note, span=steps))
+    return found
+
+
+def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> tuple[Shares, Shares]:
+    """Return the shares at the beginning, by seat, and by place from the starter, mean over those who may begin."""
+    total = information_sets(variant, dice=rounds_of(variant.options))
+
+    def done(amount: float) -> None:
+        effort.done(amount, total)
+
+    seated = SeatedAgents(variant, [agent], effort.seed)
+    known, merged = shares_of(variant, seated, question, True, done), True
+    if not seated.alike:  # each seat is asked by itself
+        total += information_sets(variant)
+        seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
+        known, merged = shares_of(variant, seated, question, False, done), False
+    starts = [known[table_key(table, merged)] for table in first_tables(variant.options)]
+    return mean_shares(variant, known, merged), Shares(*(np.mean(part, axis=0) for part in zip(*starts, strict=True)))
+
+
+def _places(shares: Shares) -> str:
+    """Return the shares of each place after the starter, in words."""
+    plays, responds = (", ".join(f"{share:.6f}" for share in part) for part in (shares.plays, shares.responds))
+    return f"by place from the starter {responds}, where the agent itself wins {plays}"
+
+
+def check_size(variant: Variant, what: str = _WHAT) -> None:
+    """Raise ValueError for a reward that is not a win, and for a game with too many values."""
+    options = variant.options
+    check_rounds(options, what)
+    values = _values(variant, _hands, [first_tables(options)[0].dice])
+    if values <= MOST_VALUES:  # else the first round alone has too many, and there may be very many rounds
+        values = _values(variant, _hands, rounds_of(options))
+    if values > MOST_VALUES:
+        raise ValueError(
+            f"num_players={options.num_players} with num_dice={options.num_dice!r}, num_faces={options.num_faces} and "
+            f"raise_rule={options.raise_rule!r} makes at least {values:,.0f} values of hands at nodes, which take "
+            f"{values / VALUES_A_SECOND / 3600:.3g} hours; {MOST_VALUES:,.0f} at most are allowed for {what}"
+        )
+
+
+def _values(variant: Variant, hands: Callable[[Variant, Dice], int], tables: Sequence[Dice]) -> float:
+    """Return the number of values at all nodes of rounds, for so many hands of all parties in a round with these dice."""
+    rounds = [round_at(variant, dice) for dice in tables]
+    return float(sum(each.decisions[:, 0].sum() * hands(variant, each.dice) for each in rounds))
+
+
+def _hands(variant: Variant, dice: Dice) -> int:
+    """Return the number of hands of all players."""
+    faces = variant.options.num_faces
+    return sum(math.comb(number + faces - 1, number) for number in dice)
+
+
+def _joint_hands(variant: Variant, dice: Dice) -> int:
+    """Return the number of hands that all players but one hold together, summed over who is left out."""
+    return _hands(variant, tuple(sum(dice) - number for number in dice))
+
+
+# --- different agents ---------------------------------------------------------------------------------------------------
+
+
+def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
+    """Measure how much each of the agents at a table could gain by leaving its policy. See `dice_envs.exact.GameTableMeasure`.
+
+    Raises:
+        ValueError: the reward is not a win, or the game is too large; or an agent remembers past games, answers at random, or
+            looks at past rounds.
+    """
+    check_size(variant)
+    shares = _of_agents(variant, agents, Question(responds=True), effort)
+    found = []
+    for number, (agent, own, best) in enumerate(zip(agents, shares.plays.tolist(), shares.responds.tolist(), strict=True)):
+        gap, whose = max(0.0, best - own), f", seat {number + 1}: {agent.name}" if number else ""
+        found += [
+            Measurement(DEVIATION_GAIN + whose, best - own, 0.0, gap, unit=_SHARE),
+            Measurement(BEST_RESPONSE_WINS + whose, best, own, gap, unit="probability", note=f"{agent.name} wins {own:.6f}"),
+        ]
+    return found
+
+
+def winning_shares(
+    variant: Variant, agents: Sequence[Any], done: Callable[[float, float], Any] = lambda amount, total: None
+) -> list[float]:
+    """Return each agent's share of wins at a table, without sampling.
+
+    Args:
+        variant: the game.
+        agents: one for each seat, as `dice_envs.measure` takes them; their answers must not be random. They sit in this
+            order, and each as often in every seat.
+        done: progress callback, called with (amount done since the last call, amount in all).
+
+    Raises:
+        ValueError: there is no exact result for the game, its options or the agents.
+        AgentError: an agent's probabilities or actions are against the rules.
+    """
+    check_size(variant)
+    players = [asked(each, variant) for each in agents]
+    shares: list[float] = _of_agents(variant, players, Question(), Effort(done=done)).plays.tolist()
+    return shares
 
 
 def winning_probability(
@@ -167,53 +294,42 @@ def winning_probability(
     other: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
     done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> float:
-    """Return how often an agent wins from another, mean over the seats and the starters, without sampling.
+    """Return how often an agent wins from another between two players, mean over the seats and the starters.
 
-    Args:
-        variant: the game, between two players for a win.
-        agent, other: as `dice_envs.measure` takes them; their answers must not be random.
-        done: progress callback, called with (amount done since the last call, amount in all).
-
-    Raises:
-        ValueError: there is no exact result for the game, its options or the agents.
-        AgentError: an agent's probabilities or actions are against the rules.
+    See `winning_shares`.
     """
     what = "an exact result of two agents"
     if variant.game.name != "liars_dice":
         raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
     check_measurable(variant, what, MOST_WALKED)
     players = [asked(each, variant) for each in (agent, other)]
-    for player in players:
-        check_fixed(variant, player, what)
-    by_seat = [stages_of(variant, seat) for seat in range(2)]
-    total = float(sum(placed(variant, stage)[0].decisions[:, 0].sum() for stage in by_seat[0] + by_seat[1]))
-    streams = new_streams(0, ROWS_AT_ONCE)[None]
-    watched = (Seats(), Seats()) if has_equal_seats(variant) else (None, None)
-    wins = []
-    for seat, stages in enumerate(by_seat):
-        chances = {}
-        for stage in stages:
-            played, number = placed(variant, stage)
-            own = source_of(played, number, players[0], seat, streams, watched[0])
-            others = source_of(played, 1 - number, players[1], 1 - seat, streams, watched[1])
-            sources = (own, others) if stage.agent_starts else (others, own)
-            started = meet(played, sources, lambda amount: done(amount, total))
-            chances[stage] = np.array([1 - started if stage.agent_starts else started])
-        wins += [1 - opponent_wins(stage, chances, variant, best=False)[0] for stage in first_stages(variant, seat)]
-        if all(each is not None and each.alike for each in watched):
-            done(total / 2, total)  # the other seat would give the same
-            break
-    for player in players:
-        check_steady(variant, player, what)
-    return float(np.mean(wins))
+    return float(_of_agents(variant, players, Question(), Effort(done=done), what).plays[0])
+
+
+def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effort: Effort, what: str = _WHAT) -> Shares:
+    """Return the shares of each agent, mean over the seats that it may have. ValueError names `what` is not known."""
+    for agent in agents:
+        check_fixed(variant, agent, what)
+    seats, total = len(agents), information_sets(variant)
+    seatings = 1 if has_equal_seats(variant) else seats
+    found: list[list[np.ndarray]] = []
+
+    def report(amount: float) -> None:
+        effort.done(amount, total * seatings)
+
+    while len(found) < seatings:
+        shift = len(found)
+        seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
+        known = shares_of(variant, seated, question, False, report)
+        found.append([np.roll(part, -shift) for part in mean_shares(variant, known, merged=False)])
+        if not seated.alike:  # else the other seats would give the same
+            seatings = seats
+    for agent in agents:
+        check_steady(variant, agent, what)
+    return Shares(*(np.mean(part, axis=0) for part in zip(*found, strict=True)))
 
 
 # --- action values --------------------------------------------------------------------------------------------------
-
-MOST_IN_PASSING = (
-    25_000_000  # probabilities of all rounds that are solved for a hint; five dice each of six faces have 20,589,901
-)
-PRECISION = 1e-3  # exploitability of the solution that values are taken from, as for the agent `nash`
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
@@ -221,34 +337,10 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
     Takes the solution that `solve liars_dice` has kept; without one the game is solved first.
     """
+    check_two_players(variant.options)
     if in_passing:
         check_in_passing(variant)
-    return solution_of(variant, PRECISION).action_values(state)
-
-
-def check_in_passing(variant: Variant, precision: float = PRECISION) -> None:
-    """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
-    if solved_already(variant, precision):
-        return
-    check_two_players(variant.options)
-    if precision < PRECISION:
-        raise ValueError(f"precision must be at least {PRECISION} where people wait for the solution, not {precision}")
-    if size := _too_much(variant):
-        raise ValueError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} is solved by finding {size}"
-        )
-
-
-@functools.lru_cache(maxsize=64)
-def _too_much(variant: Variant) -> str:
-    """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
-    rounds = rounds_of(variant.options)
-    sets = sum(round_of(variant, dice).information_sets(player) for dice in rounds for player in range(2))
-    if sets > MOST_INFORMATION_SETS:
-        return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
-    # Trees merge information sets; building them takes a second or two.
-    numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds)
-    return f"{numbers:,} probabilities; in passing up to {MOST_IN_PASSING:,}" if numbers > MOST_IN_PASSING else ""
+    return solution_of(variant, LEAST_PRECISION_IN_PASSING).action_values(state)
 
 
 def odds(variant: Variant, state: Any) -> ActionValues:

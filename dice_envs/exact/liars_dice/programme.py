@@ -57,9 +57,9 @@ class _Programme:
         self.kinds, self.player, self.other = tree.kinds, player, 1 - player
         self.variables = int(tree.kinds.size[0])
         self.most, self.equal = _Rows(), _Rows()
-        values = self._visit(0, 0, [_Flow(chance) for chance in tree.chances[player].tolist()])
+        values = self._visit(0, 0, [_Flow(chance) for chance in tree.class_chances[player].tolist()])
         self.cost = np.zeros(self.variables)
-        self.cost[values : values + len(tree.chances[self.other])] = tree.chances[self.other]
+        self.cost[values : values + len(tree.class_chances[self.other])] = tree.class_chances[self.other]
 
     def _map(self, edge: int, player: int, kind: int) -> list[int]:
         at = self.kinds.map_at[edge, player]

@@ -6,6 +6,7 @@ Player 0 is the round's starter; the others follow in the order of play.
 from __future__ import annotations
 
 import functools
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +14,9 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.hands import hands_of, matches_of
-from dice_envs.exact.liars_dice.tree import movers_differ, raises_of, rising_bids
-from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
+from dice_envs.games.liars_dice.raises import NO_BID, bids_after, face_of, quantity_of, rule_number
 
-__all__ = ["CALL", "Classes", "MoverClasses", "Round", "Rules", "must_call", "threshold"]
+__all__ = ["CALL", "Classes", "MoverClasses", "Round", "Rules", "must_call", "raises_of", "rising_bids", "threshold"]
 
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls
 
@@ -68,8 +68,39 @@ class MoverClasses(NamedTuple):
     maps: np.ndarray
 
 
+def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
+    """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
+
+    `mover` is the player to move. It makes a difference in palifico rounds only.
+    """
+    return bids_after(variant.params.lowest[rule_number(palifico, dice[mover]), bid + 1], sum(dice))
+
+
+def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
+    """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
+    bids = range(sum(dice) * variant.params.num_faces)
+    movers = range(len(dice)) if palifico else range(1)
+    raised = [{higher for mover in movers for higher in raises_of(variant, dice, bid, mover, palifico)} for bid in bids]
+    waits_for = np.zeros(len(bids), np.int64)  # bids not listed yet that each of them may raise
+    for higher in raised:
+        waits_for[list(higher)] += 1
+    ready, found = [bid for bid in bids if waits_for[bid] == 0], []
+    while ready:
+        found.append(heapq.heappop(ready))
+        for higher in raised[found[-1]]:
+            waits_for[higher] -= 1
+            if waits_for[higher] == 0:
+                heapq.heappush(ready, int(higher))
+    return found
+
+
+def _movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
+    """Return whether it makes a difference to the raises after a bid who is to move."""
+    return palifico and max(dice) > 1
+
+
 def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
-    turns = len(dice) if movers_differ(dice, palifico) else 1
+    turns = len(dice) if _movers_differ(dice, palifico) else 1
     # The last bid and the player to move; 0 stands for anybody if that makes no difference.
     keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
     slot_of = {key: slot for slot, key in enumerate(keys)}
@@ -100,6 +131,7 @@ class Round:
         matches: each player's, (hands, faces) int64: dice that count for a bid on the face.
         decisions: (players, slots) float64: nodes with a choice in the subtree of a slot, by how many players after the slot's
             mover theirs is.
+        nodes: sequences of bids, the empty one and those that must be called included.
 
     Args:
         variant: the game.
@@ -114,10 +146,13 @@ class Round:
         self.rules = rules = _rules(variant, dice, palifico)
         slots = len(rules.need)
         self.decisions = np.zeros((len(dice), slots))
+        nodes = np.ones(slots)
         for slot in range(slots - 1, -1, -1):
+            nodes[slot] += nodes[rules.raises(slot)].sum()
             if len(rules.raises(slot)):
                 self.decisions[:, slot] = np.roll(self.decisions[:, rules.raises(slot)].sum(axis=1), 1)
                 self.decisions[0, slot] += 1
+        self.nodes = float(nodes[0])
         dealt = [hands_of(variant, number) for number in dice]
         self.hands = tuple(hands for hands, _ in dealt)
         self.chances = tuple(chances for _, chances in dealt)

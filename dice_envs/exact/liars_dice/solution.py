@@ -1,8 +1,12 @@
-"""The solution of a game of Liar's Dice between two players: its value and its strategies."""
+"""Solved games of Liar's Dice: strategies for every round, what they win, and what best responses win from them.
+
+Whoever is out plays no part in a round, so a round is named by the dice of those who are left, its starter's first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,147 +14,125 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
-from dice_envs.exact.liars_dice.cfr import Walker
-from dice_envs.exact.liars_dice.elimination import Bounds, Dice, game_width, starter_wins, starts_of
+from dice_envs.exact.liars_dice.cfr import Certificate, Walker
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
-from dice_envs.exact.liars_dice.nodes import strategy_at
-from dice_envs.exact.liars_dice.store import SolvedRound
-from dice_envs.exact.liars_dice.tree import LEAF, Kinds
+from dice_envs.exact.liars_dice.nodes import mix_at, strategy_at
+from dice_envs.exact.liars_dice.round import Round, must_call
+from dice_envs.exact.liars_dice.seating import (
+    Bounds,
+    Dice,
+    Table,
+    first_tables,
+    game_width,
+    left_of,
+    players_of,
+    rounds_of,
+    starter_wins,
+    worths,
+)
+from dice_envs.exact.liars_dice.sources import Asking, find_place
+from dice_envs.exact.liars_dice.table_cfr import Layout, TableWalker, mix_all
+from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree
+from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["OUTSIDE", "Solution", "Strategies", "find_node"]
+__all__ = ["Rest", "Solution", "SolvedRound", "Strategy", "rounds_left"]
 
 
-class Solution:
-    """Strategies for every round of a game, with a certificate.
+def rounds_left(variant: Variant) -> list[Dice]:
+    """Return the dice of those left in every round that a game can reach, few dice first."""
+    return list(dict.fromkeys(left_of(dice) for dice in rounds_of(variant.options)))
+
+
+# --- a round --------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class SolvedRound:
+    """The strategies of all players in a round, with their certificate.
 
     Attributes:
-        variant: of Liar's Dice.
-        rounds: dice of the starter and of the other → the solved round.
-        lower, value, upper: of a single round, the starter's expected return; of a game of elimination, the starter's
-            chance to win; mean over the seats that may start. `value` is that of the strategies against each other.
-        exploitability: what best responses win from the strategies above the value, for returns of ±1, mean of the two
-            players.
-        nash_conv: the sum of the two.
-        seconds: taken to solve or load it.
+        round_: the round; of two players, its `Tree`.
+        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`, at larger tables `Layout`.
+        certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
+        iterations: made to find them; 0 for a linear programme.
+        seconds: taken to find them.
+        widths: those asked for one after another: the result depends on all of them.
     """
 
-    def __init__(self, variant: Variant, rounds: Mapping[Dice, SolvedRound], seconds: float = 0.0) -> None:
-        self.variant = variant
-        self.rounds = dict(rounds)
-        self.seconds = seconds
-        self.bounds = {dice: each.bounds for dice, each in self.rounds.items()}
-        hands = numbered_hands(variant, max(max(dice) for dice in self.rounds))
-        self._plans = {dice: _Plan(each, hands) for dice, each in self.rounds.items()}
-        self.exploitability = game_width(variant, self.bounds)
-        self.nash_conv = 2 * self.exploitability
-        starts = starts_of(variant.options)
-        ends = [self.chance(dice) for dice in starts]
-        values = [self.chance(dice, expected=True).lower for dice in starts]
-        stretch = 2.0 if self._is_single else 1.0
-        shift = -1.0 if self._is_single else 0.0
-        self.lower = shift + stretch * sum(end.lower for end in ends) / len(ends)
-        self.upper = shift + stretch * sum(end.upper for end in ends) / len(ends)
-        self.value = min(max(self.lower, shift + stretch * sum(values) / len(values)), self.upper)
+    round_: Round
+    numbers: np.ndarray
+    certificate: Certificate
+    iterations: int
+    seconds: float
+    widths: tuple[float, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        numbers: np.ndarray,
+        iterations: int,
+        seconds: float,
+        threads: int = 1,
+        widths: Sequence[float] = (),
+    ) -> SolvedRound:
+        """Certify the strategies of two players by best responses to them."""
+        return cls(tree, numbers, Walker(tree, numbers, threads).certify(), iterations, seconds, tuple(widths))
 
     @property
-    def _is_single(self) -> bool:
-        return bool(self.variant.options.rounds == "single")
+    def bounds(self) -> Bounds:
+        """Bounds of the starter's chance to win a round of two players."""
+        return self.certificate.bounds
 
-    def chance(self, dice: Dice, expected: bool = False) -> Bounds:
-        """Bound the starter's chance to win the game (or the one round) from these dice.
+    @property
+    def value(self) -> float:
+        """The starter's chance to win a round of two players who play the strategies."""
+        return float(self.certificate.plays[0])
 
-        Args:
-            dice: of the starter and of the other player.
-            expected: return the chance between the two strategies, as both bounds.
-        """
-        chances = {each: Bounds(found.value, found.value) for each, found in self.rounds.items()} if expected else self.bounds
-        return chances[dice] if self._is_single else starter_wins(dice, chances)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `solve --json` writes."""
-        rounds = [
-            {
-                "dice": list(dice),
-                "value": each.value,
-                "lower": each.bounds.lower,
-                "upper": each.bounds.upper,
-                "iterations": each.iterations,
-                "seconds": each.seconds,
-            }
-            for dice, each in self.rounds.items()
-        ]
-        return {
-            "value": self.value,
-            "lower": self.lower,
-            "upper": self.upper,
-            "exploitability": self.exploitability,
-            "nash_conv": self.nash_conv,
-            "seconds": self.seconds,
-            "rounds": rounds,
-        }
-
-    def _round_at(self, state: Any) -> Dice:
-        starter = int(state["starter"])
-        return int(state["dice"][starter]), int(state["dice"][1 - starter])
-
-    def probabilities(self, states: np.ndarray) -> np.ndarray:
-        """Return the solution's probabilities at states in which a seat is to move, (n, num_actions) float64."""
-        out = np.zeros((len(states), self.variant.facts.num_actions))
-        starters = states["starter"].astype(np.int64)
-        rows = np.arange(len(states))
-        own, others = states["dice"][rows, starters], states["dice"][rows, 1 - starters]
-        for dice in {(int(a), int(b)) for a, b in zip(own, others, strict=True)}:
-            mine = np.flatnonzero((own == dice[0]) & (others == dice[1]))
-            self._plans[dice].write_probabilities(states, mine, out)
-        return out
-
-    def action_values(self, state: Any) -> ActionValues:
-        """Return the chance to win the game (or the one round) with each action, followed by a best response to the solution,
-        and the solution's own probabilities. See `dice_envs.exact.ActionValues`."""
-        dice = self._round_at(state)
-        wins, reached = self._plans[dice].action_wins(self.variant, state)
-        mix = self.probabilities(np.array([state]))[0]
-        if not self._is_single:
-            (own, others), is_starter = dice, state["seat"] == state["starter"]
-            lost = self.chance((own - 1, others)) if own > 1 else Bounds(0.0, 0.0)
-            after = self.chance((others - 1, own)) if others > 1 else Bounds(0.0, 0.0)
-            if is_starter:
-                low, high = lost.upper, 1 - after.lower
-            else:
-                low, high = after.upper, 1 - lost.lower
-            wins = low + (high - low) * wins
-        note = "against optimal play"
-        if (inaccuracy := 50 * self.exploitability) > 1e-6:  # exploitability is for returns of ±1
-            note += f" (accurate to about {inaccuracy:.1g} %)"
-        if not reached:
-            note += ", which would not have bid this way: its dice are taken for fair"
-        return ActionValues(wins, "% of rounds won" if self._is_single else "% of games won", note, mix, reached=reached)
+    @property
+    def strategy(self) -> Strategy | PairStrategy:
+        """What plays the round."""
+        if isinstance(self.round_, Tree):
+            return PairStrategy(self.round_, self.numbers)
+        return Strategy(self.round_, self.numbers)
 
 
-# --- one round ----------------------------------------------------------------------------------------------------
+class Rest:
+    """What the rest of a game is worth after a round.
+
+    Attributes:
+        plays: (players, players) float64: to each player, if each of them loses the die and all follow their strategies.
+        responds: the same, to a player who responds best to all others.
+    """
+
+    def __init__(self, variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> None:
+        def worth(part: int) -> np.ndarray:
+            def share(follows: Table, place: int) -> float:
+                return float(known[left_of(follows.dice)][part][players_of(follows.dice).index(place)])
+
+            return worths(variant.options, Table(dice, 0), share)
+
+        self.plays, self.responds = worth(0), worth(1)
+
+    def certify(self, walker: TableWalker) -> Certificate:
+        """Certify the strategies of a walker."""
+        return Certificate(walker.plays(self.plays), walker.responds(self.responds))
+
+
+# --- strategies of two players --------------------------------------------------------------------------------------------
 
 OUTSIDE = -1  # where no kind of node is: all dice are bid, and the solution calls
 
 
-class Strategies(NamedTuple):
-    """Both players' strategies of a round, for kernels that look them up by bids and hands."""
+class _PairStrategies(NamedTuple):
+    """The strategies of two players in a round, for kernels that look them up by bids and hands."""
 
     kinds: Kinds
     numbers: np.ndarray
     edge_of: np.ndarray  # (kinds, bids) int64: the edge by which each bid leaves each kind of node, −1 where none does
     edge_bids: np.ndarray  # (edges,) int64: the bid of each edge
     by_hand: tuple[np.ndarray, np.ndarray]  # each player's hands → classes, (kinds, hands) int64
-
-    @classmethod
-    def of(cls, solved: SolvedRound) -> Strategies:
-        """Return the strategies of a solved round."""
-        tree = solved.tree
-        edge_of = np.full((len(tree.bids), sum(tree.dice) * tree.variant.params.num_faces), -1, np.int64)
-        kind_of = np.repeat(np.arange(len(tree.bids)), np.diff(tree.kinds.first_edge))
-        edge_of[kind_of, tree.edge_bids] = np.arange(len(kind_of))
-        first, second = (np.array([both[player] for both in tree.class_of], np.int64) for player in range(2))
-        return cls(tree.kinds, solved.numbers, edge_of, tree.edge_bids, (first, second))
 
 
 @kernel(allocates=False)
@@ -187,22 +169,79 @@ def _write_probabilities(params, strategies, hands, dice, states, rows, out):
             strategy_at(kinds, kind, offset, strategies.numbers, each, params.call, strategies.edge_bids, out[row])
 
 
-class _Plan:
-    """A solved round in which states can be found."""
+@kernel(allocates=False, inline=True)
+def _copy_chances(by_hand, active, row, asking, node, at, out):
+    """Write a row of chances by class for each hand at a node, from `at` on; hands that are not active get 0. In place."""
+    begin = asking.start[asking.rows[node]]
+    for k in range(asking.start[asking.rows[node] + 1] - begin):
+        each = by_hand[asking.hand[begin + k]]
+        out[at + k, 0] = row[each] if each < active else 0.0
 
-    def __init__(self, solved: SolvedRound, hands: Hands) -> None:
-        self._solved, self._hands = solved, hands
-        self._strategies = Strategies.of(solved)
 
-    def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write the solution's probabilities at states[rows] into out[rows]."""
-        tree = self._solved.tree
-        _write_probabilities(tree.variant.params, self._strategies, self._hands, tree.dice, states, rows, out)
+@kernel(allocates=False, inline=True)
+def _write_node(strategies, by_hand, rules, asking, node, kind, mix):
+    """Write the solution's strategy at one node, which `mix` has. In place."""
+    kinds, slot = strategies.kinds, asking.slots[node]
+    at, entry = asking.raise_at[node], asking.entry_at[node]
+    active, hands = kinds.active[kind], asking.entry_at[node + 1] - entry
+    _copy_chances(by_hand[kind], active, mix[0], asking, node, entry, asking.calls)
+    begin = asking.start[asking.rows[node]]
+    for k in range(hands):
+        if by_hand[kind, asking.hand[begin + k]] >= active:
+            asking.calls[entry + k, 0] = 1.0
+    for edge in range(rules.first[slot], rules.first[slot + 1]):
+        own = strategies.edge_of[kind, rules.bid[rules.child[edge]]]
+        if own >= 0:
+            _copy_chances(by_hand[kind], active, mix[1 + own - kinds.first_edge[kind]], asking, node, at, asking.raises)
+        else:
+            asking.raises[at : at + hands, 0] = 0.0
+        at += hands
+
+
+@kernel(allocates=False)
+def _write_solved(strategies, by_hand, rules, asking, mix, total):
+    """Write the solution's strategy at each node. `mix` (actions, classes) and `total` (classes,) are scratch. In place."""
+    kinds = strategies.kinds
+    for node in range(len(asking.slots)):
+        kind, offset = find_node(strategies, asking.paths[node], asking.paths.shape[1])
+        if kind == OUTSIDE or kinds.active[kind] == 0:
+            asking.calls[asking.entry_at[node] : asking.entry_at[node + 1], 0] = 1.0
+            asking.raises[asking.raise_at[node] : asking.raise_at[node + 1], 0] = 0.0
+        else:
+            mix_at(kinds, kind, offset, strategies.numbers, mix, total)
+            _write_node(strategies, by_hand, rules, asking, node, kind, mix)
+
+
+class PairStrategy:
+    """The strategies of two players in a round, by numbers as in `tree.Kinds`. A `sources.Source` for each of them."""
+
+    def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
+        self._tree, self._numbers = tree, numbers
+        kinds = tree.kinds
+        edge_of = np.full((len(tree.bids), sum(tree.dice) * tree.variant.params.num_faces), -1, np.int64)
+        kind_of = np.repeat(np.arange(len(tree.bids)), np.diff(kinds.first_edge))
+        edge_of[kind_of, tree.edge_bids] = np.arange(len(kind_of))
+        first, second = (np.array([both[player] for both in tree.class_of], np.int64) for player in range(2))
+        self._strategies = _PairStrategies(kinds, numbers, edge_of, tree.edge_bids, (first, second))
+        most = int(kinds.classes.max())
+        self._mix, self._total = np.zeros((1 + int(np.diff(kinds.first_edge).max()), most)), np.zeros(most)
+
+    def write(self, asking: Asking) -> None:
+        if asking.calls.shape[1] != 1:
+            raise ValueError("a solution gives one answer, not two")
+        by_hand = self._strategies.by_hand[asking.paths.shape[1] % 2]
+        _write_solved(self._strategies, by_hand, self._tree.rules, asking, self._mix, self._total)
+
+    def write_probabilities(
+        self, variant: Variant, hands: Hands, states: np.ndarray, rows: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
+        _write_probabilities(variant.params, self._strategies, hands, self._tree.dice, states, rows, out)
 
     def _reach(self, walker: Walker, other: int, bids: list[int]) -> tuple[int, int, np.ndarray]:
         """Return the kind of node that bids lead to, where its numbers begin, and the reach of each hand of `other`."""
-        kinds, edge_of = self._solved.tree.kinds, self._strategies.edge_of
-        reach = self._solved.tree.hand_chances[other].copy()
+        kinds, edge_of = self._tree.kinds, self._strategies.edge_of
+        reach = self._tree.chances[other].copy()
         kind = offset = 0
         for place, bid in enumerate(bids):
             edge = edge_of[kind, bid] if kind != OUTSIDE else -1
@@ -220,17 +259,17 @@ class _Plan:
 
     def action_wins(self, variant: Variant, state: Any) -> tuple[np.ndarray, bool]:
         """Return how likely each legal action wins the round, and whether the other player may have made its bids."""
-        tree, kinds, params = self._solved.tree, self._solved.tree.kinds, variant.params
+        tree, kinds, params = self._tree, self._tree.kinds, variant.params
         by_hand, edge_of = self._strategies.by_hand, self._strategies.edge_of
         seat = int(state["seat"])
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
         hand = int(np.flatnonzero((tree.hands[player] == state["counts"][seat]).all(axis=1))[0])
         bids = state["bids"][: int(state["num_bids"])].tolist()
-        walker = Walker(tree, self._solved.numbers)
+        walker = Walker(tree, self._numbers)
         kind, offset, reach = self._reach(walker, other, bids)
         reached = bool(reach.sum() > 0)
-        weights = reach if reached else tree.hand_chances[other]
+        weights = reach if reached else tree.chances[other]
         weights = weights / weights.sum()
         wins = np.full(variant.facts.num_actions, np.nan)
         if bids:
@@ -249,3 +288,213 @@ class _Plan:
                 all_match = tree.matches[player][hand, face] == tree.dice[player]
                 wins[bid] = weights[tree.matches[other][:, face] == tree.dice[other]].sum() if all_match else 0.0
         return wins, reached
+
+
+# --- strategies at a table --------------------------------------------------------------------------------------------
+
+
+class _TableStrategies(NamedTuple):
+    """The strategies of a round, for kernels."""
+
+    layout: Layout
+    numbers: np.ndarray
+    of: np.ndarray  # (players, slots, hands) int64: the mover's hand → class, padded
+
+
+@kernel(allocates=False)
+def _class_chances(strategies, mover, slot, at, rows, total):
+    """Write the strategy at a node that has a choice into `rows` (actions, classes); return its number of actions. In place."""
+    layout = strategies.layout
+    actions = 1 + layout.first[slot + 1] - layout.first[slot]
+    mix_all(strategies.numbers, at, 1 if slot == 0 else 0, layout.size[mover, mover, slot], rows[:actions], total)
+    return actions
+
+
+@kernel(allocates=False)
+def _write_asked(strategies, asking, rows, total):
+    """Write how likely each action is at each node. In place; `rows` (actions, classes) and `total` (classes,) are scratch."""
+    layout = strategies.layout
+    mover = asking.paths.shape[1] % len(layout.size)
+    for node in range(len(asking.slots)):
+        slot = asking.slots[node]
+        begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
+        hands = asking.entry_at[node + 1] - entry
+        at, _ = find_place(asking.paths[node], layout, layout.shift)
+        actions = _class_chances(strategies, mover, slot, at, rows, total)
+        for k in range(hands):
+            each = strategies.of[mover, slot, asking.hand[begin + k]]
+            asking.calls[entry + k, 0] = rows[0, each]
+            for place in range(1, actions):
+                asking.raises[asking.raise_at[node] + (place - 1) * hands + k, 0] = rows[place, each]
+
+
+@kernel(allocates=False)
+def _write_table(params, strategies, hands, states, which, out, rows, total):
+    """Write the probabilities of the player to move at states[which] into out[which]. In place; `rows` and `total` as above."""
+    layout = strategies.layout
+    for row in which:
+        state = states[row]
+        bids = np.int64(state["num_bids"])
+        at, slot = find_place(state["bids"][:bids], layout, layout.shift)
+        if must_call(layout, slot):
+            out[row, params.call] = 1.0
+            continue
+        seat, mover = np.int64(state["seat"]), bids % len(layout.size)
+        hand = hand_number(hands, np.int64(state["dice"][seat]), state["counts"][seat])
+        actions = _class_chances(strategies, mover, slot, at, rows, total)
+        each = strategies.of[mover, slot, hand]
+        out[row, params.call] = rows[0, each]
+        for place in range(1, actions):
+            out[row, layout.bid[layout.child[layout.first[slot] + place - 1]]] = rows[place, each]
+
+
+class Strategy:
+    """The strategies of all players in a round, by numbers as in `table_cfr.Layout`. A `sources.Source` for each player."""
+
+    def __init__(self, round_: Round, numbers: np.ndarray) -> None:
+        layout = Layout.of(round_)
+        of = [classes.of[player] for player, classes in enumerate(round_.all_classes)]
+        padded = np.zeros((len(of), len(layout.need), max(each.shape[1] for each in of)), np.int64)
+        for to, each in zip(padded, of, strict=True):
+            to[:, : each.shape[1]] = each
+        self._strategies = _TableStrategies(layout, numbers, padded)
+        most = int(layout.size.max())
+        self._rows, self._total = np.zeros((1 + int(np.diff(layout.first).max()), most)), np.zeros(most)
+
+    def write(self, asking: Asking) -> None:
+        if asking.calls.shape[1] != 1:
+            raise ValueError("a solution gives one answer, not two")
+        _write_asked(self._strategies, asking, self._rows, self._total)
+
+    def write_probabilities(
+        self, variant: Variant, hands: Hands, states: np.ndarray, rows: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
+        _write_table(variant.params, self._strategies, hands, states, rows, out, self._rows, self._total)
+
+
+# --- a game ---------------------------------------------------------------------------------------------------------------
+
+
+class Solution:
+    """Strategies for every round of a game, with a certificate.
+
+    Attributes:
+        variant: of Liar's Dice.
+        rounds: dice of those who are left, the starter's first → the solved round.
+        seconds: taken to solve or load it.
+        plays, responds: (seats,) float64: each seat's share of wins when all follow the strategies, and when it alone
+            responds best to them; mean over the seats that may start. In a game of one round all who lose no die share the win.
+        gain: what the seats gain by leaving the strategies, each alone, in all.
+        lower, value, upper: of two players; of a single round, the starter's expected return; of a game of elimination, the
+            starter's chance to win; mean over the seats that may start. `value` is that of the strategies against each other.
+        exploitability: of two players; what best responses win from the strategies above the value, for returns of ±1, mean of
+            the two: the gain.
+        nash_conv: the sum of the two.
+    """
+
+    def __init__(self, variant: Variant, rounds: Mapping[Dice, SolvedRound], seconds: float = 0.0) -> None:
+        self.variant = variant
+        self.rounds = dict(rounds)
+        self.seconds = seconds
+        self._hands = numbered_hands(variant, max(max(dice) for dice in self.rounds))
+        self._strategies = {dice: each.strategy for dice, each in self.rounds.items()}
+        starts = first_tables(variant.options)
+        certificates = [self._certificate(table.dice) for table in starts]
+        by_seat = [[np.roll(part, table.starter) for part in each] for table, each in zip(starts, certificates, strict=True)]
+        self.plays, self.responds = np.mean(by_seat, axis=0)
+        self.gain = float((self.responds - self.plays).sum())
+        if variant.options.num_players == 2:
+            self.bounds = {dice: each.bounds for dice, each in self.rounds.items()}
+            self.exploitability = game_width(variant, self.bounds)
+            self.nash_conv = 2 * self.exploitability
+            stretch, shift = (2.0, -1.0) if self._is_single else (1.0, 0.0)
+            ends = [self.chance(table.dice) for table in starts]
+            self.lower = shift + stretch * sum(end.lower for end in ends) / len(ends)
+            self.upper = shift + stretch * sum(end.upper for end in ends) / len(ends)
+            value = sum(float(each.plays[0]) for each in certificates) / len(ends)
+            self.value = min(max(self.lower, shift + stretch * value), self.upper)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all strategies."""
+        return sum(each.numbers.nbytes for each in self.rounds.values())
+
+    @property
+    def _is_single(self) -> bool:
+        return bool(self.variant.options.rounds == "single")
+
+    def _certificate(self, dice: Dice) -> Certificate:
+        """Return the certificate of the game from these dice on."""
+        if self.variant.options.num_players > 2:
+            return self.rounds[dice].certificate
+        value, (lower, upper) = self.chance(dice, expected=True).lower, self.chance(dice)
+        return Certificate(np.array([value, 1 - value]), np.array([upper, 1 - lower]))
+
+    def chance(self, dice: Dice, expected: bool = False) -> Bounds:
+        """Bound the starter's chance to win the game (or the one round) of two players from these dice.
+
+        Args:
+            dice: of the starter and of the other player.
+            expected: return the chance between the two strategies, as both bounds.
+        """
+        bounds = {each: Bounds(found.value, found.value) if expected else found.bounds for each, found in self.rounds.items()}
+        return bounds[dice] if self._is_single else starter_wins(dice, bounds)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `solve --json` writes."""
+        of_two = self.variant.options.num_players == 2
+        rounds = []
+        for dice, each in self.rounds.items():
+            plays, responds = each.certificate
+            figures = {"shares": plays.tolist(), "best_responses": responds.tolist(), "gain": each.certificate.gain}
+            if of_two:
+                figures = {"value": each.value, "lower": each.bounds.lower, "upper": each.bounds.upper}
+            rounds.append({"dice": list(dice), **figures, "iterations": each.iterations, "seconds": each.seconds})
+        whole: dict[str, Any] = {"shares": self.plays.tolist(), "best_responses": self.responds.tolist(), "gain": self.gain}
+        if of_two:
+            whole = {"value": self.value, "lower": self.lower, "upper": self.upper, "exploitability": self.exploitability}
+            whole["nash_conv"] = self.nash_conv
+        return {**whole, "seconds": self.seconds, "rounds": rounds}
+
+    def source(self, round_: Round) -> Strategy | PairStrategy | None:
+        """Return what plays a round, for any of its players: see `sources.Source`. None for a round of no such game."""
+        return self._strategies.get(round_.dice)
+
+    def probabilities(self, states: np.ndarray) -> np.ndarray:
+        """Return the solution's probabilities at states in which a seat is to move, (n, num_actions) float64."""
+        out = np.zeros((len(states), self.variant.facts.num_actions))
+        seats = self.variant.params.num_players
+        places = (states["starter"][:, None] + np.arange(seats)) % seats
+        dice = states["dice"][np.arange(len(states))[:, None], places].astype(np.int64)
+        keys = dice @ (MAX_DICE + 1) ** np.arange(seats)
+        for key in set(keys.tolist()):
+            mine = np.flatnonzero(keys == key)
+            strategy = self._strategies[left_of(tuple(dice[mine[0]].tolist()))]
+            strategy.write_probabilities(self.variant, self._hands, states, mine, out)
+        return out
+
+    def action_values(self, state: Any) -> ActionValues:
+        """Return the chance to win the game (or the one round) with each action, followed by a best response to the solution,
+        and the solution's own probabilities. See `dice_envs.exact.ActionValues`."""
+        starter = int(state["starter"])
+        dice = int(state["dice"][starter]), int(state["dice"][1 - starter])
+        strategy = self._strategies[dice]
+        assert isinstance(strategy, PairStrategy)  # tables have no value
+        wins, reached = strategy.action_wins(self.variant, state)
+        mix = self.probabilities(np.array([state]))[0]
+        if not self._is_single:
+            (own, others), is_starter = dice, state["seat"] == state["starter"]
+            lost = self.chance((own - 1, others)) if own > 1 else Bounds(0.0, 0.0)
+            after = self.chance((others - 1, own)) if others > 1 else Bounds(0.0, 0.0)
+            if is_starter:
+                low, high = lost.upper, 1 - after.lower
+            else:
+                low, high = after.upper, 1 - lost.lower
+            wins = low + (high - low) * wins
+        note = "against optimal play"
+        if (inaccuracy := 50 * self.exploitability) > 1e-6:  # exploitability is for returns of ±1
+            note += f" (accurate to about {inaccuracy:.1g} %)"
+        if not reached:
+            note += ", which would not have bid this way: its dice are taken for fair"
+        return ActionValues(wins, "% of rounds won" if self._is_single else "% of games won", note, mix, reached=reached)

@@ -1,7 +1,15 @@
-"""Solves games of Liar's Dice between two players: plans how precise each round has to be, solves and keeps the rounds."""
+"""Solves games of Liar's Dice round by round: plans how precise each has to be, solves, certifies and keeps the rounds.
+
+Between two players each round is solved alone. At larger tables a round is solved for what the smaller ones are worth. No
+theorem promises that regret minimisation comes to an equilibrium between three players or more. So what each player gains by
+leaving the strategies that are stored, in a round and all that follow, is computed by best responses. The best strategies
+found are stored, and a round whose gain has ceased to fall is left as it is.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,24 +24,33 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import SHARED_FROM, RoundSolver, memory_of, quantised
-from dice_envs.exact.liars_dice.elimination import Bounds, Dice, check_two_players, game_width, rounds_of
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
-from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder, file_of, keep, kept_round
-from dice_envs.exact.liars_dice.tree import Tree, public_nodes
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.seating import (
+    Bounds,
+    Dice,
+    check_rounds,
+    first_tables,
+    game_width,
+    rounds_of,
+)
+from dice_envs.exact.liars_dice.shares import MOST_INFORMATION_SETS, information_sets, round_at
+from dice_envs.exact.liars_dice.solution import Rest, Solution, SolvedRound, rounds_left
+from dice_envs.exact.liars_dice.store import KeptRound, cache_folder, file_of, keep, read_kept
+from dice_envs.exact.liars_dice.table_cfr import Layout, TableSolver, TableWalker, quantised_table, size_of
+from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import GAME
 
 __all__ = [
     "LEAST_PRECISION",
     "OutOfTimeError",
     "Progress",
-    "StepTimer",
+    "check_in_passing",
     "solution_of",
     "solve",
     "solve_round",
     "solved_already",
     "throttled",
-    "told",
 ]
 
 LEAST_PRECISION = 1e-12
@@ -44,6 +61,15 @@ LEAST_SHARE = 0.02  # of the time, for each round
 # four faces and 1e-6 with eight.
 LEAST_SECONDS_A_NODE = 4e-7
 MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever its size
+# At tables of three and more:
+TABLE_CHECK_AGAIN = 1.3
+STALLED = 6.0  # a round is left when its iterations have grown so many times without a clearly better certificate
+CLEARLY = 0.9  # of the gain
+MOST_ITERATIONS = 20_000  # of a round
+TIGHTER = 0.75  # a round with one die less has this share of the gain that is allowed
+LEAST_SECONDS_A_NUMBER = 4e-8  # for one iteration and its certificate; half of a fast core's time
+BYTES_A_NUMBER = 28  # of a round that is being solved: regrets, averages, a copy to certify, what is stored
+MOST_NODES = 10**9  # of a round; keeps the counts small, and counting fast
 STEPS_TO_END = 2  # iterations that take as long as the last certificate of a round
 BYTES_WRITTEN = 20e6  # of strategies, packed and kept in a second
 
@@ -121,24 +147,25 @@ Elsewhere: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]],
 
 
 class _Job:
-    """One round on its way to a solution."""
+    """One round on its way to a solution.
 
-    def __init__(self, variant: Variant, dice: Dice, threads: int) -> None:
-        self.tree = Tree(variant, dice)
-        self.size = int(self.tree.kinds.size[0])
-        self.threads = threads if self.size >= SHARED_FROM else 1
-        self.least_seconds = self.tree.nodes * LEAST_SECONDS_A_NODE / self.threads
-        self.wanted = 1.0
-        self.widths: list[float] = []  # all that were wanted so far
+    Attributes:
+        path: of its file.
+        size: numbers of its strategies.
+        threads: that walk it at once.
+        least_seconds: that a first solution takes.
+        wanted: how far from an equilibrium it may be.
+        is_exact: whether a linear programme solves the round.
+        widths: all that were wanted so far.
+        solved: the solution so far.
+    """
+
+    def __init__(self, round_: Round, layout: Iterable[np.ndarray], size: int, folder: Path) -> None:
+        self.path, self.size = file_of(round_, layout, folder), size
+        self.threads, self.least_seconds, self.wanted, self.is_exact = 1, 0.0, 1.0, False
+        self.widths: list[float] = []
         self.solved: SolvedRound | None = None
-        self.timer = StepTimer(self.size)
-        self._solver: RoundSolver | None = None
-        self._seconds = 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether a linear programme solves the round."""
-        return self.size <= MOST_NUMBERS and _scipy_is_there()
+        self.timer = StepTimer(size)
 
     @property
     def is_done(self) -> bool:
@@ -146,13 +173,53 @@ class _Job:
 
     @property
     def width(self) -> float:
-        """Return the distance between the value's bounds so far."""
-        return float("inf") if self.solved is None else self.solved.bounds.width
+        """Return how far the solution so far is from an equilibrium."""
+        return float("inf") if self.solved is None else self.solved.certificate.gain
+
+    def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
+        """Prepare for the work, with the rounds before."""
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
 
         Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
+        """
+        raise NotImplementedError
+
+    def certified(self, kept: KeptRound) -> SolvedRound:
+        """Return what a file holds, certified again."""
+        raise NotImplementedError
+
+    def read(self) -> SolvedRound | None:
+        """Return the round from its file; None if there is no file, or it is damaged."""
+        kept = read_kept(self.path, self.size)
+        return None if kept is None else self.certified(kept)
+
+    def keep(self) -> None:
+        """Keep the solution in the round's file, unless that has a better one."""
+        if (solved := self.solved) is not None:
+            keep(self.path, KeptRound(solved.numbers, solved.iterations, solved.seconds, self.width, solved.widths))
+
+
+class _PairJob(_Job):
+    """A round of two players, which is solved alone."""
+
+    def __init__(self, variant: Variant, dice: Dice, threads: int, folder: Path) -> None:
+        self.tree = tree = Tree(variant, dice)
+        super().__init__(tree, (*tree.kinds, tree.bids, *tree.class_chances), int(tree.kinds.size[0]), folder)
+        self.threads = threads if self.size >= SHARED_FROM else 1
+        self.is_exact = self.size <= MOST_NUMBERS and _scipy_is_there()
+        self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
+        self._solver: RoundSolver | None = None
+        self._seconds = 0.0
+
+    def certified(self, kept: KeptRound) -> SolvedRound:
+        solved = SolvedRound.of(self.tree, kept.numbers, kept.iterations, kept.seconds, self.threads)
+        widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
+        return dataclasses.replace(solved, widths=widths)
+
+    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
+        """See `_Job`.
 
         A round from a file is solved anew. Replays the widths wanted before, so that a resumed run is identical. The
         strategies so far are dropped, to have their memory; the caller has them in a file.
@@ -182,7 +249,7 @@ class _Job:
                 self.timer.iterate(solver)
                 solver.look = lambda: None  # the first is done
                 out_of_time = not self.timer.leaves(deadline)
-            width = float("inf") if out_of_time else solver.bounds().width
+            width = float("inf") if out_of_time else float(solver.responds().sum()) - 1
             self._seconds = before + time.monotonic() - start
             if width <= self.wanted or out_of_time:
                 self._store(solver, width)
@@ -206,6 +273,51 @@ class _Job:
                 return
 
 
+class _TableJob(_Job):
+    """A round at a table of three or more, which is solved for what the smaller ones are worth.
+
+    With `resume` it is taken from its file if it is precise enough.
+    """
+
+    def __init__(self, variant: Variant, dice: Dice, folder: Path, resume: bool) -> None:
+        self.round_, self._dice, self._resume = round_at(variant, dice), dice, resume
+        layout = (*Layout.of(self.round_), self.round_.rules.face, *self.round_.chances)
+        super().__init__(self.round_, layout, size_of(self.round_), folder)
+
+    def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
+        self._rest = Rest(self.round_.variant, self._dice, {dice: each.certificate for dice, each in known.items()})
+        if self._resume:
+            self.solved = self.read()
+
+    def certified(self, kept: KeptRound) -> SolvedRound:
+        certificate = self._rest.certify(TableWalker(self.round_, kept.numbers.astype(np.float64)))
+        return SolvedRound(self.round_, kept.numbers, certificate, kept.iterations, kept.seconds)
+
+    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
+        """Solve the round until the players gain no more than wanted, it gets no better, or the time is over.
+
+        At least one iteration is made.
+        """
+        start, check, solver = time.monotonic(), FIRST_CHECK, TableSolver(self.round_, self._rest.plays)
+        lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
+        self.solved = None
+        while True:
+            out_of_time = False
+            while solver.iterations < check and not out_of_time:
+                self.timer.iterate(solver)
+                out_of_time = not self.timer.leaves(deadline)
+            numbers, seconds = quantised_table(solver.layout, solver.averages), time.monotonic() - start
+            found = self.certified(KeptRound(numbers, solver.iterations, seconds, 0.0, ()))
+            if found.certificate.gain < self.width:
+                self.solved = found
+            if self.width < CLEARLY * lower:
+                lower, since = self.width, solver.iterations
+            report(solver.iterations, self.width)
+            if self.is_done or out_of_time or solver.iterations >= min(MOST_ITERATIONS, STALLED * since):
+                return
+            check = min(MOST_ITERATIONS, int(solver.iterations * TABLE_CHECK_AGAIN) + 1)
+
+
 def solve_round(
     variant: Variant, dice: Dice, widths: Sequence[float], threads: int, done: Callable[[Any], Any] = lambda amount: None
 ) -> tuple[np.ndarray, int, float]:
@@ -214,7 +326,7 @@ def solve_round(
     Returns:
         The numbers, iterations and seconds of a `SolvedRound`.
     """
-    job = _Job(variant, dice, threads)
+    job = _PairJob(variant, dice, threads, cache_folder())
     for width in widths:
         job.wanted = width
         if not job.is_done:
@@ -240,16 +352,16 @@ class OutOfTimeError(ValueError):
 
 
 def _check_time(variant: Variant, seconds: float, threads: int) -> None:
-    nodes = sum(public_nodes(variant, dice) for dice in rounds_of(variant.options))
+    nodes = sum(round_at(variant, dice).nodes for dice in rounds_of(variant.options))
     least = nodes * LEAST_SECONDS_A_NODE / threads
     if least > seconds:
         raise OutOfTimeError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of {nodes:,} "
+            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of {nodes:,.0f} "
             f"public nodes in all; a first solution takes at least about {least:,.0f} s, and {seconds:.4g} s are given"
         )
 
 
-def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
+def _check_memory(variant: Variant, jobs: Mapping[Dice, _PairJob]) -> None:
     threads = max(job.threads for job in jobs.values())
     needed, limit = memory_of((job.tree for job in jobs.values()), threads), memory_limit()
     if needed > limit:
@@ -259,7 +371,34 @@ def _check_memory(variant: Variant, jobs: Mapping[Dice, _Job]) -> None:
         )
 
 
-def _shares(variant: Variant, jobs: Mapping[Dice, _Job], precision: float) -> dict[Dice, float]:
+def _numbers_of(variant: Variant) -> int:
+    """Return how many numbers the strategies of a game's rounds at a table have, all together.
+
+    Raises:
+        ValueError: a round is too large to be counted.
+    """
+    for table in first_tables(variant.options):
+        if (nodes := float(round_at(variant, table.dice).decisions[:, 0].sum())) > MOST_NODES:
+            raise ValueError(
+                f"num_dice={variant.options.num_dice!r} for {variant.options.num_players} players makes a round of about "
+                f"{nodes:,.0f} public nodes; {MOST_NODES:,} are allowed for a solution"
+            )
+    return sum(size_of(round_at(variant, dice)) for dice in rounds_left(variant))
+
+
+def _check_table_size(variant: Variant, seconds: float) -> None:
+    numbers = _numbers_of(variant)
+    named = f"num_dice={variant.options.num_dice!r} for {variant.options.num_players} players"
+    needed, limit = numbers * BYTES_A_NUMBER, memory_limit()
+    if needed > limit:
+        raise ValueError(
+            f"{named} takes {needed / 2**30:,.1f} GiB of memory to solve; {limit / 2**30:,.1f} GiB may be taken here"
+        )
+    if (least := numbers * LEAST_SECONDS_A_NUMBER) > seconds:
+        raise OutOfTimeError(f"{named} takes at least about {least:,.0f} s, and {seconds:.4g} s are given")
+
+
+def _shares(variant: Variant, jobs: Mapping[Dice, _PairJob], precision: float) -> dict[Dice, float]:
     """Return how narrow the bounds of each round have to be for the whole game to be as precise as asked.
 
     A round's share of the whole grows with the time that an iteration of it takes. How much the whole depends on a
@@ -277,15 +416,30 @@ def _shares(variant: Variant, jobs: Mapping[Dice, _Job], precision: float) -> di
     return {dice: min(0.05, costs[dice] / total * precision / slopes[dice]) or exact for dice in jobs}
 
 
-def _plan(variant: Variant, precision: float, threads: int, folder: Path | None) -> dict[Dice, _Job]:
-    """Return a job for each round, with its round from `folder` if there is one; None: all are solved anew."""
-    jobs = {dice: _Job(variant, dice, threads) for dice in rounds_of(variant.options)}
+def _plan(
+    variant: Variant, precision: float, threads: int, folder: Path, resume: bool, seconds: float
+) -> Mapping[Dice, _PairJob] | Mapping[Dice, _TableJob]:
+    """Return a job for each round, those of few dice first, with what it has to reach.
+
+    Raises:
+        ValueError: the rounds need more memory than there is.
+        OutOfTimeError: they clearly take longer than `seconds`.
+    """
+    if variant.options.num_players > 2:
+        _check_table_size(variant, seconds)
+        at_tables = {dice: _TableJob(variant, dice, folder, resume) for dice in rounds_left(variant)}
+        for dice, at_table in at_tables.items():
+            at_table.wanted = precision * TIGHTER ** (sum(variant.options.dice_per_seat) - sum(dice))
+        return at_tables
+    if not resume:
+        _check_time(variant, seconds, threads)
+    jobs = {dice: _PairJob(variant, dice, threads, folder) for dice in rounds_of(variant.options)}
     _check_memory(variant, jobs)
     wanted = _shares(variant, jobs, precision)
     for dice, job in jobs.items():
         job.wanted = wanted[dice]
-        if folder is not None:
-            job.solved = kept_round(job.tree, folder, job.threads)
+        if resume:
+            job.solved = job.read()
             job.widths = list(job.solved.widths) if job.solved else []
     return jobs
 
@@ -304,26 +458,27 @@ def solve(
     done: Callable[[Progress], Any] = lambda progress: None,
     elsewhere: Elsewhere | None = None,
 ) -> Solution:
-    """Solve a game of two players, or as much of it as the time allows, with a certificate of the result.
+    """Solve a game, or as much of it as the time allows, with a certificate of the result.
 
-    Each round that is finished is kept in `folder`.
+    Each round that is finished is kept in `folder`, unless there is a better one.
 
     Args:
         variant: of Liar's Dice.
-        precision: the exploitability to reach, for returns of ±1.
+        precision: what all seats together may gain by leaving the strategies, each alone, in shares of wins; of two players,
+            that is the exploitability for returns of ±1. With more it may not be reached: `Solution.gain` tells.
         seconds: time limit, even if the precision is not reached. A round that cannot be done by then does not begin.
-        threads: how many walk a large round at once.
+        threads: how many walk a large round of two players at once.
         resume: take the rounds that are kept and precise enough, instead of solving them again.
         folder: None: `cache_folder()`.
         done: progress callback.
-        elsewhere: solves the rounds, several at once, with the same result. None: one after another, here.
+        elsewhere: solves the rounds of two players, several at once, with the same result. None: one after another, here.
 
     Raises:
-        ValueError: a variant without a value, a wrong argument, or a game that needs more memory than there is.
+        ValueError: a game not played for a win, a wrong argument, or a game that needs more memory than there is.
         OutOfTimeError: the rounds are too large for the time. Those that are finished are kept.
     """
     start = time.monotonic()
-    check_two_players(variant.options)
+    check_rounds(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     usable = check_threads(threads)
     threads = usable if elsewhere is None else threads
@@ -331,20 +486,19 @@ def solve(
         raise ValueError(f"seconds must be above 0, not {seconds!r}")
     if elsewhere is not None and seconds != float("inf"):
         raise ValueError("seconds can limit rounds that are solved one after another only, not elsewhere")
-    folder = folder or cache_folder()
-    if not resume:
-        _check_time(variant, seconds, threads)
-    jobs = _plan(variant, precision, threads, folder if resume else None)
-    for rules in {file_of(job.tree, folder).parent for job in jobs.values()}:
+    if variant.options.num_players > 2 and (threads != 1 or elsewhere is not None):
+        raise ValueError("threads and workers elsewhere are for two players: leave them out with num_players above 2")
+    jobs = _plan(variant, precision, threads, folder or cache_folder(), resume, seconds)
+    for rules in {job.path.parent for job in jobs.values()}:
         remove_left_overs(rules, older_than=ABANDONED_AFTER)
-    work = _Work(variant, jobs, folder, done, start, seconds)
+    work = _Work(variant, jobs, done, start, seconds)
     if elsewhere is not None:
-        work.solve_elsewhere(jobs, elsewhere)
+        work.solve_elsewhere(list(jobs), elsewhere)
     else:
         work.solve_all()
-    while (worst := work.worst(precision)) is not None:
+    while variant.options.num_players == 2 and (worst := work.worst(precision)) is not None:
         if elsewhere is not None:
-            work.solve_elsewhere({worst: jobs[worst]}, elsewhere)
+            work.solve_elsewhere([worst], elsewhere)
         else:
             work.finish(worst, start + seconds, 0)
     return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, time.monotonic() - start)
@@ -356,13 +510,12 @@ class _Work:
     def __init__(
         self,
         variant: Variant,
-        jobs: Mapping[Dice, _Job],
-        folder: Path,
+        jobs: Mapping[Dice, Any],
         done: Callable[[Progress], Any],
         start: float,
         seconds: float,
     ) -> None:
-        self._variant, self._jobs, self._folder, self._done = variant, jobs, folder, done
+        self._variant, self._jobs, self._done = variant, jobs, done
         self._start, self._seconds, self._end = start, seconds, start + seconds
 
     def solve_all(self) -> None:
@@ -386,6 +539,8 @@ class _Work:
     def finish(self, dice: Dice, deadline: float, left: int) -> None:
         """Solve one round as precisely as wanted or until the deadline, with `left` rounds after it."""
         job = self._jobs[dice]
+        if job.solved is None:
+            job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
 
         def report(iterations: int, width: float) -> None:
             self._done(Progress(dice, iterations, width, job.wanted, False, left))
@@ -396,11 +551,11 @@ class _Work:
             self._take(job, before)
         self._tell(dice, left)
 
-    def solve_elsewhere(self, jobs: Mapping[Dice, _Job], elsewhere: Elsewhere) -> None:
+    def solve_elsewhere(self, rounds: Sequence[Dice], elsewhere: Elsewhere) -> None:
         """Solve rounds at once. The largest is given away first, since all wait for it."""
-        left = len(jobs)
-        waiting, parts = [], []
-        for dice, job in sorted(jobs.items(), key=lambda item: -item[1].size):
+        left, waiting, parts = len(rounds), [], []
+        for dice in sorted(rounds, key=lambda dice: -self._jobs[dice].size):
+            job = self._jobs[dice]
             if job.is_done:
                 left -= 1
                 self._tell(dice, left)
@@ -410,7 +565,7 @@ class _Work:
             parts.append((self._variant, dice, tuple(job.widths), job.threads))
         for number, (numbers, iterations, seconds) in elsewhere(solve_round, parts):
             dice, left = waiting[number], left - 1
-            job = jobs[dice]
+            job = self._jobs[dice]
             before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
             job.solved = SolvedRound.of(job.tree, numbers, iterations, seconds, job.threads, job.widths)
@@ -434,31 +589,26 @@ class _Work:
         if not values:
             return None
         worst = max(values, key=lambda dice: width - game_width(self._variant, {**chances, dice: values[dice]}))
-        self._jobs[worst].wanted = chances[worst].width / 2
+        self._jobs[worst].wanted = self._jobs[worst].width / 2
         return worst
 
     def _take(self, job: _Job, before: float) -> None:
         """Keep the new result. If its bounds are wider than `before`, time was over too soon: take the kept one."""
         assert job.solved is not None
         if before < job.width:
-            job.solved = kept_round(job.tree, self._folder, job.threads) or job.solved
+            job.solved = job.read() or job.solved
         else:
-            keep(job.solved, self._folder)
+            job.keep()
 
     def _tell(self, dice: Dice, left: int) -> None:
         job = self._jobs[dice]
         assert job.solved is not None
-        self._done(Progress(dice, job.solved.iterations, job.solved.bounds.width, job.wanted, True, left))
+        self._done(Progress(dice, job.solved.iterations, job.width, job.wanted, True, left))
 
 
 # --- the solution that is kept ------------------------------------------------------------------------------------
 
 _SAY_EVERY, _FOLLOWED_EVERY = 5.0, 0.5  # seconds between two lines of progress: printed, and to a listener
-
-
-def told(line_of: Callable[[Progress], str]) -> Callable[[Progress], Any]:
-    """Return a progress callback that says a line now and then; see `dice_envs.exact.following`."""
-    return throttled(lambda progress: say(line_of(progress)), _FOLLOWED_EVERY if is_followed() else _SAY_EVERY)
 
 
 def solution_of(variant: Variant, precision: float) -> Solution:
@@ -467,8 +617,51 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     Raises:
         ValueError: see `solve`.
     """
-    check_two_players(variant.options)
+    check_rounds(variant.options)
     return _solution(variant.options, precision)
+
+
+@kept(MOST_KEPT, lambda solution: solution.nbytes)
+def _solution(options: Any, precision: float) -> Solution:
+    def line_of(progress: Progress) -> str:
+        dice, left = progress.dice, progress.rounds_left
+        if len(dice) > 2:
+            return (
+                f"nash: solving {', '.join(map(str, dice))} dice, {progress.iterations} iterations, players gain "
+                f"{max(progress.width, 0):.1e} in all; rounds to go: {left}"
+            )
+        rounds = len(rounds_of(options))
+        solved = rounds - left - (not progress.finished)
+        return f"nash: solved {solved} of {rounds} rounds; {dice[0]} against {dice[1]} dice, {progress.iterations} iterations"
+
+    seconds = _FOLLOWED_EVERY if is_followed() else _SAY_EVERY
+    done = throttled(lambda progress: say(line_of(progress)), seconds)
+    return solve(Variant(GAME, options), precision, resume=True, done=done)
+
+
+# --- in passing -----------------------------------------------------------------------------------------------------------
+
+LEAST_PRECISION_IN_PASSING = 1e-3  # exploitability of the solution that hints are taken from, as for the agent `nash`
+# Probabilities of all rounds that are solved for somebody who waits: of two players, five dice each of six faces have
+# 20,589,901, and at a table.
+MOST_FOR_TWO, MOST_AT_TABLE = 25_000_000, 5_000_000
+
+
+def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PASSING) -> None:
+    """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
+    check_rounds(variant.options)
+    if solved_already(variant, precision):
+        return
+    if precision < LEAST_PRECISION_IN_PASSING:
+        raise ValueError(
+            f"precision must be at least {LEAST_PRECISION_IN_PASSING} where people wait for the solution, not {precision}"
+        )
+    if size := _too_much(variant):
+        options = variant.options
+        raise ValueError(
+            f"num_dice={options.num_dice!r} with num_faces={options.num_faces} for {options.num_players} players is solved by "
+            f"finding {size}"
+        )
 
 
 def solved_already(variant: Variant, precision: float) -> bool:
@@ -476,12 +669,15 @@ def solved_already(variant: Variant, precision: float) -> bool:
     return _solution.has(variant.options, precision)
 
 
-@kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
-def _solution(options: Any, precision: float) -> Solution:
-    def line_of(progress: Progress) -> str:
-        own, others = progress.dice
-        rounds = len(rounds_of(options))
-        solved = rounds - progress.rounds_left - (not progress.finished)
-        return f"nash: solved {solved} of {rounds} rounds; {own} against {others} dice, {progress.iterations} iterations"
-
-    return solve(Variant(GAME, options), precision, resume=True, done=told(line_of))
+@functools.lru_cache(maxsize=64)
+def _too_much(variant: Variant) -> str:
+    """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
+    rounds, most = rounds_of(variant.options), MOST_FOR_TWO
+    if variant.options.num_players > 2:
+        numbers, most = _numbers_of(variant), MOST_AT_TABLE
+    else:
+        if (sets := information_sets(variant, dice=rounds)) > MOST_INFORMATION_SETS:
+            return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
+        # Trees merge information sets; building them takes a second or two.
+        numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds)
+    return f"{numbers:,} probabilities; in passing up to {most:,}" if numbers > most else ""

@@ -15,10 +15,7 @@ from dice_envs.agent import Turn, ask_probabilities, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.networks import Networked
-from dice_envs.exact.liars_dice.nodes import mix_at
 from dice_envs.exact.liars_dice.round import Round, Rules
-from dice_envs.exact.liars_dice.solution import OUTSIDE, Solution, Strategies, find_node
-from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.games.liars_dice import play
 from dice_envs.games.liars_dice.raises import MAX_FACES
 
@@ -29,7 +26,6 @@ __all__ = [
     "Listed",
     "Places",
     "Seats",
-    "Solved",
     "Source",
     "Tabled",
     "find_place",
@@ -281,69 +277,6 @@ class Tabled:
         _look_up(self._rules, self._tables, asking)
 
 
-# --- the solution -------------------------------------------------------------------------------------------------
-
-
-@kernel(allocates=False, inline=True)
-def _copy_chances(by_hand, active, row, asking, node, at, out):
-    """Write a row of chances by class for each hand at a node, from `at` on; hands that are not active get 0. In place."""
-    begin = asking.start[asking.rows[node]]
-    for k in range(asking.start[asking.rows[node] + 1] - begin):
-        each = by_hand[asking.hand[begin + k]]
-        out[at + k, 0] = row[each] if each < active else 0.0
-
-
-@kernel(allocates=False, inline=True)
-def _write_node(strategies, by_hand, rules, asking, node, kind, mix):
-    """Write the solution's strategy at one node, which `mix` has. In place."""
-    kinds, slot = strategies.kinds, asking.slots[node]
-    at, entry = asking.raise_at[node], asking.entry_at[node]
-    active, hands = kinds.active[kind], asking.entry_at[node + 1] - entry
-    _copy_chances(by_hand[kind], active, mix[0], asking, node, entry, asking.calls)
-    begin = asking.start[asking.rows[node]]
-    for k in range(hands):
-        if by_hand[kind, asking.hand[begin + k]] >= active:
-            asking.calls[entry + k, 0] = 1.0
-    for edge in range(rules.first[slot], rules.first[slot + 1]):
-        own = strategies.edge_of[kind, rules.bid[rules.child[edge]]]
-        if own >= 0:
-            _copy_chances(by_hand[kind], active, mix[1 + own - kinds.first_edge[kind]], asking, node, at, asking.raises)
-        else:
-            asking.raises[at : at + hands, 0] = 0.0
-        at += hands
-
-
-@kernel(allocates=False)
-def _write_solved(strategies, by_hand, rules, asking, mix, total):
-    """Write the solution's strategy at each node. `mix` (actions, classes) and `total` (classes,) are scratch. In place."""
-    kinds = strategies.kinds
-    for node in range(len(asking.slots)):
-        kind, offset = find_node(strategies, asking.paths[node], asking.paths.shape[1])
-        if kind == OUTSIDE or kinds.active[kind] == 0:
-            asking.calls[asking.entry_at[node] : asking.entry_at[node + 1], 0] = 1.0
-            asking.raises[asking.raise_at[node] : asking.raise_at[node + 1], 0] = 0.0
-        else:
-            mix_at(kinds, kind, offset, strategies.numbers, mix, total)
-            _write_node(strategies, by_hand, rules, asking, node, kind, mix)
-
-
-class Solved:
-    """A player of a solved round, by the numbers of the solution, without asking anybody."""
-
-    def __init__(self, round_: Round, player: int, solved: SolvedRound) -> None:
-        kinds = solved.tree.kinds
-        self._rules, self._player = round_.rules, player
-        self._strategies = Strategies.of(solved)
-        most = int(kinds.classes.max())
-        self._mix, self._total = np.zeros((1 + int(np.diff(kinds.first_edge).max()), most)), np.zeros(most)
-
-    def write(self, asking: Asking) -> None:
-        if asking.calls.shape[1] != 1:
-            raise ValueError("a solution gives one answer, not two")
-        by_hand = self._strategies.by_hand[self._player]
-        _write_solved(self._strategies, by_hand, self._rules, asking, self._mix, self._total)
-
-
 def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None) -> Source:
     """Return an agent's probabilities.
 
@@ -352,11 +285,9 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
     """
     promised = promises_of(agent)
     if promised.solution is not None:
-        solution = promised.solution(round_.variant)
-        if not isinstance(solution, Solution):
-            return solution.source(round_)  # type: ignore[no-any-return]
-        if (solved := solution.rounds.get(round_.dice)) is not None:  # type: ignore[arg-type]
-            return Solved(round_, player, solved)
+        played: Source | None = promised.solution(round_.variant).source(round_)
+        if played is not None:
+            return played
     by_asking = Asked(round_, player, agent, seat, streams, seats)
     if promised.memoryless:
         return Tabled(by_asking, round_, player)

@@ -25,19 +25,19 @@ from dice_envs.exact.liars_dice.hands import Hands, hand_number
 from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
 from dice_envs.exact.liars_dice.round import Round, Rules, must_call, threshold
 from dice_envs.exact.liars_dice.sources import Places, find_place
-from dice_envs.exact.liars_dice.walk import Values, write_tails
+from dice_envs.exact.liars_dice.walk import Winnings, write_tails
 from dice_envs.games.liars_dice import chance_at_least, matching, wild_face
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
 
-__all__ = ["NONE", "Layout", "RoundValues", "Table", "table_of", "value_all"]
+__all__ = ["NONE", "RoundValues", "ValueLayout", "ValueTable", "table_of", "value_all"]
 
-NONE = -1  # in `Table.stage`: no such round
+NONE = -1  # in `ValueTable.number`: no such round
 
 
 # --- one round ----------------------------------------------------------------------------------------------------
 
 
-class Layout:
+class ValueLayout:
     """Where the values of a best response in a round stand.
 
     Attributes:
@@ -106,11 +106,11 @@ class RoundValues:
         values: (layout.size,) zeros, to be filled.
     """
 
-    def __init__(self, layout: Layout, values: np.ndarray) -> None:
+    def __init__(self, layout: ValueLayout, values: np.ndarray) -> None:
         self._layout, self._values = layout, values
         self._tail = np.zeros((layout.round_.dice[layout.player] + 2, 1))
 
-    def keep_values(self, batch: Batch, found: Values, moves: Moves) -> None:
+    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
         layout = self._layout
         _keep_values(batch.paths, layout.round_.rules, layout.places.shift, found, moves, self._values)
 
@@ -122,10 +122,10 @@ class RoundValues:
 # --- all rounds ---------------------------------------------------------------------------------------------------
 
 
-class Table(NamedTuple):
+class ValueTable(NamedTuple):
     """The values of all rounds, for kernels. The first axis of most arrays is the round; rows are padded."""
 
-    stage: np.ndarray  # (2, MAX_DICE + 1, MAX_DICE + 1, 2) int64: the round, by the responder's seat, its dice, the
+    number: np.ndarray  # (2, MAX_DICE + 1, MAX_DICE + 1, 2) int64: the round, by the responder's seat, its dice, the
     # opponent's and whether the responder starts; or NONE
     hands: Hands
     values: np.ndarray  # float64 or float32
@@ -147,11 +147,13 @@ def _padded(arrays: Sequence[np.ndarray], dtype: type[np.integer]) -> np.ndarray
     return out
 
 
-def table_of(stage: np.ndarray, hands: Hands, layouts: Sequence[Layout], values: np.ndarray, ends: np.ndarray) -> Table:
+def table_of(
+    number: np.ndarray, hands: Hands, layouts: Sequence[ValueLayout], values: np.ndarray, ends: np.ndarray
+) -> ValueTable:
     """Return the table of rounds whose values stand one after another in a list."""
     rules = [each.round_.rules for each in layouts]
-    return Table(
-        stage=stage,
+    return ValueTable(
+        number=number,
         hands=hands,
         values=values,
         at=np.cumsum([0] + [each.size for each in layouts])[:-1].astype(np.int64),
@@ -228,7 +230,7 @@ def value_all(params, table, states, out):
         state = states[i]
         seat = np.int64(state["seat"])
         starts = 1 if state["starter"] == seat else 0
-        number = table.stage[seat, np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat]), starts]
+        number = table.number[seat, np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat]), starts]
         rules = Rules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
         place = find_place(state["bids"][: np.int64(state["num_bids"])], rules, table.shift[number])
         if not _value(params, state, table, number, rules, place, out[i]):

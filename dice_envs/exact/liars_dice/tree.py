@@ -15,18 +15,17 @@ The tree leaves out the following, which changes neither the value of the round 
 
 from __future__ import annotations
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.elimination import is_palifico
-from dice_envs.exact.liars_dice.hands import hands_of, matches_of
+from dice_envs.exact.liars_dice.round import Round, raises_of, rising_bids
+from dice_envs.exact.liars_dice.seating import Dice, is_palifico
 from dice_envs.games.liars_dice import NO_WILD
-from dice_envs.games.liars_dice.raises import NO_BID, bids_after, face_of, quantity_of, rule_number
+from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["LEAF", "Kinds", "Tree", "movers_differ", "public_nodes", "raises_of", "rising_bids"]
+__all__ = ["LEAF", "Kinds", "Tree"]
 
 
 class Kinds(NamedTuple):
@@ -66,111 +65,52 @@ MOST_NODES = 10**12  # keeps the counts within int64, and counting fast
 LEAF = -1  # value of `Kinds.child`
 
 
-def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
-    """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
-
-    `mover` is the player to move. It makes a difference in palifico rounds only.
-    """
-    return bids_after(variant.params.lowest[rule_number(palifico, dice[mover]), bid + 1], sum(dice))
-
-
-def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
-    """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
-    bids = range(sum(dice) * variant.params.num_faces)
-    movers = range(len(dice)) if palifico else range(1)
-    raised = [{higher for mover in movers for higher in raises_of(variant, dice, bid, mover, palifico)} for bid in bids]
-    waits_for = np.zeros(len(bids), np.int64)  # bids not listed yet that each of them may raise
-    for higher in raised:
-        waits_for[list(higher)] += 1
-    ready, found = [bid for bid in bids if waits_for[bid] == 0], []
-    while ready:
-        found.append(heapq.heappop(ready))
-        for higher in raised[found[-1]]:
-            waits_for[higher] -= 1
-            if waits_for[higher] == 0:
-                heapq.heappush(ready, int(higher))
-    return found
-
-
-def movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
-    """Return whether it makes a difference to the raises after a bid who is to move."""
-    return palifico and max(dice) > 1
-
-
-Raises = dict[tuple[int, int], np.ndarray]  # (last bid, player to move) → bids; parents first
-
-
-def _raises_by_bid(variant: Variant, dice: tuple[int, int]) -> Raises:
-    palifico = is_palifico(variant.options, dice)
-    found: Raises = {}
-    for bid in [NO_BID, *rising_bids(variant, dice, palifico)]:
-        first = raises_of(variant, dice, bid, 0, palifico)
-        found[bid, 0] = first
-        found[bid, 1] = raises_of(variant, dice, bid, 1, palifico) if movers_differ(dice, palifico) else first
-    return found
-
-
-def _count_nodes(raises: Raises) -> int:
-    below: dict[tuple[int, int], int] = {}
-    for bid, mover in reversed(raises):
-        below[bid, mover] = 1 + sum(below[higher, 1 - mover] for higher in raises[bid, mover].tolist())
-    return below[NO_BID, 0]
-
-
-def public_nodes(variant: Variant, dice: tuple[int, int]) -> int:
-    """Count the sequences of bids of a round, the empty one included. Fast, without the tree."""
-    return _count_nodes(_raises_by_bid(variant, dice))
-
-
 def _numbered(rows: np.ndarray) -> np.ndarray:
     """Number the different rows, from 0 in sorted order."""
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-class Tree:
-    """The kinds of one round and their meaning.
+class Tree(Round):
+    """A round of two players with its kinds of node.
 
     Attributes:
-        variant: only its rules of a round count: faces, raise rule and wild dice.
-        dice: of the starter and of the other player.
-        palifico: whether it is a palifico round.
         kinds: for kernels.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
         class_of: for each kind, each player's hands → classes, (hands,) int64.
-        hands: each player's, see `hands_of`.
-        hand_chances: theirs, float64.
-        matches: dice of each player's hands that count for a bid on each face, (hands, faces) int64.
         edge_bids: (edges,) int64: the bid that each edge of `kinds` stands for.
-        chances: each player's, by class at the empty history, float64.
-        nodes: public nodes of the whole round, including those that are left out.
+        class_chances: each player's, by class at the empty history, float64.
+
+    Args:
+        variant: only its rules of a round count: faces, raise rule and wild dice.
+        dice: of the starter and of the other player.
 
     Raises:
         ValueError: the round has more than MOST_NODES public nodes.
     """
 
-    def __init__(self, variant: Variant, dice: tuple[int, int]) -> None:
-        self.variant, self.dice = variant, dice
-        self.palifico = is_palifico(variant.options, dice)
-        dealt = [hands_of(variant, number) for number in dice]
-        self.hands = (dealt[0][0], dealt[1][0])
-        self.hand_chances = (dealt[0][1], dealt[1][1])
-        self.matches = tuple(matches_of(variant, hands, self.palifico) for hands in self.hands)
-        self._raises = _raises_by_bid(variant, dice)
-        self.nodes = _count_nodes(self._raises)
+    def __init__(self, variant: Variant, dice: Dice) -> None:
+        super().__init__(variant, dice, is_palifico(variant.options, dice))
         if self.nodes > MOST_NODES:
             raise ValueError(
                 f"num_dice={dice} with num_faces={variant.params.num_faces} and raise_rule={variant.options.raise_rule!r} "
-                f"makes a round of {self.nodes:,} public nodes; {MOST_NODES:,} are allowed"
+                f"makes a round of {self.nodes:,.0f} public nodes; {MOST_NODES:,} are allowed"
             )
+        # Parents first.
+        self._raises = {
+            (bid, mover): raises_of(variant, dice, bid, mover, self.palifico)
+            for bid in [NO_BID, *rising_bids(variant, dice, self.palifico)]
+            for mover in range(2)
+        }
         self.kind_of: dict[tuple[int, int], int] = {}
         self._find_kinds()
         self.bids = np.array([bid for bid, _ in self.kind_of], np.int64)
         self.class_of: list[list[np.ndarray]] = [[] for _ in self.kind_of]
         self.edge_bids = np.zeros(0, np.int64)
         self.kinds = self._describe()
-        self.chances = tuple(
-            np.bincount(self.class_of[0][player], dealt[player][1], int(self.kinds.classes[0, player])) for player in range(2)
+        self.class_chances = tuple(
+            np.bincount(self.class_of[0][player], self.chances[player], int(self.kinds.classes[0, player]))
+            for player in range(2)
         )
 
     def raises_after(self, bid: int, mover: int) -> np.ndarray:
@@ -197,7 +137,6 @@ class Tree:
                 if not self.is_leaf(higher, 1 - mover) and (higher, 1 - mover) not in reached:
                     reached.add((higher, 1 - mover))
                     waiting.append((higher, 1 - mover))
-        # Parents first: `_raises` lists them so.
         self.kind_of = {key: kind for kind, key in enumerate(key for key in self._raises if key in reached)}
 
     def _needed(self, bid: int) -> int:
@@ -310,7 +249,7 @@ class Tree:
             size[kind] = at
         return Kinds(
             movers, np.array([self._needed(int(bid)) for bid in self.bids], np.int64), first_edge, classes, active, size, own,
-            match_at, _joined(matches), child, shift, entry, map_at, _joined(maps), allowed_at, _joined(allowed),
+            match_at, _in_one(matches), child, shift, entry, map_at, _in_one(maps), allowed_at, _in_one(allowed),
         )  # fmt: skip
 
     def _by_class(self, kind: int, player: int, by_hand: np.ndarray) -> np.ndarray:
@@ -319,5 +258,5 @@ class Tree:
         return out
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
+def _in_one(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)

@@ -17,19 +17,17 @@ from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.hands import numbered_hands
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
-from dice_envs.exact.liars_dice.sources import Seats
-from dice_envs.exact.liars_dice.stages import (
-    Stage,
+from dice_envs.exact.liars_dice.seating import Table, first_tables, tables_of
+from dice_envs.exact.liars_dice.shares import (
     check_measurable,
-    first_stages,
     has_equal_seats,
     information_sets,
-    opponent_wins,
-    placed,
-    response_chances,
-    stages_of,
+    response_wins,
+    round_at,
+    worth_after,
 )
-from dice_envs.exact.liars_dice.table import NONE, Layout, RoundValues, Table, table_of, value_all
+from dice_envs.exact.liars_dice.sources import Seats
+from dice_envs.exact.liars_dice.table import NONE, RoundValues, ValueLayout, ValueTable, table_of, value_all
 from dice_envs.games.liars_dice import MAX_DICE, matching, wild_face
 from dice_envs.games.liars_dice.raises import NO_BID, face_of
 
@@ -46,7 +44,7 @@ class Values:
     unit = "return"
     whole_team = False
 
-    def __init__(self, variant: Variant, note: str, table: Table, starts: tuple[float, float]) -> None:
+    def __init__(self, variant: Variant, note: str, table: ValueTable, starts: tuple[float, float]) -> None:
         self.note = note
         self._variant, self._table, self._starts = variant, table, starts
 
@@ -114,7 +112,9 @@ class _Seat:
         self, variant: Variant, opponent: Any, seat: int, done: Callable[[float], Any], seats: Seats | None = None
     ) -> None:
         self._variant, self._seat = variant, seat
-        self.layouts = {stage: Layout(*placed(variant, stage)) for stage in stages_of(variant, seat)}
+        self.layouts = {
+            table: ValueLayout(round_at(variant, table.dice), table.place(seat)) for table in tables_of(variant.options)
+        }
         size = sum(each.size for each in self.layouts.values())
         dtype = dtype_of(size)
         if size * np.dtype(dtype).itemsize > MOST_BYTES:
@@ -127,30 +127,21 @@ class _Seat:
         ends = np.cumsum([each.size for each in self.layouts.values()])
         parts = dict(zip(self.layouts, np.split(self.values, ends[:-1]), strict=True))
 
-        def keep(stage: Stage) -> RoundValues:
-            return RoundValues(self.layouts[stage], parts[stage])
+        def keep(table: Table) -> RoundValues:
+            return RoundValues(self.layouts[table], parts[table])
 
-        self._chances = response_chances(variant, opponent, seat, done=done, keep=keep, seats=seats)
+        self._known = response_wins(variant, opponent, seat, done=done, keep=keep, seats=seats)
 
     @property
     def start(self) -> float:
         """The expected return of the best response, before anything is dealt."""
-        return float(np.mean([self._return(stage) for stage in first_stages(self._variant, self._seat)]))
-
-    def _return(self, stage: Stage) -> float:
-        return float(2 * opponent_wins(stage, self._chances, self._variant, best=True)[0] - 1)
+        return float(np.mean([2 * self._known[table][0] - 1 for table in first_tables(self._variant.options)]))
 
     @property
     def ends(self) -> np.ndarray:
         """The best response's return after each round is lost, and after it is won, (rounds, 2) float64."""
-        ends = np.tile([-1.0, 1.0], (len(self.layouts), 1))
-        if self._variant.options.rounds == "elimination":
-            for row, (agent, other, _) in zip(ends, self.layouts, strict=True):
-                if other > 1:  # who has lost a die starts
-                    row[0] = self._return(Stage(agent, other - 1, False))
-                if agent > 1:
-                    row[1] = self._return(Stage(agent - 1, other, True))
-        return ends
+        worth = [worth_after(self._variant, table, 1 - self._seat, self._known) for table in self.layouts]
+        return np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
 
 
 def _find_values(question: _Question) -> Values:
@@ -169,9 +160,9 @@ def _find_values(question: _Question) -> Values:
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0
     for seat, each in enumerate(found):
-        for stage in each.layouts:
+        for played in each.layouts:
             responders = [1 - seat] if len(found) == 2 else [0, 1]
-            number[responders, stage.other, stage.agent, int(not stage.agent_starts)] = count
+            number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
     table = table_of(
         number,

@@ -1,4 +1,4 @@
-"""Walks one round of Liar's Dice between two players, one or both of whom follow fixed policies.
+"""Walks one round of Liar's Dice between two players, one of whom follows a fixed policy: the other's best response.
 
 Nodes are walked in batches of one depth, all with the same player to move. A batch whose subtrees would take too much
 memory is split, so a round of any size is walked in bounded memory. Nodes at which calling is the only legal action are
@@ -18,16 +18,16 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Batch, Held, Moves, Reach, children_of, deal, held_by, moves_of, parts_of, sum_up
-from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call, threshold
+from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call
 from dice_envs.exact.liars_dice.sources import Source
 
-__all__ = ["Keep", "Record", "Values", "meet", "respond", "write_tails"]
+__all__ = ["Keep", "Record", "Winnings", "respond", "write_tails"]
 
 
 # --- a best response ----------------------------------------------------------------------------------------------
 
 
-class Values(NamedTuple):
+class Winnings(NamedTuple):
     """The responder's winnings at the nodes of a batch, by its classes of hands, times what reaches the node."""
 
     at: np.ndarray  # (nodes + 1,) int64: where each node's part of `won` begins
@@ -109,7 +109,7 @@ def _choose(rules, held, slots, classes, below, found, choice, tail):
 
 
 @kernel(allocates=False)
-def _add_up(slots, classes, moves, below, found):
+def _add_winnings(slots, classes, moves, below, found):
     """Write the responder's winnings with each class of its hands where the other is to move. In place.
 
     `found` has an entry for each class of each node, `below` of each child.
@@ -140,7 +140,7 @@ Record = Callable[[tuple[int, ...], np.ndarray], Any]
 class Keep(Protocol):
     """Keeps what a walk finds at the nodes of each batch."""
 
-    def keep_values(self, batch: Batch, found: Values, moves: Moves) -> None:
+    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
         """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
         ...
 
@@ -176,7 +176,7 @@ class _Response:
         found: np.ndarray = self._round.chances[1 - self._player] @ won[self._classes.of[0, 0]]
         return found
 
-    def _values(self, batch: Batch, reach: Reach) -> Values:
+    def _values(self, batch: Batch, reach: Reach) -> Winnings:
         mover = batch.paths.shape[1] % 2
         if self._merges and (merged := self._merged(batch, mover, reach)) is not None:
             return merged
@@ -186,14 +186,14 @@ class _Response:
         numbers = (reach.start[rows + 1] - reach.start[rows] + size) * copies
         parts = parts_of(self._round.decisions.sum(axis=0)[batch.slots] * numbers)
         if len(parts) > 1 and not self._merges:  # merged batches are small
-            return Values(at, np.concatenate([self._values(batch.part(*part), reach).won for part in parts]))
-        found = Values(at, np.empty((at[-1], copies)))
+            return Winnings(at, np.concatenate([self._values(batch.part(*part), reach).won for part in parts]))
+        found = Winnings(at, np.empty((at[-1], copies)))
         if len(found.won):
             classes = self._classes.by_mover(mover)
             (self._sum if mover == self._player else self._maximise)(batch, mover, reach, classes, found)
         return found
 
-    def _merged(self, batch: Batch, mover: int, reach: Reach) -> Values | None:
+    def _merged(self, batch: Batch, mover: int, reach: Reach) -> Winnings | None:
         """Return the values from those of one node of each slot; None if the batch has no two nodes of a slot.
 
         Nodes of a slot differ only by how likely the asked player comes there, with any hand.
@@ -208,9 +208,9 @@ class _Response:
         size = np.diff(one.at)[which]
         at = np.concatenate([[0], np.cumsum(size)])
         entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
-        return Values(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
+        return Winnings(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
 
-    def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
+    def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Winnings) -> None:
         """Write the values of nodes at which the asked player is to move."""
         round_ = self._round
         moves = moves_of(round_, batch, mover, reach, self._source, self._least)
@@ -218,11 +218,11 @@ class _Response:
         # The player's decisions here and in the subtrees that it does not reach are done.
         reached = float(round_.decisions[1, children.slots].sum())
         self._done((float(round_.decisions[0, batch.slots].sum()) - reached) * len(round_.hands[mover]))
-        _add_up(batch.slots, classes, moves, self._values(children, moves.reach), found)
+        _add_winnings(batch.slots, classes, moves, self._values(children, moves.reach), found)
         if self._keep is not None:
             self._keep.keep_values(batch, found, moves)
 
-    def _maximise(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Values) -> None:
+    def _maximise(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Winnings) -> None:
         """Write the values of nodes at which the responder is to move."""
         round_, rules = self._round, self._round.rules
         inner = _count_inner(rules, batch.slots)
@@ -263,66 +263,3 @@ def respond(
         keep: keeps the values and the reach at the nodes that are reached.
     """
     return _Response(round_, player, source, done, record, keep).value(copies)
-
-
-# --- two agents -----------------------------------------------------------------------------------------------------
-
-
-@kernel(allocates=False)
-def _decide(rules, nodes, slots, tails, held, most):
-    """Return the probability of calls, and that of calls of bids that hold.
-
-    Call i is of the bid at slots[i], at or after node nodes[i]. `tails` are one player's, `held` is the other's; `most` is
-    the number of the first's dice.
-    """
-    called = 0.0
-    hold = 0.0
-    for i in range(len(nodes)):
-        row, slot = held.rows[nodes[i]], slots[i]
-        if tails[i, 0, 0] > 0.0:
-            for k in range(held.reach.start[row], held.reach.start[row + 1]):
-                needed = threshold(rules.need[slot], held.matches[held.reach.hand[k], rules.face[slot]], most)
-                called += tails[i, 0, 0] * held.reach.weight[k, 0]
-                hold += tails[i, needed, 0] * held.reach.weight[k, 0]
-    return called, hold
-
-
-class _Meeting:
-    """One walk that adds up the starter's chance to win, with both players asked."""
-
-    def __init__(self, round_: Round, sources: tuple[Source, Source], done: Callable[[float], Any]) -> None:
-        self._round, self._sources, self._done = round_, sources, done
-        self.starter_wins = 0.0
-
-    def walk(self, batch: Batch, reaches: list[Reach]) -> None:
-        round_, mover = self._round, batch.paths.shape[1] % 2
-        if not len(batch.slots):
-            return
-        below = round_.decisions.sum(axis=0)
-        numbers = sum(each.start[rows + 1] - each.start[rows] for each, rows in zip(reaches, batch.rows.T, strict=True))
-        parts = parts_of(below[batch.slots] * numbers)
-        if len(parts) > 1:
-            for part in parts:
-                self.walk(batch.part(*part), reaches)
-            return
-        moves = moves_of(round_, batch, mover, reaches[mover], self._sources[mover])
-        other = held_by(round_, batch, 1 - mover, reaches[1 - mover])
-        rules, most = round_.rules, round_.dice[mover]
-        called, held = _decide(rules, np.arange(len(batch.slots)), batch.slots, moves.calls, other, most)
-        forced, forced_held = _decide(rules, moves.leaf_node, rules.child[moves.leaf_edge], moves.leaf_tail, other, most)
-        # The mover wins by calling what fails, and by bidding what holds when it is called.
-        won, lost = called - held + forced_held, held + forced - forced_held
-        self.starter_wins += won if mover == 0 else lost
-        children = children_of(batch, mover, round_, moves.node, moves.edge, True)
-        self._done(float(below[batch.slots].sum() - below[children.slots].sum()))
-        self.walk(children, [moves.reach if player == mover else reaches[player] for player in range(2)])
-
-
-def meet(round_: Round, sources: tuple[Source, Source], done: Callable[[float], Any] = lambda amount: None) -> float:
-    """Return the chance that the starter wins the round.
-
-    `done` is called with the number of public nodes that the walk is done with since the last call.
-    """
-    meeting = _Meeting(round_, sources, done)
-    meeting.walk(*deal(round_, (0, 1), 1))
-    return meeting.starter_wins

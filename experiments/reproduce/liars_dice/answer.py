@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs import agents, configure
-from dice_envs.exact.liars_dice.elimination import Dice
+from dice_envs.exact.liars_dice.seating import Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
 from dice_envs.experiments.reproduce.liars_dice.habits import (

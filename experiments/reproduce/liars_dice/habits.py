@@ -16,11 +16,10 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.elimination import Bounds, Dice, starter_wins, starts_of
 from dice_envs.exact.liars_dice.nodes import mix_at
-from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import Progress, solve
-from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 from dice_envs.games.liars_dice import chance_at_least
 from dice_envs.games.liars_dice.raises import NO_BID
@@ -278,7 +277,9 @@ def _table(tree: Tree) -> _Table:
 
 def habits_of(solved: SolvedRound) -> Habits:
     """Return the habits of both players of a solved round, in expectation over their dice and strategies."""
-    tree, kinds = solved.tree, solved.tree.kinds
+    tree = solved.round_
+    assert isinstance(tree, Tree)
+    kinds = tree.kinds
     faces, dice = tree.variant.params.num_faces, sum(tree.dice)
     depth = dice * faces + 2  # the most bids of a round, and one level that the walk writes ahead
     if tree.variant.options.raise_rule == "quantity":
@@ -295,7 +296,7 @@ def habits_of(solved: SolvedRound) -> Habits:
         matched=np.zeros((2, max(tree.dice) + 2)),
     )
     for player in range(2):
-        scratch.reach[0, player, : len(tree.hand_chances[player])] = tree.hand_chances[player]
+        scratch.reach[0, player, : len(tree.chances[player])] = tree.chances[player]
     habits = Habits(
         named=np.zeros((2, len(NAMERS), len(FACES_NAMED))),
         openings=np.zeros((dice, faces)),
@@ -318,7 +319,7 @@ def chance_that_bids_hold(variant: Variant, unseen: int, face: int = 0) -> np.nd
 
 def round_shares(solution: Solution) -> dict[Dice, float]:
     """Return how often a game that the solution plays against itself reaches each of its rounds."""
-    starts = starts_of(solution.variant.options)
+    starts = [table.dice for table in first_tables(solution.variant.options)]
     shares = dict.fromkeys(sorted(solution.rounds, key=sum, reverse=True), 0.0)
     for start in starts:
         shares[start] += 1 / len(starts)

@@ -14,11 +14,11 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.elimination import Dice, wins_game
+from dice_envs.exact.liars_dice.parties import Party, walk
 from dice_envs.exact.liars_dice.round import Round, Rules
+from dice_envs.exact.liars_dice.seating import Dice, wins_game
 from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Solved, Source, source_of
-from dice_envs.exact.liars_dice.walk import meet
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
 __all__ = ["PARTS", "Mixed", "Part", "Played", "mean_loss", "wins_against", "wins_games"]
@@ -136,12 +136,13 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
     streams = new_streams(0, ROWS_AT_ONCE)[None]
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
-        best = [Solved(round_, player, solved) for player in range(2)]
+        best = solved.strategy
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
-            mixed = [Mixed(round_, own[player], best[player], part) for player in range(2)]
-            starting, other_starting = meet(round_, (mixed[0], best[1])), meet(round_, (best[0], mixed[1]))
-            found[name][dice] = Played(starting, 1 - other_starting, solved.value, 1 - solved.value)
+            mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
+            (starting,) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
+            (following,) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
+            found[name][dice] = Played(float(starting), float(following), solved.value, 1 - solved.value)
     return found
 
 

@@ -12,11 +12,11 @@ from dice_envs.agent import Promises, ask_probabilities
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
-from dice_envs.exact.liars_dice import measures, moves, probes, sources, stages, walk
+from dice_envs.exact.liars_dice import measures, moves, probes, shares, sources, walk
 from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import exploitability, record_response, winning_probability
 from dice_envs.exact.liars_dice.round import Round
-from dice_envs.exact.liars_dice.stages import Stage
+from dice_envs.exact.liars_dice.seating import Table
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.awkward import FAMILY
 from tests.support.policies import ActsOnly, uniform
@@ -207,7 +207,8 @@ class Best:
             if state["seat"] != self.seat or turn.legal[i].sum() == 1:
                 continue
             own, other = int(state["dice"][self.seat]), int(state["dice"][1 - self.seat])
-            chosen = self.book[Stage(other, own, bool(state["starter"] != self.seat))]
+            dice = (own, other) if state["starter"] == self.seat else (other, own)
+            chosen = self.book[Table(dice, int(state["starter"]))]
             hands, _ = hands_of(self.variant, own)
             (hand,) = np.flatnonzero((hands == state["counts"][self.seat]).all(axis=1))
             bid = chosen[tuple(state["bids"][: state["num_bids"]].tolist())][hand]
@@ -540,18 +541,17 @@ def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, mon
     assert probes.past_rounds_matter(variant, player) is None
 
 
-def test_a_round_that_one_would_rather_lose():
+def test_a_round_that_one_would_rather_lose(monkeypatch):
     """No agent of this game causes this, so the check is tested with made-up values."""
-    variant = configure("liars_dice", num_dice=(2, 1))
-    chances = {stage: np.array([0.0 if stage.agent == 1 else 0.9]) for stage in stages.stages_of(variant, 0)}
-    chances[Stage(2, 1, False)] = np.array([0.5])
-    assert stages.opponent_wins(Stage(2, 1, False), chances, variant, best=False) == 0
     variant = configure("liars_dice", num_dice=2)
-    chances = {stage: np.array([0.9 if stage == Stage(2, 1, False) else 0.0]) for stage in stages.stages_of(variant, 0)}
-    chances[Stage(1, 1, True)] = np.array([1.0])
-    chances[Stage(1, 2, True)] = np.array([0.0])
-    with pytest.raises(ValueError, match="with 2 dice against the agent's 2 one would rather lose the round than win it"):
-        stages.opponent_wins(Stage(2, 2, True), chances, variant, best=True)
+
+    def respond(round_, player, *given):
+        """The response wins where the agent starts with one die each, and where it starts with one against two."""
+        return np.array([1.0 if (player, round_.dice) in ((0, (1, 1)), (1, (1, 2))) else 0.0])
+
+    monkeypatch.setattr(shares, "respond", respond)
+    with pytest.raises(ValueError, match=r"with 2 dice against the agent's 2 one would rather lose the round than win it"):
+        shares.response_wins(variant, asked("random", variant), 0)
 
 
 def test_two_agents_that_are_not_computed():
@@ -615,7 +615,7 @@ def test_sizes_of_the_rounds():
     played = Round(openspiel, (2, 2))
     assert sum(played.information_sets(player) for player in range(2)) == 2**19 * 15
     five = Round(configure("liars_dice"), (5, 5))
-    assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < stages.MOST_INFORMATION_SETS
+    assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < shares.MOST_INFORMATION_SETS
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,13 @@ from dice_envs import configure
 from dice_envs.exact.liars_dice import cfr as liars_dice_cfr
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
-from dice_envs.exact.liars_dice.elimination import Bounds, is_palifico, rounds_of, starter_wins
 from dice_envs.exact.liars_dice.programme import solve_exactly
-from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.seating import Bounds, is_palifico, rounds_of, starter_wins
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
-from dice_envs.exact.liars_dice.store import SolvedRound, cache_folder
-from dice_envs.exact.liars_dice.tree import Tree, public_nodes
+from dice_envs.exact.liars_dice.store import cache_folder
+from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import STATE, play
 from dice_envs.games.liars_dice.raises import NO_BID
 from tests.exact.liars_dice.test_tree import tree_of
@@ -48,10 +49,9 @@ ROUNDS = [
 def test_known_values_of_small_rounds(dice, rules, value):
     tree = tree_of(dice, **rules)
     walker = Walker(tree, solve_exactly(tree))
-    lower, upper = walker.bounds()
-    assert lower == pytest.approx(float(value), abs=1e-9)
-    assert upper == pytest.approx(float(value), abs=1e-9)
-    assert walker.value() == pytest.approx(float(value), abs=1e-9)
+    certificate = walker.certify()
+    assert certificate.bounds == pytest.approx((float(value), float(value)), abs=1e-9)
+    assert certificate.plays[0] == pytest.approx(float(value), abs=1e-9)
 
 
 @pytest.mark.slow
@@ -62,8 +62,8 @@ def test_iterations_and_two_threads_find_the_same(dice, rules, value):
     for solver in solvers:
         solver.iterate(100)
     assert (solvers[0].averages == solvers[1].averages).all()
-    assert solvers[0].bounds() == solvers[1].bounds()
-    lower, upper = solvers[0].bounds()
+    assert solvers[0].certify().bounds == solvers[1].certify().bounds
+    lower, upper = solvers[0].certify().bounds
     assert lower - 1e-12 <= value <= upper + 1e-12
     assert upper - lower < 5e-3
 
@@ -73,9 +73,9 @@ def test_a_certificate_is_that_of_what_is_stored():
     """Bounds belong to the stored strategies: rounding to two bytes moves them, and losing half of the strategy widens them."""
     tree = tree_of((2, 2))
     numbers = solve_exactly(tree)
-    assert Walker(tree, quantised(tree, numbers)).bounds().width == pytest.approx(0, abs=1e-4)
+    assert Walker(tree, quantised(tree, numbers)).certify().bounds.width == pytest.approx(0, abs=1e-4)
     numbers[::2] = 0
-    assert Walker(tree, numbers).bounds().width > 0.1
+    assert Walker(tree, numbers).certify().bounds.width > 0.1
 
 
 def position(params, dice, mover, counts, bids=(), palifico=False):
@@ -102,7 +102,7 @@ def plain_response(variant, tree, averages, player, dice):
     rounds = {each: SolvedRound.of(other, np.ones(other.kinds.size[0]), 0, 0.0) for each, other in trees.items()}
     solution = Solution(variant, rounds | {dice: SolvedRound.of(tree, averages, 0, 0.0)})
     params = variant.params
-    hands, chances = tree.hands, tree.hand_chances
+    hands, chances = tree.hands, tree.chances
 
     def state_of(bids, hand):
         mover = len(bids) % 2
@@ -155,7 +155,7 @@ def test_a_plain_program_agrees(dice, rules):
     tree = Tree(variant, dice)
     solver = RoundSolver(tree)
     solver.iterate(3)
-    bounds = solver.bounds()
+    bounds = solver.certify().bounds
     assert plain_response(variant, tree, solver.averages, 0, dice) == pytest.approx(bounds.upper, abs=1e-12)
     assert 1 - plain_response(variant, tree, solver.averages, 1, dice) == pytest.approx(bounds.lower, abs=1e-12)
 
@@ -168,7 +168,7 @@ def test_a_plain_program_agrees_on_a_palifico_round(rules):
     assert tree.palifico
     solver = RoundSolver(tree)
     solver.iterate(3)
-    bounds = solver.bounds()
+    bounds = solver.certify().bounds
     assert plain_response(variant, tree, solver.averages, 0, (1, 2)) == pytest.approx(bounds.upper, abs=1e-12)
     assert 1 - plain_response(variant, tree, solver.averages, 1, (1, 2)) == pytest.approx(bounds.lower, abs=1e-12)
 
@@ -233,7 +233,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("solved again")
 
-    monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
+    monkeypatch.setattr(liars_dice_solver._PairJob, "work", refuse)
     again = solve(variant, 1e-2, resume=True)
     assert again.bounds == first.bounds
     with pytest.raises(AssertionError, match="solved again"):
@@ -360,8 +360,8 @@ def test_too_large_a_game_for_the_time_is_refused_before_anything_is_done(folder
 
 def test_nodes_are_counted_as_the_tree_counts_them():
     for dice in ((1, 1), (2, 3), (3, 3)):
-        assert public_nodes(configure("liars_dice"), dice) == tree_of(dice).nodes
-    assert public_nodes(configure("liars_dice", raise_rule="either"), (1, 1)) == 2**12  # every rising sequence of 12 bids
+        assert Round(configure("liars_dice"), dice).nodes == tree_of(dice).nodes
+    assert Round(configure("liars_dice", raise_rule="either"), (1, 1)).nodes == 2**12  # every rising sequence of 12 bids
 
 
 @pytest.mark.parametrize("seconds_a_pass", [0.1, 2, 5])
@@ -423,7 +423,6 @@ def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_players": 3}, "num_players must be 2 for optimal play, not 3"),
         ({"reward": "dice"}, "reward must be 'win' for optimal play, not 'dice'"),
         ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 takes .* GiB of memory"),
         ({"num_dice": 6, "raise_rule": "either", "num_faces": 8}, "makes a round of .* public nodes"),
@@ -450,9 +449,9 @@ def test_action_values_agree_with_the_certificate():
     """Over all hands, the best first bids win as often as the best response."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-6)
-    tree = solution.rounds[2, 2].tree
+    tree = solution.rounds[2, 2].round_
     total = 0.0
-    for hand, chance in zip(tree.hands[0], tree.hand_chances[0], strict=True):
+    for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
         state = position(variant.params, (2, 2), 0, hand)
         values = solution.action_values(state)
         assert values.reached
@@ -467,9 +466,9 @@ def test_action_values_know_only_what_the_seat_may_know():
     """They do not depend on the dice of the other hand."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
+    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].round_.hands[1][7], [3])
     first = solution.action_values(state)
-    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
+    state["counts"][0] = solution.rounds[2, 2].round_.hands[0][5]
     second = solution.action_values(state)
     assert np.array_equal(first.wins, second.wins, equal_nan=True)
     assert (first.mix == second.mix).all()

@@ -7,25 +7,23 @@ import numpy as np
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.exact.liars_dice.multiplayer.cfr import RoundSolver
-from dice_envs.exact.liars_dice.multiplayer.shares import Question, mean_shares, shares_of
-from dice_envs.exact.liars_dice.multiplayer.solution import Strategy
-from dice_envs.exact.liars_dice.multiplayer.solver import solve
-from dice_envs.exact.liars_dice.multiplayer.walk import Party, walk
+from dice_envs.exact.liars_dice.parties import Party, walk
 from dice_envs.exact.liars_dice.round import Round
-from dice_envs.exact.liars_dice.solver import OutOfTimeError
-from dice_envs.exact.liars_dice.solver import solve as solve_for_two
+from dice_envs.exact.liars_dice.shares import Question, mean_shares, shares_of
+from dice_envs.exact.liars_dice.solution import Strategy
+from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
+from dice_envs.exact.liars_dice.table_cfr import TableSolver
 
 
 def solver_of(dice, seed=0, **options):
     """A solver of a round whose worths are random."""
     variant = configure("liars_dice", num_players=len(dice), num_dice=dice, **options)
     worth = np.random.default_rng(seed).random((len(dice), len(dice)))
-    return RoundSolver(Round(variant, dice), worth), worth
+    return TableSolver(Round(variant, dice), worth), worth
 
 
 class Plain:
-    """Regret minimisation over all deals and all hands, with dictionaries: the same iterations as `RoundSolver`."""
+    """Regret minimisation over all deals and all hands, with dictionaries: the same iterations as `TableSolver`."""
 
     def __init__(self, round_, worth):
         self.round, self.worth, self.players = round_, worth, len(round_.dice)
@@ -126,7 +124,7 @@ def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
 )
 def test_two_players_come_to_the_known_value(dice, value):
     solver, _ = solver_of(dice)
-    solver = RoundSolver(solver.round_, np.array([[0.0, 1.0], [1.0, 0.0]]))
+    solver = TableSolver(solver.round_, np.array([[0.0, 1.0], [1.0, 0.0]]))
     solver.iterate(60)
     assert solver.plays(np.array([[0.0, 1.0], [1.0, 0.0]]))[0] == pytest.approx(float(value), abs=1e-4)
 
@@ -173,17 +171,12 @@ def test_kept_rounds_are_taken_and_damaged_ones_solved_again(folder):
     assert [file.stat().st_size > 10 for file in files] == [True, True]
 
 
-def test_a_game_between_two_has_the_value_of_their_solver(folder):
-    variant = configure("liars_dice", num_dice=2, num_faces=3)
-    ours, theirs = solve(variant, 1e-4), solve_for_two(variant, 1e-9)
-    assert ours.gain <= 1e-4
-    assert ours.rounds[2, 2].certificate.plays[0] == pytest.approx(theirs.chance((2, 2)).lower, abs=1e-4)
-
-
 def test_what_cannot_be_solved_is_named():
     with pytest.raises(ValueError, match="reward must be 'win' for optimal play, not 'dice'"):
         solve(configure("liars_dice", num_players=3, num_dice=1, reward="dice"))
     with pytest.raises(ValueError, match=r"num_dice=6 for 6 players makes a round of about"):
         solve(configure("liars_dice", num_players=6, num_dice=6, raise_rule="either"))
+    with pytest.raises(ValueError, match="threads and workers elsewhere are for two players"):
+        solve(configure("liars_dice", num_players=3, num_dice=1), threads=2)
     with pytest.raises(OutOfTimeError, match=r"num_dice=3 for 3 players takes at least about .* s, and 0.01 s are given"):
         solve(configure("liars_dice", num_players=3, num_dice=3), seconds=0.01)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice.tree import LEAF, Tree, public_nodes
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
 RULES = [
     {},
@@ -31,7 +32,7 @@ def test_public_nodes_as_an_independent_program_counted_them(dice, nodes):
 
 @pytest.mark.parametrize(("dice", "nodes"), [(1, 448), (2, 8_832), (3, 107_712), (5, 8_579_072)])
 def test_public_nodes_of_textarenas_rule(dice, nodes):
-    assert public_nodes(configure("liars_dice", rules="textarena", num_dice=5), (dice, dice)) == nodes
+    assert Round(configure("liars_dice", rules="textarena", num_dice=5), (dice, dice)).nodes == nodes
 
 
 def test_a_round_that_is_too_large_is_refused_before_it_is_built():
@@ -46,8 +47,8 @@ def test_kinds_hold_together(dice, rules):
     tree = tree_of(dice, **rules)
     kinds = tree.kinds
     for player in range(2):
-        assert tree.chances[player].sum() == pytest.approx(1)
-        assert len(tree.chances[player]) == kinds.classes[0, player]
+        assert tree.class_chances[player].sum() == pytest.approx(1)
+        assert len(tree.class_chances[player]) == kinds.classes[0, player]
     seen = np.zeros(kinds.size[0], int)
     waiting = [(0, 0)]
     while waiting:

@@ -8,9 +8,8 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.exact.liars_dice.cfr import RoundSolver
-from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.exact.liars_dice.store import SolvedRound
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     FEWER,
@@ -71,7 +70,7 @@ def plain_habits(variant, dice, solved):
             won = (mover == 0) != holds
             counts["starter wins"] += weight * chances[-1] * won
             counts["called", "holds" if holds else "fails"] += weight * chances[-1]
-            if not solved.tree.is_leaf(bids[-1], len(bids) % 2):
+            if not solved.round_.is_leaf(bids[-1], len(bids) % 2):
                 need = min(max(quantity + 1 - held(own, face), 0), dice[1 - mover] + 1)
                 counts["turns", mover, need] += weight
                 counts["calls", mover, need] += weight * chances[-1]

@@ -22,8 +22,8 @@ from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round
+from dice_envs.exact.liars_dice.shares import has_equal_seats
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
-from dice_envs.exact.liars_dice.stages import Stage, has_equal_seats
 from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
 
 __all__ = ["NOWHERE", "Book", "Responses", "respond_to", "responses_to"]
@@ -154,13 +154,16 @@ class _Writer:
             self._length += len(choice)
         return len(self._at) - 1
 
-    def add(self, response: int, stage: Stage, found: dict[tuple[int, ...], np.ndarray]) -> None:
-        """Add the choices that a response needs in one round, from its choices everywhere: see `record_response`."""
+    def add(self, response: int, own: int, other: int, starts: bool, found: dict[tuple[int, ...], np.ndarray]) -> None:
+        """Add the choices that a response needs in one round, from its choices everywhere: see `record_response`.
+
+        The round is given by the response's own dice, the other's, and whether the response starts.
+        """
         answers: dict[tuple[int, ...], list[int]] = {}
         for path in found:
             if path:
                 answers.setdefault(path[:-1], []).append(path[-1])
-        root = self.root[response, stage.other, stage.agent]
+        root = self.root[response, own, other]
         waiting: list[tuple[int, tuple[int, ...], np.ndarray]] = []
 
         def visit(path: tuple[int, ...], alive: np.ndarray) -> int:
@@ -169,21 +172,21 @@ class _Writer:
             return node
 
         everybody = np.ones(len(next(iter(found.values()))), bool)
-        if stage.agent_starts:
+        if starts:
+            root[1] = visit((), everybody)
+        else:
             root[0] = self._node(None)
             for bid in sorted(answers.get((), [])):
                 self._children[root[0]].append((int(step_of(-1, bid, self._num_actions)), visit((bid,), everybody)))
-        else:
-            root[1] = visit((), everybody)
         while waiting:
             node, path, alive = waiting.pop()
             chosen = found[path]
-            for own in np.unique(chosen[alive]).tolist():
-                if own == CALL:
+            for mine in np.unique(chosen[alive]).tolist():
+                if mine == CALL:
                     continue
-                for bid in sorted(answers.get((*path, own), [])):
-                    child = visit((*path, own, bid), alive & (chosen == own))
-                    self._children[node].append((int(step_of(own, bid, self._num_actions)), child))
+                for bid in sorted(answers.get((*path, mine), [])):
+                    child = visit((*path, mine, bid), alive & (chosen == mine))
+                    self._children[node].append((int(step_of(mine, bid, self._num_actions)), child))
 
     def book(self) -> Book:
         steps = [pair for children in self._children for pair in children]
@@ -210,14 +213,15 @@ def respond_to(variant: Variant, agents: Sequence[Any], done: Callable[[int], An
     wins = np.zeros(len(agents))
     for number, agent in enumerate(agents):
         done(number)
-        seen: set[Stage] = set()
+        seen: set[tuple[int, int, bool]] = set()
         for seat in seats:
             value, found = record_response(variant, agent, seat)
             wins[number] += value / len(seats)
-            for stage, choices in found.items():
-                if stage not in seen and choices:
-                    writer.add(number, stage, choices)
-                seen.add(stage)
+            for table, choices in found.items():
+                played = table.dice_of(1 - seat), table.dice_of(seat), table.starter != seat
+                if played not in seen and choices:
+                    writer.add(number, *played, choices)
+                seen.add(played)
     return Responses(variant, wins, writer.book(), numbered_hands(variant, max(variant.options.dice_per_seat)))
 
 

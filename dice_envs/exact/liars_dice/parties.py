@@ -246,7 +246,7 @@ class _Side:
         self.members = party.members
         hands, self.chances = hands_of(round_.variant, sum(round_.dice[member] for member in party.members))
         self.others = np.array([player for player in range(len(round_.dice)) if player not in party.members], np.int64)
-        self.view = _View(np.asarray(party.worth, np.float64), self.others, matches_of(round_.variant, hands))
+        self.view = _View(np.asarray(party.worth, np.float64), self.others, matches_of(round_.variant, hands, round_.palifico))
 
     def live(self, batch: Batch) -> np.ndarray:
         """Return whether the others come to each node, (nodes,) bool."""

@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.liars_dice.cfr import MOST_LEVELS
 from dice_envs.exact.liars_dice.nodes import FOLLOW, LEARN, RESPOND, Numbers, Pace
 from dice_envs.exact.liars_dice.round import Classes, Round, must_call
 from dice_envs.exact.liars_dice.sources import Places
 
-__all__ = ["Layout", "RoundSolver", "Walker", "mix_at", "size_of"]
+__all__ = ["Layout", "TableSolver", "TableWalker", "mix_all", "size_of"]
 
 
 # --- where numbers stand --------------------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ def _placed(classes: tuple[Classes, ...], at: str, values: str) -> np.ndarray:
     return np.array([getattr(each, at) + start for each, start in zip(classes, starts, strict=False)])
 
 
-class _View(NamedTuple):
+class _TableView(NamedTuple):
     """How a walk goes: in whose view, and by which numbers."""
 
     player: int
@@ -90,7 +91,7 @@ class _View(NamedTuple):
     pace: Pace
 
 
-class _Scratch(NamedTuple):
+class _TableScratch(NamedTuple):
     """Work space of a walk for the nodes on its path. The first axis of most arrays is the depth."""
 
     slot: np.ndarray  # (depth,) int64
@@ -109,7 +110,7 @@ class _Scratch(NamedTuple):
     one: np.ndarray  # (dice + 2,) float64
 
     @classmethod
-    def of(cls, round_: Round, layout: Layout) -> _Scratch:
+    def of(cls, round_: Round, layout: Layout) -> _TableScratch:
         """Return room for walks of a round."""
         height = np.ones(len(layout.need), np.int64)
         for slot in reversed(range(len(height))):
@@ -138,7 +139,7 @@ class _Scratch(NamedTuple):
 
 
 @kernel(allocates=False)
-def mix_at(numbers, at, begin, classes, rows, total):
+def mix_all(numbers, at, begin, classes, rows, total):
     """Write the strategy that a node's numbers are in proportion to, (actions, classes), from action `begin` on. In place.
 
     Where all of a class are 0, its actions are equally likely. `rows` may have more columns; `total` is scratch.
@@ -192,7 +193,7 @@ def _add_matches(thresholds, at, weights, count, need, scratch):
 
 
 @kernel(allocates=False, merge=True)
-def _tails(layout, scratch, depth, player, leaf, row):
+def _sum_matches(layout, scratch, depth, player, leaf, row):
     """Write into `scratch.sums` how likely all but a player come to a call with 0, 1, 2 … or more matches together. In place.
 
     The call is that of the last bid; or if `leaf` is an edge, that of the bid it leads to. `row` (classes,) is the reach of
@@ -219,7 +220,7 @@ def _tails(layout, scratch, depth, player, leaf, row):
 def _add_call(layout, scratch, depth, view, leaf, out):
     """Add what the call is worth to the viewer, by class, whose tails are in `scratch.sums`, to `out`. In place.
 
-    The call is as in `_tails`. A threshold is at most one more than the others' dice, and so below the entries of `sums`.
+    The call is as in `_sum_matches`. A threshold is at most one more than the others' dice, and so below the entries of `sums`.
     """
     players, slot = len(layout.size), scratch.slot[depth]
     mover = depth % players
@@ -239,7 +240,7 @@ def _add_call(layout, scratch, depth, view, leaf, out):
 
 
 @kernel(allocates=False, merge=True)
-def _enter(layout, scratch, depth, view):
+def _enter_node(layout, scratch, depth, view):
     """Enter the node at a depth, whose slot, offset and reach are set. In place."""
     players, slot, player = len(layout.size), scratch.slot[depth], view.player
     mover = depth % players
@@ -256,7 +257,7 @@ def _enter(layout, scratch, depth, view):
                 rows[place, each] = 0.0
     else:
         numbers = view.numbers.regrets if view.mode == LEARN else view.numbers.averages
-        mix_at(numbers, scratch.offset[depth], begin, classes, rows, scratch.total)
+        mix_all(numbers, scratch.offset[depth], begin, classes, rows, scratch.total)
         reach = scratch.reach[depth, mover]
         for place in range(begin, len(rows)):
             for each in range(classes):
@@ -271,12 +272,12 @@ def _enter(layout, scratch, depth, view):
     for place in range(begin, len(rows)):
         leaf = first + place - 1 if place > 0 else -1
         if leaf < 0 or must_call(layout, layout.child[leaf]):
-            _tails(layout, scratch, depth, player, leaf, rows[place])
+            _sum_matches(layout, scratch, depth, player, leaf, rows[place])
             _add_call(layout, scratch, depth, view, leaf, rows[place] if mover == player else value)
 
 
 @kernel(allocates=False, merge=True)
-def _go_down(layout, scratch, depth, edge, view):
+def _go_below(layout, scratch, depth, edge, view):
     """Write all others' reach at the child that an edge leads to; return whether the walk goes there. In place.
 
     It does if all others come there, or when learning at least the player whose averages are learnt.
@@ -317,7 +318,7 @@ def _go_down(layout, scratch, depth, edge, view):
 
 
 @kernel(allocates=False, merge=True)
-def _come_up(layout, scratch, depth, edge, view):
+def _come_above(layout, scratch, depth, edge, view):
     """Take the values of the child at depth + 1, to which an edge leads, into those of its parent. In place."""
     players, slot = len(layout.size), scratch.slot[depth]
     mover = depth % players
@@ -330,7 +331,7 @@ def _come_up(layout, scratch, depth, edge, view):
 
 
 @kernel(allocates=False, merge=True)
-def _leave(layout, scratch, depth, view):
+def _leave_node(layout, scratch, depth, view):
     """Leave the node at a depth: one of the viewer gets its values, and new regrets where it learns. In place."""
     slot, player = scratch.slot[depth], view.player
     if depth % len(layout.size) != player or not scratch.live[depth]:
@@ -346,7 +347,7 @@ def _leave(layout, scratch, depth, view):
                 value[each] = max(value[each], action[place, each])
         return
     numbers = view.numbers.regrets if view.mode == LEARN else view.numbers.averages
-    mix_at(numbers, at, begin, classes, scratch.mix[:actions], scratch.total)
+    mix_all(numbers, at, begin, classes, scratch.mix[:actions], scratch.total)
     for place in range(begin, actions):
         for each in range(classes):
             value[each] += scratch.mix[place, each] * action[place, each]
@@ -358,7 +359,7 @@ def _leave(layout, scratch, depth, view):
 
 
 @kernel(allocates=False)
-def _walk(layout, scratch, view):
+def _walk_table(layout, scratch, view):
     """Visit the empty history, whose reach is set, and all below it. In place.
 
     The path never grows longer than the tree is high, which is the depth that `scratch` has room for.
@@ -370,7 +371,7 @@ def _walk(layout, scratch, view):
     entered = False
     while True:
         if not entered:
-            _enter(layout, scratch, depth, view)
+            _enter_node(layout, scratch, depth, view)
             entered = True
         slot, edge = scratch.slot[depth], scratch.edge[depth]
         last = layout.first[slot + 1]
@@ -378,22 +379,22 @@ def _walk(layout, scratch, view):
             edge += 1
         if edge < last:
             scratch.edge[depth] = edge + 1
-            if _go_down(layout, scratch, depth, edge, view):
+            if _go_below(layout, scratch, depth, edge, view):
                 depth += 1
                 entered = False
             continue
-        _leave(layout, scratch, depth, view)
+        _leave_node(layout, scratch, depth, view)
         if depth == 0:
             return
         depth -= 1
         if scratch.live[depth + 1]:
-            _come_up(layout, scratch, depth, scratch.edge[depth] - 1, view)
+            _come_above(layout, scratch, depth, scratch.edge[depth] - 1, view)
 
 
 # --- solving --------------------------------------------------------------------------------------------------------------
 
 
-class Walker:
+class TableWalker:
     """Walks a round by strategies that are held as numbers.
 
     Args:
@@ -405,7 +406,7 @@ class Walker:
         self.round_ = round_
         self.averages = averages
         self.layout = Layout.of(round_)
-        self._scratch = _Scratch.of(round_, self.layout)
+        self._scratch = _TableScratch.of(round_, self.layout)
         self._numbers = Numbers(np.zeros(0, averages.dtype), averages)
         self._pace = Pace(1.0, 1.0)
         self._chances = [
@@ -418,7 +419,7 @@ class Walker:
         for other, chances in enumerate(self._chances):
             scratch.reach[0, other, : len(chances)] = chances
         scratch.mass[0] = 1.0
-        _walk(self.layout, scratch, _View(player, mode, worth[player], self._numbers, self._pace))
+        _walk_table(self.layout, scratch, _TableView(player, mode, worth[player], self._numbers, self._pace))
         return float(scratch.value[0, : len(self._chances[player])] @ self._chances[player])
 
     def plays(self, worth: np.ndarray) -> np.ndarray:
@@ -434,7 +435,7 @@ class Walker:
         return np.array([self._pass(player, RESPOND, worth) for player in range(len(self._chances))])
 
 
-class RoundSolver(Walker):
+class TableSolver(TableWalker):
     """Approaches strategies that no player gains by leaving, iteration by iteration.
 
     Args:
@@ -461,3 +462,49 @@ class RoundSolver(Walker):
                 self._pace = self._pace.at(self.iterations)
             for player in range(len(self._chances)):
                 self._pass(player, LEARN, self._worth)
+
+
+# --- what is kept ---------------------------------------------------------------------------------------------------------
+
+
+@kernel(allocates=False)
+def _scale_node(numbers, at, classes, actions, most, out):
+    """Write a node's numbers, the largest of each class as `most`. In place."""
+    for each in range(at, at + classes):
+        largest = 0.0
+        for place in range(actions):
+            largest = max(largest, numbers[each + place * classes])
+        for place in range(actions if largest > 0.0 else 0):
+            out[each + place * classes] = np.uint16(numbers[each + place * classes] / largest * most + 0.5)
+
+
+@kernel(allocates=False)
+def _quantise_table(layout, slots, edges, offsets, numbers, most, out):
+    """Write every node's strategy, the likeliest action of each class as `most`, into `out` (numbers,). In place.
+
+    `slots`, `edges` and `offsets` (depth,) are scratch for the path, which is never longer than the tree is high.
+    """
+    players, depth = len(layout.size), 0
+    slots[0] = edges[0] = offsets[0] = 0
+    while depth >= 0:
+        slot, at, mover = slots[depth], offsets[depth], depth % players
+        if edges[depth] == layout.first[slot]:
+            actions = 1 + layout.first[slot + 1] - layout.first[slot]
+            _scale_node(numbers, at, layout.size[mover, mover, slot], actions, most, out)
+        edge = edges[depth]
+        edges[depth] += 1
+        if edge == layout.first[slot + 1]:
+            depth -= 1
+        elif not must_call(layout, layout.child[edge]):
+            depth += 1
+            slots[depth] = layout.child[edge]
+            edges[depth] = layout.first[slots[depth]]
+            offsets[depth] = at + layout.shift[mover, edge]
+
+
+def quantised_table(layout: Layout, numbers: np.ndarray) -> np.ndarray:
+    """Round strategies to 65,536 levels, (numbers,) uint16: the likeliest action of each class has the highest."""
+    out = np.zeros(len(numbers), np.uint16)
+    slots, edges, offsets = np.zeros((3, len(layout.need)), np.int64)  # a path visits each slot once at most
+    _quantise_table(layout, slots, edges, offsets, numbers, float(MOST_LEVELS), out)
+    return out

@@ -1,0 +1,249 @@
+"""Games of Liar's Dice as rounds: which rounds there are, which one follows when somebody loses a die, and a game's value.
+
+Between two players a round ends in one of two ways: its starter loses a die, or the other player does. As long as winning a
+round is worth more than losing it, the best play of a round is the one that wins it most often, whatever comes after. So each
+round is solved alone, and the game's value follows backward from the rounds of few dice.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.game import Variant
+
+__all__ = [
+    "Bounds",
+    "Dice",
+    "Table",
+    "after",
+    "check_rounds",
+    "check_two_players",
+    "first_tables",
+    "game_width",
+    "is_palifico",
+    "left_of",
+    "players_of",
+    "rounds_of",
+    "share_after",
+    "starter_wins",
+    "tables_of",
+    "wins_game",
+    "worths",
+]
+
+Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
+
+
+class Table(NamedTuple):
+    """A table at the beginning of a round."""
+
+    dice: Dice
+    starter: int  # the seat that begins; 0 where it makes no difference
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one player alone has dice."""
+        return len(players_of(self.dice)) == 1
+
+    def place(self, seat: int) -> int:
+        """Return how many seats after the starter a seat is."""
+        return (seat - self.starter) % len(self.dice)
+
+    def seat(self, place: int) -> int:
+        """Return the seat that is so many seats after the starter."""
+        return (self.starter + place) % len(self.dice)
+
+    def dice_of(self, seat: int) -> int:
+        """Return how many dice a seat has."""
+        return self.dice[self.place(seat)]
+
+
+def check_two_players(options: Any, what: str = "optimal play") -> None:
+    """Raise ValueError for a variant without a value: more than two players, or a reward that is not zero-sum.
+
+    The message names `what` needs one.
+    """
+    if options.num_players != 2:
+        raise ValueError(
+            f"num_players must be 2 for {what}, not {options.num_players}: with more players, what one wins depends on what "
+            "the others let it have"
+        )
+    check_rounds(options, what)
+
+
+def check_rounds(options: Any, what: str = "optimal play") -> None:
+    """Raise ValueError for rules by which rounds cannot be analysed backward from the last, and a reward that is not zero-sum.
+
+    The message names `what` needs it.
+    """
+    if options.exact_call:
+        raise ValueError(
+            f"exact_call must be false for {what}: a right exact call gives a die back, so the same round can come again, and "
+            "no round can be solved before those that follow it"
+        )
+    if options.next_starter != "loser" and options.rounds == "elimination":
+        raise ValueError(
+            f"next_starter must be 'loser' for {what}, not {options.next_starter!r}: otherwise what a lost round costs "
+            "depends on who called"
+        )
+    if options.reward != "win":
+        raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
+    if options.palifico and options.num_players > 2:
+        raise ValueError(
+            f"palifico must be false for {what} with more than two players: whether a round is one depends on the last"
+        )
+
+
+# --- rounds ---------------------------------------------------------------------------------------------------------------
+
+
+def players_of(dice: Dice) -> tuple[int, ...]:
+    """Return the places of those who have dice, in the order of play."""
+    return tuple(place for place, number in enumerate(dice) if number > 0)
+
+
+def left_of(dice: Dice) -> Dice:
+    """Return the dice of those who are left."""
+    return tuple(number for number in dice if number > 0)
+
+
+def after(table: Table, loser: int) -> Table:
+    """Return the table after the player at a place has lost a die.
+
+    The loser starts the next round; if it is out, the next player who has dice does. When the game is over, the winner is the
+    starter, all alone.
+    """
+    count = len(table.dice)
+    left = [number - (place == loser) for place, number in enumerate(table.dice)]
+    shift = next(place % count for place in range(loser, loser + count) if left[place % count] > 0)
+    return Table(tuple(left[shift:] + left[:shift]), table.seat(shift))
+
+
+def share_after(options: Any, table: Table, loser: int, place: int, share: Callable[[Table, int], Any]) -> Any:
+    """Return the share of wins of the player at a place after another, or itself, has lost the round's die.
+
+    Who is out has none, and a winner has all. In a game of one round all who lose no die share the win equally.
+
+    Args:
+        options: the game's.
+        table: at the beginning of the round.
+        loser, place: places at the table.
+        share: the table of the next round, a place there → that player's share, a number or an array.
+    """
+    if options.rounds == "single":
+        return (place != loser) / (len(table.dice) - 1)
+    follows = after(table, loser)
+    now = follows.place(table.seat(place))
+    if follows.is_over or follows.dice[now] == 0:
+        return float(now == 0)  # the winner is the starter
+    return share(follows, now)
+
+
+def worths(options: Any, table: Table, share: Callable[[Table, int], Any]) -> np.ndarray:
+    """Return the shares of wins of each player who is left if each of them loses the die, (players, players) float64.
+
+    The arguments are those of `share_after`.
+    """
+    places = players_of(table.dice)
+    return np.array([[share_after(options, table, loser, place, share) for loser in places] for place in places], np.float64)
+
+
+def first_tables(options: Any) -> list[Table]:
+    """Return the ways in which a game may begin, which are equally likely."""
+    dice = options.dice_per_seat
+    starters = range(len(dice)) if options.starter == "random" else [0]
+    return [Table(dice[starter:] + dice[:starter], starter) for starter in starters]
+
+
+def tables_of(options: Any) -> list[Table]:
+    """Return the tables at which a round of a game can begin, those of few dice first."""
+    waiting = set(first_tables(options))
+    found: set[Table] = set()
+    while waiting:
+        table = waiting.pop()
+        found.add(table)
+        if options.rounds == "elimination":
+            following = {after(table, loser) for loser in players_of(table.dice)}
+            waiting |= {each for each in following if not each.is_over} - found
+    return sorted(found, key=lambda table: (sum(table.dice), table))
+
+
+def rounds_of(options: Any) -> list[Dice]:
+    """Return the dice with which a round of a game can begin, whoever sits where; few dice first."""
+    return list(dict.fromkeys(table.dice for table in tables_of(options)))
+
+
+def is_palifico(options: Any, dice: Dice) -> bool:
+    """Return whether a round between two players is a palifico round: its starter has just come down to one die.
+
+    The starter of any round but the first has just lost a die. No dice that begin a game come again later in it.
+    """
+    starts = [table.dice for table in first_tables(options)]
+    return bool(options.palifico and options.rounds == "elimination" and dice[0] == 1 and dice not in starts)
+
+
+# --- the value of a game between two --------------------------------------------------------------------------------------
+
+
+class Bounds(NamedTuple):
+    """Bounds of the starter's chance to win, by best responses to the strategies held."""
+
+    lower: float
+    upper: float
+
+    @classmethod
+    def between(cls, one: float, other: float) -> Bounds:
+        """Return bounds from two numbers, which rounding may have put in the wrong order."""
+        return cls(min(one, other), max(one, other))
+
+    @property
+    def width(self) -> float:
+        """How much more than the value the two best responses win together: the exploitability of a round for ±1."""
+        return self.upper - self.lower
+
+
+def wins_game(dice: Dice, starts: bool, chance: Callable[[int, int, bool], float], best: bool = False) -> float:
+    """Return the chance that a player wins a game of elimination, from its chances to win the rounds.
+
+    Args:
+        dice: the player's and its opponent's.
+        starts: whether the player starts the first round.
+        chance: own dice, the opponent's, whether the player starts → the chance to win that round.
+        best: whether the player loses a round on purpose where losing it is worth more.
+    """
+
+    @functools.cache
+    def wins(own: int, others: int, starts: bool) -> float:
+        if own == 0 or others == 0:
+            return float(others == 0)
+        # The player who has lost a die starts the next round.
+        won, lost = wins(own, others - 1, False), wins(own - 1, others, True)
+        found = lost + (won - lost) * chance(own, others, starts)
+        return max(lost, found) if best else found
+
+    return wins(*dice, starts)
+
+
+def starter_wins(dice: Dice, chances: Mapping[Dice, Bounds]) -> Bounds:
+    """Bound the starter's chance to win a game of elimination, from the bounds of each round.
+
+    For a solution the lower bound is the chance of its strategies against the other player's best response, the upper bound
+    the chance of the starter's best response to them.
+    """
+
+    def responds(own: int, others: int, starts: bool) -> float:
+        return chances[own, others].upper if starts else 1 - chances[others, own].lower
+
+    return Bounds.between(1 - wins_game(dice[::-1], False, responds, True), wins_game(dice, True, responds, True))
+
+
+def game_width(variant: Variant, chances: Mapping[Dice, Bounds]) -> float:
+    """Return the exploitability of a game from the bounds of its rounds, for returns of ±1."""
+    starts = [table.dice for table in first_tables(variant.options)]
+    if variant.options.rounds == "single":
+        return sum(chances[dice].width for dice in starts) / len(starts)
+    return sum(starter_wins(dice, chances).width for dice in starts) / len(starts)

@@ -1,0 +1,294 @@
+"""Shares of wins in whole games of Liar's Dice: what each player wins, what it could win by leaving its policy, and against
+coalitions; and how often a best response to one of two players wins.
+
+A game divides into rounds. For players who look at the present round only, the rest of the game depends only on who has how
+many dice and who begins. So each round is valued alone, those of few dice first, for what follows each loss of a die.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
+from dice_envs.exact.liars_dice.parties import Party, walk
+from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.seating import (
+    Dice,
+    Table,
+    check_two_players,
+    first_tables,
+    is_palifico,
+    share_after,
+    tables_of,
+    worths,
+)
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, Source, source_of
+from dice_envs.exact.liars_dice.walk import Keep, Record, respond
+
+__all__ = [
+    "MOST_INFORMATION_SETS",
+    "MOST_WALKED",
+    "Question",
+    "Seated",
+    "SeatedAgents",
+    "Shares",
+    "check_measurable",
+    "has_equal_seats",
+    "information_sets",
+    "mean_shares",
+    "response_wins",
+    "round_at",
+    "shares_of",
+    "table_key",
+    "worth_after",
+]
+
+# Of one round, both players together.
+MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
+MOST_WALKED = 10_000_000_000  # where nodes are forgotten, in bounded memory; enough for six
+_ROUNDING = 1e-9
+
+
+@functools.lru_cache(maxsize=256)
+def round_at(variant: Variant, dice: Dice) -> Round:
+    """Return the round with these dice of each seat, counted from the starter."""
+    return Round(variant, dice, is_palifico(variant.options, dice))
+
+
+def check_measurable(variant: Variant, what: str, most: int = MOST_INFORMATION_SETS) -> None:
+    """Raise ValueError, naming `what` is not available, unless the game is small enough and between two players for a win.
+
+    Small enough: each round has `most` information sets or fewer.
+    """
+    options = variant.options
+    check_two_players(options, what)
+    sets = sum(round_at(variant, options.dice_per_seat).information_sets(player) for player in range(2))
+    if sets > most:
+        raise ValueError(
+            f"num_dice={options.num_dice!r} with num_faces={options.num_faces} and raise_rule={options.raise_rule!r} makes a "
+            f"round of about {sets:,.0f} information sets; {most:,} at most are allowed for {what}"
+        )
+
+
+def has_equal_seats(variant: Variant) -> bool:
+    """Return whether all seats have the same number of dice and begin equally often, which makes them symmetric."""
+    return bool(len(set(variant.options.dice_per_seat)) == 1 and variant.options.starter == "random")
+
+
+def information_sets(variant: Variant, seats: Iterable[int] | None = None, dice: Iterable[Dice] | None = None) -> float:
+    """Return the number of information sets at which seats have a choice, over all rounds.
+
+    Args:
+        variant: the game.
+        seats: None: all.
+        dice: of the rounds, whoever sits where, for all seats; None: those of each table that a game can come to.
+    """
+    tables = tables_of(variant.options) if dice is None else [Table(each, 0) for each in dice]
+    everybody = range(variant.params.num_players)
+    total = 0.0
+    for seat in everybody if seats is None else seats:
+        for table in tables:
+            if table.dice_of(seat) > 0:
+                round_ = round_at(variant, table.dice)
+                total += round_.information_sets(round_.places.index(table.place(seat)))
+    return total
+
+
+# --- a best response to one of two players --------------------------------------------------------------------------------
+
+
+def response_wins(
+    variant: Variant,
+    agent: Any,
+    seat: int,
+    seed: int = 0,
+    copies: int = 1,
+    done: Callable[[float], Any] = lambda amount: None,
+    record: Callable[[Table], Record] | None = None,
+    keep: Callable[[Table], Keep] | None = None,
+    seats: Seats | None = None,
+) -> dict[Table, np.ndarray]:
+    """Return how often a best response wins the game from an agent that states its probabilities, from each table on.
+
+    Args:
+        variant: the game, between two players for a win.
+        agent: see `dice_envs.agent.ask_probabilities`; it is taken to look at the present round only.
+        seat: the agent's.
+        seed: of the agent's own random streams.
+        copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
+            second ones too.
+        done: progress callback, called with the number of information sets done since the last call.
+        record: makes, for a round, the callback for the response at each node (see `walk.respond`).
+        keep: makes, for a round, what keeps the values at its nodes (see `walk.respond`).
+        seats: compares the agent's answers in the other seat.
+
+    Returns:
+        (copies,) float64 for each table.
+
+    Raises:
+        ValueError: a best response would rather lose a round than win it.
+    """
+    streams = np.array([new_streams(each, ROWS_AT_ONCE) for each in np.random.SeedSequence(seed).spawn(copies)])
+    known: dict[Table, np.ndarray] = {}
+    # The order fixes which of the agent's random numbers each round takes.
+    for table in sorted(
+        tables_of(variant.options), key=lambda table: (sum(table.dice), table.dice_of(seat), table.starter == seat)
+    ):
+        round_, player = round_at(variant, table.dice), table.place(seat)
+        source = source_of(round_, player, agent, seat, streams, seats)
+        recorded = record(table) if record is not None else None
+        kept = keep(table) if keep is not None else None
+        chance = respond(round_, player, source, copies, done, recorded, kept)
+        lost, won = worth_after(variant, table, 1 - seat, known)
+        known[table] = _worth(table, seat, lost, won, chance)
+    return known
+
+
+def _worth(table: Table, seat: int, lost: Any, won: Any, chance: np.ndarray) -> np.ndarray:
+    """Return what a round is worth to a best response to the agent in a seat, from its chance to win the round."""
+    after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
+    if after_win < after_loss - _ROUNDING:
+        raise ValueError(
+            f"no best response is known: with {table.dice_of(1 - seat)} dice against the agent's {table.dice_of(seat)} one "
+            f"would rather lose the round than win it ({after_loss:.6f} of the games are won after it is lost, "
+            f"{after_win:.6f} after it is won)"
+        )
+    worth: np.ndarray = lost + (won - lost) * chance
+    return worth
+
+
+def worth_after(variant: Variant, table: Table, seat: int, known: dict[Table, np.ndarray]) -> tuple[Any, Any]:
+    """Return the chance of the player in a seat, one of two, to win the game after it loses a round, and after it wins it."""
+    own = table.place(seat)
+
+    def share(follows: Table, place: int) -> np.ndarray:
+        return known[follows]
+
+    return share_after(variant.options, table, own, own, share), share_after(variant.options, table, 1 - own, own, share)
+
+
+# --- who sits where -------------------------------------------------------------------------------------------------------
+
+
+class Shares(NamedTuple):
+    """Shares of wins from a table on, by place from the starter, each (seats,) float64. Parts not asked for are zeros.
+
+    In a game of one round all who lose no die share the win equally.
+    """
+
+    plays: np.ndarray  # when all follow their policies
+    responds: np.ndarray  # of a player who responds best to all others
+    alone: np.ndarray  # of a player against whom all others respond as one, each knowing the dice of all of them
+
+
+PLAYS, RESPONDS, ALONE = range(3)  # parts of `Shares`
+
+
+class Question(NamedTuple):
+    """Which shares are asked for beside those of play."""
+
+    responds: bool = False
+    alone: bool = False
+
+
+Seated = Callable[[Round, int, Table], Source]  # a round, one of its players, the table → that player's probabilities
+
+
+class SeatedAgents:
+    """Agents at a table, asked at each information set.
+
+    Args:
+        variant: the game.
+        agents: see `dice_envs.agent.ask_probabilities`: one for each seat, or one alone, which sits in all of them.
+        seed: of the agents' own random streams.
+
+    Attributes:
+        seats: for each agent, whether it has played alike wherever it was asked at the same positions in other seats.
+    """
+
+    def __init__(self, variant: Variant, agents: Sequence[Any], seed: int = 0) -> None:
+        self._agents = list(agents)
+        self._streams = new_streams(seed, ROWS_AT_ONCE)[None]
+        self.seats = [Seats() for _ in agents]
+
+    def __call__(self, round_: Round, player: int, table: Table) -> Source:
+        seat = table.seat(round_.places[player])
+        number = seat % len(self._agents)
+        return source_of(round_, player, self._agents[number], seat, self._streams, self.seats[number])
+
+    @property
+    def alike(self) -> bool:
+        """Whether no agent was seen to play differently in another seat."""
+        return all(seats.alike for seats in self.seats)
+
+
+# --- shares -------------------------------------------------------------------------------------------------------------
+
+
+def table_key(table: Table, merged: bool) -> Table:
+    """Return the table by which shares are known: with one agent in all seats it makes no difference which seat begins."""
+    return Table(table.dice, 0) if merged else table
+
+
+def shares_of(
+    variant: Variant,
+    seated: Seated,
+    question: Question,
+    merged: bool = True,
+    done: Callable[[float], Any] = lambda amount: None,
+) -> dict[Table, Shares]:
+    """Return the shares of wins from each table on that a game can come to.
+
+    Args:
+        variant: the game.
+        seated: the probabilities of whoever sits at the table.
+        question: which shares are asked for.
+        merged: whether play depends on the places from the starter alone; tables then have the starter 0.
+        done: progress callback, called with the number of information sets that are done since the last call.
+    """
+    known: dict[Table, Shares] = {}
+    for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant.options)):
+        round_ = round_at(variant, table.dice)
+        players = range(len(round_.dice))
+        sources = [seated(round_, player, table) for player in players]
+        parties = [Party((), row) for row in _worths(variant, table, known, merged, PLAYS)]
+        if question.responds:
+            parties += [Party((player,), row) for player, row in enumerate(_worths(variant, table, known, merged, RESPONDS))]
+        if question.alone:
+            parties += [
+                Party(tuple(other for other in players if other != player), -row)
+                for player, row in enumerate(_worths(variant, table, known, merged, ALONE))
+            ]
+        found = iter(walk(round_, sources, parties, done).reshape(-1, len(players)))
+        known[table] = Shares(
+            plays=_by_place(table, round_, next(found)),
+            responds=_by_place(table, round_, next(found) if question.responds else None),
+            alone=_by_place(table, round_, -next(found) if question.alone else None),
+        )
+    return known
+
+
+def _worths(variant: Variant, table: Table, known: dict[Table, Shares], merged: bool, part: int) -> np.ndarray:
+    """Return a part of the shares of each player if each of the players loses the die, (players, players) float64."""
+    return worths(variant.options, table, lambda follows, place: known[table_key(follows, merged)][part][place])
+
+
+def _by_place(table: Table, round_: Round, shares: np.ndarray | None) -> np.ndarray:
+    """Return shares by place, 0 for those who are out."""
+    found = np.zeros(len(table.dice))
+    if shares is not None:
+        found[list(round_.places)] = shares
+    return found
+
+
+def mean_shares(variant: Variant, known: dict[Table, Shares], merged: bool = True) -> Shares:
+    """Return the shares at the beginning of a game, mean over those who may begin, by seat."""
+    starts = first_tables(variant.options)
+    # The share of a place is that of the seat so many seats after the starter.
+    by_seat = [[np.roll(part, table.starter) for part in known[table_key(table, merged)]] for table in starts]
+    return Shares(*(np.mean([each[part] for each in by_seat], axis=0) for part in range(len(Shares._fields))))
