@@ -110,6 +110,7 @@ class Single:
     mode: ClassVar[str] = ""  # autoreset
     loses: ClassVar[bool] = True  # whether an illegal action may lose the game
     blocks: ClassVar[bool] = False  # whether actions that do not exist are refused although illegal ones lose
+    in_place: ClassVar[Any] = ()  # what is also handed over in place of one of several actions
 
     def __init__(self, game: Any, **arguments: Any) -> None:
         self._hold(type(self).make(game, **arguments))
@@ -137,7 +138,7 @@ class Single:
         """Yield what must be refused instead of legal actions."""
         yield from BAD_ACTIONS
         key, mask = list(masks.items())[-1]
-        yield from (self.form({**actions, key: wrong}) for wrong in (*NO_NUMBERS, *NO_ACTIONS, *illegal(mask)[:4]))
+        yield from (self.form({**actions, key: wrong}) for wrong in (*self.in_place, *illegal(mask)[:4]))
 
     def step(self, actions: dict[Any, Any]) -> Result:
         observation, reward, ended, truncated, info = seen = self.send(self.form(actions))
@@ -159,6 +160,7 @@ class Vector(Single):
 
     make = SeatVectorEnv
     mode = "SameStep"
+    in_place = (*NO_NUMBERS, *NO_ACTIONS)
 
     def __init__(self, game: Any, **arguments: Any) -> None:
         super().__init__(game, num_envs=3, autoreset_mode=self.mode, **arguments)
@@ -287,6 +289,7 @@ class Simultaneous(Turns):
     """Calls PettingZoo's parallel environment."""
 
     make = aec.parallel_env
+    in_place = (*NO_NUMBERS, *NO_ACTIONS)
 
     def reset(self, seed: int | None = None) -> Any:
         self.shown = self.env.reset(seed=seed)
