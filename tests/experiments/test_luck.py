@@ -99,6 +99,9 @@ def test_the_option_says_what_was_done(only_nash, tmp_path):
         assert found["plain_win_rate"][row][column] == before["win_rate"][row][column]
         assert found["ci95"][row][column] < found["plain_ci95"][row][column] == before["ci95"][row][column]
     assert len(found["notes"]) == 2
+    nothing = run("random", "numbers", "--games", 400, "--without-luck", "--json", out)
+    assert "without luck" not in nothing.output, "no values are known here, so no luck was taken out"
+    assert not json.loads(out.read_text())["without_luck"]
 
 
 @pytest.mark.parametrize(
