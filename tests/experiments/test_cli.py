@@ -201,7 +201,7 @@ ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
     "command",
     [
         ("solve", "liars_dice", *ONE_DIE),
-        ("solve", "liars_dice", *ONE_DIE, "-o", "num_players=3", "--minutes", 0.02),
+        ("solve", "liars_dice", *ONE_DIE, "-o", "num_players=3", "--precision", 0.1),
         ("measure", "liars_dice", "nash", *ONE_DIE),
         ("evaluate", "liars_dice", "nash", "--against", "random", *ONE_DIE, "--games", 20, "--seed", 1),
         ("play", "liars_dice", "nash", *ONE_DIE, "--seed", 3, "--seat", 0),
