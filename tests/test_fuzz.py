@@ -9,12 +9,14 @@ import functools
 import itertools
 import json
 import resource
+import types
+import typing
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -35,7 +37,6 @@ from dice_envs.learn.presets import PRESETS
 from tests.conftest import FUZZ
 from tests.games.test_conformance import check_facts, check_illegal_actions, check_rerolls
 from tests.support.interfaces import CALLERS, accepted, play, plays, refused
-from tests.support.variants import variants
 
 pytestmark = pytest.mark.thorough  # compiles all games
 
@@ -393,6 +394,35 @@ def test_options_of_programs(name, data):
 
 
 # --- random play with random options ------------------------------------------------------------------------------------
+
+NAMES = ("Ada", "meat", "hot bath", "<b>", "Ł & Co", "x" * 24, '"', "drug 1")  # for options that take names
+NUMBERS = st.integers(1, 8) | st.integers(1, 200)
+
+
+def values_of(hint):
+    """Values of an option's type. Most numbers are small."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return st.one_of(map(values_of, typing.get_args(hint)))
+    if typing.get_origin(hint) is typing.Literal:
+        return st.sampled_from(typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        faces = st.integers(1, 6) | st.lists(st.integers(1, 6), min_size=6, max_size=6).map(
+            lambda each: int("".join(map(str, each)))
+        )
+        entries = st.sampled_from(NAMES) if typing.get_args(hint)[0] is str else faces
+        return st.lists(entries, min_size=1, max_size=8).map(tuple)
+    return {bool: st.booleans(), int: NUMBERS}.get(hint, st.none())
+
+
+@st.composite
+def variants(draw, game):
+    """The game with random options of the types that their hints allow; those that it refuses are drawn again."""
+    hints = typing.get_type_hints(load(game).options)
+    chosen = draw(st.fixed_dictionaries({}, optional={name: values_of(hint) for name, hint in hints.items()}))
+    try:
+        return load(game).configure(**chosen)
+    except ValueError:
+        assume(False)
 
 
 @pytest.mark.filterwarnings("ignore:an illegal action has ended a game")

@@ -1,14 +1,10 @@
 """The variants of each game to test. A game that is not listed is tested with its defaults."""
 
-import types
-import typing
 from typing import Any
 
 import pytest
-from hypothesis import assume
-from hypothesis import strategies as st
 
-from dice_envs.core.game import load, names
+from dice_envs.core.game import names
 
 # Options of a variant of each game whose games are short.
 SMALL: dict[str, dict[str, Any]] = {
@@ -84,32 +80,3 @@ MARKED = [  # `make test` plays two of each game
     pytest.param(name, options, marks=[] if options in ({}, *MORE_OPTIONS.get(name, [])[:1]) else [pytest.mark.thorough])
     for name, options in VARIANTS
 ]
-
-_NAMES = ("Ada", "meat", "hot bath", "<b>", "Ł & Co", "x" * 24, '"', "drug 1")  # for options that take names
-_NUMBERS = st.integers(1, 8) | st.integers(1, 200)
-
-
-def values_of(hint):
-    """Values of an option's type. Most numbers are small."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return st.one_of(map(values_of, typing.get_args(hint)))
-    if typing.get_origin(hint) is typing.Literal:
-        return st.sampled_from(typing.get_args(hint))
-    if typing.get_origin(hint) is tuple:
-        faces = st.integers(1, 6) | st.lists(st.integers(1, 6), min_size=6, max_size=6).map(
-            lambda each: int("".join(map(str, each)))
-        )
-        entries = st.sampled_from(_NAMES) if typing.get_args(hint)[0] is str else faces
-        return st.lists(entries, min_size=1, max_size=8).map(tuple)
-    return {bool: st.booleans(), int: _NUMBERS}.get(hint, st.none())
-
-
-@st.composite
-def variants(draw, game):
-    """The game with random options of the types that their hints allow; those that it refuses are drawn again."""
-    hints = typing.get_type_hints(load(game).options)
-    chosen = draw(st.fixed_dictionaries({}, optional={name: values_of(hint) for name, hint in hints.items()}))
-    try:
-        return load(game).configure(**chosen)
-    except ValueError:
-        assume(False)
