@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -27,7 +28,7 @@ app = typer.Typer(
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a command: bad input and Ctrl-C end it with one line."""
+    """Wrap a command: bad input and Ctrl-C end it with one line, and its help flows to the terminal's width."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -37,6 +38,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             check_seed(kwargs.get("seed"))
             return command(*args, **kwargs)
 
+    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))
     return run
 
 

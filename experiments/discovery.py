@@ -33,6 +33,6 @@ def add_commands(app: typer.Typer, found: Mapping[str, ModuleType], guarded: Cal
             app.add_typer(module.group(guarded), name=name)
             continue
         command = guarded(module.main)
-        app.command(name.replace("_", "-"), help=module.main.__doc__)(command)
+        app.command(name.replace("_", "-"))(command)
         if "_" in name:
-            app.command(name, hidden=True, help=module.main.__doc__)(command)
+            app.command(name, hidden=True)(command)

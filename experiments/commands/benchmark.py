@@ -39,7 +39,7 @@ def group(guarded: Callable[..., Any]) -> typer.Typer:
     """Return the group of commands, each wrapped by `guarded`."""
     app = typer.Typer(no_args_is_help=True, help="Fixed tests of language models.")
     app.callback()(lambda: None)  # without it, typer takes the only command for the group
-    app.command("language", help=language.__doc__)(guarded(language))
+    app.command("language")(guarded(language))
     return app
 
 

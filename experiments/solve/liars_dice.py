@@ -53,10 +53,12 @@ def main(
 
     Every round is solved alone, to bounds that exact best responses certify, and kept for the agent `nash`. With --ray the
     rounds are solved on a cluster, with the same result.
+
     JSON: {"value", "lower", "upper", "exploitability", "nash_conv", "seconds", "rounds": [{"dice", "value", "lower", "upper",
     "iterations", "seconds"}]}. A round's dice are the starter's and the other's, its figures the starter's chance to win it.
     The figures at the top are the starter's expected return of a single round, or its chance to win the game of elimination.
     With three players or more no theorem promises an equilibrium: "gain" says what the seats win by leaving the strategies.
+
     JSON: {"shares", "best_responses", "gain", "seconds", "rounds": [{"dice", "shares", "best_responses", "gain", "iterations",
     "seconds"}]}. Shares are of wins, by seat; a round's by player, the starter first.
 

@@ -49,6 +49,7 @@ def main(
     """The game of 30s: the best strategy for a goal, exactly.
 
     Prints its value, the figures of the paper's tables and the score's whole distribution in whole numbers of cases.
+
     JSON: {"value", "value_exact", "distribution", "scores", "cases", "figures", ...}, one whole number of
     `distribution` for each of `scores`, out of `cases`.
 

@@ -1,5 +1,6 @@
 """The command line: results, JSON forms, and errors in one line."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from unittest.mock import Mock
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from dice_envs import agents, configure
@@ -427,3 +429,16 @@ def test_each_measured_figure_stands_below_its_heading(tmp_path, monkeypatch):
         (row,) = re.findall(rf"│ {measured['name']} .*", output)
         figures = [float(figure) for figure in re.findall(r"\d\.\d{6}", row)[:3]]
         assert figures == pytest.approx([measured["value"], measured["optimum"], measured["gap"]], abs=1e-6)
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_breaks_a_line_only_where_the_next_word_does_not_fit(columns):
+    commands = [[name] for name, each in get_command(app).commands.items() if not hasattr(each, "commands")]
+    assert len(commands) > 10
+    for words in [*commands, ["solve", "liars-dice"], ["reproduce", "shakes"], ["benchmark", "language"]]:
+        shown = run(*words, "--help", env={"COLUMNS": str(columns)}).output
+        about = re.split(r"\n\s*\n", shown.partition("╭")[0].strip())[1:]  # after the usage
+        assert about, words
+        for lines in (paragraph.splitlines() for paragraph in about):
+            for line, following in itertools.pairwise(lines):
+                assert len(line.rstrip()) + 1 + len(following.split()[0]) > columns - 1, (words, line)
