@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import textwrap
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs.core.files import atomic, read_json
 from dice_envs.core.options import check_range, shown
-from dice_envs.experiments.ui.console import console, print_heading
+from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.measures import measuring
@@ -62,7 +60,7 @@ def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> Non
     print_heading(heading, title)
     for name, factory in factories.items():
         console.print(Text.assemble("\n  ", (name, "bold")))
-        console.print(textwrap.indent(inspect.cleandoc(factory.__doc__ or ""), "    "))
+        print_docstring(factory.__doc__ or "")
 
 
 def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-import textwrap
-
 from rich.text import Text
 
 from dice_envs import layout, load, names
-from dice_envs.experiments.ui.console import console, print_heading
+from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 
 __all__ = ["PLACE", "main"]
 
@@ -20,7 +17,6 @@ def main() -> None:
     for name in names():
         game = load(name)
         print_heading(name, game.title)
-        _, _, options = inspect.cleandoc(game.options.__doc__ or "").partition("Attributes:\n")
-        console.print(textwrap.indent(options, "    "))
+        print_docstring(game.options.__doc__ or "", margin=2)
         console.print(Text.assemble("\n  ", ("observation", "bold"), ", with the default options: entries, block, meaning"))
         console.print("\n".join(f"    {line}" for line in layout(game).splitlines()))

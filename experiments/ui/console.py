@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,7 +22,7 @@ from rich.text import Text
 
 from dice_envs.core.game import Variant
 
-__all__ = ["Stopped", "console", "finish", "one_line_errors", "print_heading", "print_mode"]
+__all__ = ["Stopped", "console", "finish", "one_line_errors", "print_docstring", "print_heading", "print_mode"]
 
 LONGEST_LINE = 1000  # characters of an error
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # raised by bad input or a bad disk
@@ -89,6 +91,23 @@ def _discard_unwritten() -> None:
 def print_heading(name: str, title: str) -> None:
     """Print an empty line, then a name in bold and its title."""
     console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
+
+
+def print_docstring(text: str, margin: int = 4) -> None:
+    """Print a docstring behind a margin. Its lines flow to the terminal's width; each entry of a section begins a line."""
+    flowing: list[tuple[int, str]] = []  # indentation and text of what begins a line
+    goes_on = False
+    for line in inspect.cleandoc(text).splitlines():
+        words = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if goes_on and words and (indent == 0 or indent > flowing[-1][0]):
+            flowing[-1] = (flowing[-1][0], f"{flowing[-1][1]} {words}")
+        else:
+            flowing.append((indent, words))
+        goes_on = bool(words) and not words.endswith(":")
+    for indent, words in flowing:
+        first, others = " " * (margin + indent), " " * (margin + 2 * indent)
+        console.print(textwrap.fill(words, console.width, initial_indent=first, subsequent_indent=others))
 
 
 def print_mode(variant: Variant, policy: str = "") -> None:
