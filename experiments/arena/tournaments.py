@@ -90,8 +90,7 @@ def tournament(
         check_plays(player, variant)
     n, seats = len(players), variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
-    result.cooperative = variant.facts.cooperative and seats > 1
-    result.without_luck = any(each is not None for each in values or ())
+    result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, any(values or ())
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
     after_move = None if log is None else log.after_move
     valued: dict[Sequence[int], tuple[_Ways, np.ndarray]] = {}
