@@ -184,7 +184,7 @@ def _write(trained: Trained, result: dict[str, Any], table: Any, folder: Path, j
 
     def plot(where: Path) -> None:
         finish(
-            lambda: _plot_curve(where, trained),
+            lambda: _plot_curve(where, trained, result.get("edges", ())),
             lambda: _plot_gaps(where, trained, gap_label(result["measures"])),
             lambda: save_plot(where, "cross_table", table) if table is not None else None,
         )
@@ -358,22 +358,33 @@ def _distances_grid(measures: Sequence[Measures]) -> Grid:
     return Grid("How far it is from optimal play", ("", *headings, "optimal"), rows)
 
 
-def _plot_curve(folder: Path, trained: Trained) -> None:
-    """Write learning_curve.png: win rates, or returns, against the learner's steps."""
+def _plot_curve(folder: Path, trained: Trained, edges: Sequence[dict[str, Any]]) -> None:
+    """Write learning_curve.png: win rates beside what a best response wins, or returns, against the learner's steps."""
     alone = trained.policy.variant.facts.num_seats == 1
     what = "mean return in training" if alone else "share of training games won"
-    _plot_points(folder, "learning_curve", trained, trained.curve, what, what, "PPO while it learns")
+    best = {each["opponent"]: each["best_response_wins"] for each in edges}
+    _plot_points(folder, "learning_curve", trained, trained.curve, what, what, "PPO while it learns", best)
 
 
 def _plot_gaps(folder: Path, trained: Trained, label: str) -> None:
     """Write gap.png: the distance from optimal play against the learner's steps."""
-    _plot_points(folder, "gap", trained, trained.gaps, label, "gap from optimal play", "PPO")
+    _plot_points(folder, "gap", trained, trained.gaps, label, "gap from optimal play", "PPO", {})
 
 
 def _plot_points(
-    folder: Path, name: str, trained: Trained, points: list[dict[str, Any]], what: str, axis: str, who: str
+    folder: Path,
+    name: str,
+    trained: Trained,
+    points: list[dict[str, Any]],
+    what: str,
+    axis: str,
+    who: str,
+    best: Mapping[str, float],
 ) -> None:
-    """Write a plot of a run's points against the learner's steps, a line for each of their names; nothing without points."""
+    """Write a plot of a run's points against the learner's steps, a line for each of their names; nothing without points.
+
+    A dashed line is at what is best, where that is known.
+    """
     variant, gaps = trained.policy.variant, points is trained.gaps
     values = [value for point in points for key, value in point.items() if key != "steps"]
     if not values:
@@ -381,13 +392,16 @@ def _plot_points(
     with saved_plot(folder, name, f"{variant}: {what} against the learner's steps, seed {trained.seed}.") as (_, axes):
         for key in sorted({key for point in points for key in point} - {"steps"}):
             line = [(point["steps"] / 1e6, point[key]) for point in points if key in point]
-            axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, marker="." if gaps else "")
+            (drawn,) = axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, marker="." if gaps else "")
+            if key in best:
+                axes.axhline(best[key], color=drawn.get_color(), linestyle="--", linewidth=1)
         if gaps and max(values) > 5 * min(values):  # else a logarithmic axis has hardly a label
             logarithmic(axes, "y")
         axes.set_xlim(left=0)
         axes.set_xlabel("learner steps, millions")
         axes.set_ylabel(axis)
-        axes.set_title(f"{variant.game.title}: {who}, seed {trained.seed}" + f"\n{what}" * gaps, fontsize=12)
+        below = f"\n{what}" * gaps + "\ndashed: what a best response wins" * bool(best)
+        axes.set_title(f"{variant.game.title}: {who}, seed {trained.seed}{below}", fontsize=12)
         axes.grid(alpha=0.3, which="both")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
