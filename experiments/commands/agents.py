@@ -155,5 +155,5 @@ def _text(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.6f}"
+        return f"{value:.4f}"
     return str(value)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -43,15 +44,44 @@ class Grid:
     rules: Collection[int] = ()
 
     def show(self) -> None:
-        """Print the table on the terminal."""
+        """Print the table on the terminal, without empty columns.
+
+        Where it would break a word, columns of words stand below it, the last first.
+        """
+        numbers = range(len(self.headings or self.rows[0]))
+        columns = [each for each in numbers if not self.rows or any(str(row[each]) for row in self.rows)]
+        names, below = [each for each in columns if each in self.words] or columns[:1], list[int]()
+        while (widths := self._widths(columns)) is None and (words := [each for each in names[1:] if each not in self.whole]):
+            columns.remove(words[-1])
+            names.remove(words[-1])
+            below.insert(0, words[-1])
         table = Table(title=self.title or None, title_justify="left", show_header=bool(self.headings))
-        for number in range(len(self.headings or self.rows[0])):
+        for place, number in enumerate(columns):
             justify: Literal["left", "right"] = "left" if number in self.words else "right"
             heading = self.headings[number] if self.headings else ""
             table.add_column(heading, justify=justify, no_wrap=number in self.whole, overflow="fold")
+            table.columns[-1].width = None if widths is None else widths[place]
         for number, row in enumerate(self.rows):
-            table.add_row(*row, end_section=number in self.rules)
+            table.add_row(*(row[column] for column in columns), end_section=number in self.rules)
         console.print(table)
+        for row in self.rows if below else ():
+            name, rest = (", ".join(str(row[each]) for each in some if str(row[each])) for some in (names, below))
+            console.print(f"{name}: {rest}")
+
+    def _widths(self, columns: Sequence[int]) -> list[int] | None:
+        """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""
+        widths, least = [], []
+        for number in columns:
+            cells = [*self.headings[number : number + 1], *(str(row[number]) for row in self.rows)]
+            widths.append(max(cell_len(line) for cell in cells for line in cell.splitlines() or [""]))
+            parts = [part for cell in cells for part in (cell.splitlines() if number in self.whole else cell.split())]
+            least.append(max(map(cell_len, parts), default=0))
+        for _ in range(sum(widths) + 3 * len(columns) + 1 - console.width):
+            wide = [(width, place) for place, width in enumerate(widths) if width > least[place]]
+            if not wide:
+                return None
+            widths[max(wide)[1]] -= 1
+        return widths
 
     def html(self) -> str:
         """Return the table as HTML that is also XML, without its notes."""

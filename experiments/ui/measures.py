@@ -28,8 +28,8 @@ def _rows(measured: Measures) -> list[tuple[str, ...]]:
     """Return a row for each measure: its name, the agent's value, error, optimum, gap, unit and note."""
     rows: list[tuple[str, ...]] = []
     for each in measured.measures:
-        value, optimum, gap = (f"{figure:.6f}" for figure in (each.value, each.optimum, each.gap))
-        rows.append((each.name, value, f"{each.error:.6f}" if each.error else "exact", optimum, gap, each.unit, each.note))
+        value, optimum, gap = (f"{figure:.5f}" for figure in (each.value, each.optimum, each.gap))
+        rows.append((each.name, value, f"{each.error:.5f}" if each.error else "exact", optimum, gap, each.unit, each.note))
     return rows
 
 

@@ -1,10 +1,17 @@
 """Tables on the terminal, on a page and in Markdown."""
 
+import collections
+import contextlib
+import io
+import re
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.text import Text
 
+from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid, plus_minus
 
 ROWS = [("a | b", "1.5", Text("no", "red")), ("<b>", "12.5", Text("yes", "green"))]
@@ -29,6 +36,21 @@ def test_on_the_terminal(capsys):
 def test_without_headings_on_the_terminal(capsys):
     Grid("", (), [("mean", "1"), ("median", "2")], words=(0, 1)).show()
     assert capsys.readouterr().out.splitlines()[1:3] == ["│ mean   │ 1 │", "│ median │ 2 │"]
+
+
+@given(
+    rows=st.lists(st.lists(st.lists(st.text("abc.", min_size=1, max_size=12), max_size=6), min_size=4, max_size=4), min_size=1),
+    width=st.integers(40, 100),
+)
+def test_no_word_is_broken_where_columns_of_words_can_stand_below(rows, width):
+    cells = [[" ".join(words) for words in row] for row in rows]
+    with pytest.MonkeyPatch.context() as patch, io.StringIO() as out, contextlib.redirect_stdout(out):
+        patch.setattr(console, "width", width)
+        Grid("", ("name", "figure", "unit", "note"), cells, words=(0, 2, 3)).show()
+        printed = out.getvalue()
+    assert max(len(line) for line in printed.splitlines() if line[:1] in "┏┃┡│└") <= width
+    shown = collections.Counter(re.sub("[^abc. ]", " ", printed).split())
+    assert not collections.Counter(word for row in rows for cell in row for word in cell) - shown
 
 
 def test_on_a_page():
