@@ -123,7 +123,7 @@ def sweep(
         folder: of all runs.
         settings: the values to try, by field of the preset.
         seeds: of the runs.
-        recipes: names in RECIPES, for the preset "equilibrium"; none: the preset as it is.
+        recipes: names in RECIPES, for the preset "equilibrium", or "all" for each but published; none: the preset as it is.
         jobs: runs at once, each in its own process and silent; 1: in this process, one after another.
         ray: address of the Ray cluster that makes the runs, instead of `jobs`.
         resume: continue a stopped sweep. An unfinished run is resumed here, and starts anew on a cluster.
@@ -170,12 +170,16 @@ def runs_of(
     game: str, preset: str, settings: Mapping[str, Sequence[Any]], seeds: Sequence[int], recipes: Sequence[str]
 ) -> list[tuple[str, str, dict[str, Any], int]]:
     """Return the name, recipe ("" for none), settings and seed of each run. ValueError for wrong arguments, as in `sweep`."""
+    for recipe in recipes:
+        check_choice("recipe", recipe, (*RECIPES, "all"))
+    usual = [name for name in RECIPES if name != "published"]
+    recipes = [each for recipe in recipes for each in (usual if recipe == "all" else [recipe])]
+    if len(set(recipes)) < len(recipes):
+        raise ValueError(f"recipe names one twice: {', '.join(recipes)}")
     combinations = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
     check_range("the number of runs", len(combinations) * len(seeds) * max(1, len(recipes)), 1, MOST_RUNS)
     for seed in seeds:
         check_seed(seed)
-    for recipe in recipes:
-        check_choice("recipe", recipe, tuple(RECIPES))
     if recipes and preset != "equilibrium":
         raise ValueError(f"preset must be 'equilibrium' with recipes, which change its settings, not {shown(preset)}")
     runs = []

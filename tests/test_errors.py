@@ -26,6 +26,7 @@ from dice_envs.exact.odds import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
+from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
 
@@ -154,18 +155,8 @@ def test_wrong_resets_of_vectors(name):
     assert "the same for all" in fails(ValueError, env.reset, env)
 
 
-# A variant with intermediate rewards of each game that has them: the last reward of a game that is lost must compensate.
-LOST = [
-    ("liars_dice", {}),
-    ("liars_dice", {"num_players": 3, "num_dice": 2, "reward": "dice"}),
-    ("fatestones", {}),
-    ("score_dice", {"reward": "score"}),
-    ("shakes", {}),
-    ("shakes", {"mode": "maesters", "num_players": 4}),
-    ("thirties", {}),
-]
 LOSING = ["SeatEnv", "raw_env", "env", "parallel_env"]  # test_illegal_action compares the others with SeatEnv
-CASES = [(way, *case) for way in LOSING for case in LOST if plays(way, case[0]) and (way, case[0]) != ("env", "shakes")]
+CASES = [(way, *case) for way in LOSING for case in REWARDED if plays(way, case[0]) and (way, case[0]) != ("env", "shakes")]
 
 
 @pytest.mark.parametrize(("way", "name", "options"), CASES)
@@ -178,6 +169,22 @@ def test_an_illegal_action_loses_the_game_with_one_warning(way, name, options, m
         _, lost = play(caller, 120, np.random.default_rng(2), share=0.3)
     assert lost >= 10
     assert [str(warning.message)[:17] for warning in caught] == ["an illegal action"]
+
+
+@pytest.mark.parametrize("way", CALLERS)
+@pytest.mark.filterwarnings("ignore:an illegal action")
+def test_only_one_game_for_a_seat_or_in_wrappers_is_lost_by_default(way):
+    caller = CALLERS[way]("fatestones" if way == "parallel_env" else "liars_dice")
+    caller.reset(1)
+    masks = caller.masks()
+    actions = {key: int(mask.argmax()) for key, mask in masks.items()}
+    key, mask = next(iter(masks.items()))
+    actions[key] = len(mask) if way == "parallel_env" or mask.all() else int(mask.argmin())
+    if way in ("SeatEnv", "env"):
+        result = caller.step(actions)
+        assert (result.rewards[key], list(result.reasons)) == (-1.0, [key])
+    else:
+        refuses(caller, actions)
 
 
 def test_a_careless_interface_is_found(monkeypatch):

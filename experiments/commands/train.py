@@ -96,6 +96,4 @@ def main(
     first = 1 if seed is None else seed
     folder = out or Path("runs") / f"{game}_{preset}_sweep"
     chosen_seeds = range(first, first + (seeds or 1))
-    if recipes == ["all"]:
-        recipes = [name for name in RECIPES if name != "published"]
     sweep(game, preset, folder, values, chosen_seeds, recipes or (), jobs, ray, threads=threads or 1, **common)

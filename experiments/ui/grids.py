@@ -65,8 +65,8 @@ class Grid:
             table.add_row(*(row[column] for column in columns), end_section=number in self.rules)
         console.print(table)
         for row in self.rows if below else ():
-            name, rest = (", ".join(str(row[each]) for each in some if str(row[each])) for some in (names, below))
-            console.print(f"{name}: {rest}")
+            told = [f"{self.headings[each]} {row[each]}".strip() for each in below if str(row[each])]
+            console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
 
     def _widths(self, columns: Sequence[int]) -> list[int] | None:
         """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""

@@ -9,19 +9,10 @@ import dice_envs.envs.sb3
 from dice_envs import SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import load, names
 from dice_envs.envs import aec
+from tests.support.variants import REWARDED
 
-# For each game that has them, a variant with intermediate rewards, for which the last reward must compensate.
-GAMES = [
-    ("liars_dice", {}),
-    ("liars_dice", {"num_players": 3, "num_dice": 2, "reward": "dice"}),
-    ("fatestones", {}),
-    ("score_dice", {"reward": "score"}),
-    ("shakes", {}),
-    ("shakes", {"mode": "maesters", "num_players": 4}),
-    ("thirties", {}),
-]
-IDS = [f"{name}{i}" for i, (name, _) in enumerate(GAMES)]
-each_game = pytest.mark.parametrize(("name", "options"), GAMES, ids=IDS)
+IDS = [f"{name}{i}" for i, (name, _) in enumerate(REWARDED)]
+each_game = pytest.mark.parametrize(("name", "options"), REWARDED, ids=IDS)
 
 
 def wrong_action(mask):

@@ -28,6 +28,14 @@ def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
         runs_of("liars_dice", "quick", {}, [1], ["plain"])
 
 
+def test_all_recipes_but_the_published_one():
+    everything = runs_of("liars_dice", "equilibrium", {}, [1], ["published", "all"])
+    assert sorted(recipe for _, recipe, *_ in everything) == sorted(RECIPES)
+    assert "published" not in [recipe for _, recipe, *_ in runs_of("liars_dice", "equilibrium", {}, [1], ["all"])]
+    with pytest.raises(ValueError, match="recipe names one twice: plain, plain, high entropy"):
+        runs_of("liars_dice", "equilibrium", {}, [1], ["plain", "all"])
+
+
 @pytest.mark.thorough
 def test_the_command_measures_every_seed(tmp_path):
     """The same in this process, and with several runs at once in processes of their own."""

@@ -15,6 +15,17 @@ SMALL: dict[str, dict[str, Any]] = {
     "thirties": {"rounds": 1},
 }
 
+# Of each game that has them, a variant with rewards on the way: the last reward of a game that is lost must compensate.
+REWARDED: list[tuple[str, dict[str, Any]]] = [
+    ("liars_dice", {}),
+    ("liars_dice", {"num_players": 3, "num_dice": 2, "reward": "dice"}),
+    ("fatestones", {}),
+    ("score_dice", {"reward": "score"}),
+    ("shakes", {}),
+    ("shakes", {"mode": "maesters", "num_players": 4}),
+    ("thirties", {}),
+]
+
 # Variants in addition to the default, which is always tested first.
 MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "liars_dice": [
