@@ -139,7 +139,7 @@ def _show(solution: Solution) -> None:
         if not single:
             row.append(f"{solution.chance(dice, expected=True).lower:.7f}")
         rows.append(row)
-    Grid("", headings, rows, words=range(len(headings))).show()
+    Grid("", headings, rows, words=(0, 4, 5)).show()
     what = "the starter's expected return" if single else "the starter's chance to win the game"
     console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
     console.print(
@@ -205,7 +205,7 @@ def _show_table(solution: Solution) -> None:
     for dice, each in solution.rounds.items():
         plays, responds = each.certificate
         rows.append([_named(dice), _percent(plays), _percent(responds - plays), f"{each.iterations:,}", f"{each.seconds:.1f}"])
-    Grid("", headings, rows, words=range(len(headings))).show()
+    Grid("", headings, rows, words=(0, 3, 4)).show()
     what = "has this share of the win, which all who lose no die share" if single else "wins"
     console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
     console.print(
