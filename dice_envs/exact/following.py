@@ -1,4 +1,4 @@
-"""What long computations say while people wait: lines to standard error, or to whoever follows them.
+"""Progress messages of long computations: to a listener, or to standard error.
 
 A game may have to be solved before an agent moves or a hint is given. `say` reports this from inside; a program that shows
 progress elsewhere, such as the page, runs the work within `followed`.

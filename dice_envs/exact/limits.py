@@ -10,9 +10,9 @@ from typing import Any
 __all__ = ["FORETELLS_FROM", "TooLong", "duration", "foretold", "up_to", "within"]
 
 FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
-SILENT = 10.0  # seconds before a measurement that nobody follows says how long it takes
+SILENT = 10.0  # seconds without a progress callback before the time left is printed
 LOOKS = 2.0  # seconds before the whole time is estimated from the progress so far
-MUCH_LESS = 50  # a measurement may take this many times less than estimated
+MUCH_LESS = 50  # tolerated overestimate of the total time, as a factor
 
 
 class TooLong(Exception):

@@ -65,8 +65,8 @@ def measure(
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line
             on standard error says how long it will take.
         apply: used like `map` to repeat the measurement with several seeds; an executor's `map` spreads repeats over processes.
-        against: who has the other seats, in their order after the agent's; none: the game's measure decides, which at a table
-            of Liar's Dice seats copies of the agent there. Then there is no score.
+        against: agents at the other seats in turn order; empty: the game's measure decides, which at a table of Liar's Dice
+            seats copies of the agent there. Then there is no score.
         options: the game's options.
 
     An agent without probabilities is asked for its actions: twice, and many more times at every position once two answers

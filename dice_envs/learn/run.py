@@ -276,8 +276,8 @@ def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None) -> N
     elif given:
         game = variant.game
         usual = {name: getattr(game.options(), name) for name in game.gym_options}
-        instead = f"; {options_text(usual)} gives it more" if usual else ""
-        raise ValueError(f"{variant} has one seat: the opponent {shown(given[0])} has nobody to play{instead}")
+        more = f" ({options_text(usual)} gives it more)" if usual else ""
+        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(given[0])}")
     if plan.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"self_play must be 0: {variant} has one seat")
     if plan.expected_rewards:

@@ -1,7 +1,7 @@
 """Tournaments: every pair of agents, one table of them, or each alone; and their results without luck.
 
 Without luck, what dice and choices of known probabilities did to the results of pairs is taken out; see `dice_envs.evaluation`.
-Luck is told by the values of an agent's choices against the other, whose probabilities must be known and fixed. If both are
+Luck is measured by the values of an agent's choices against the other, whose probabilities must be known and fixed. If both are
 known, there are two kinds of luck, and each is taken out with a coefficient from other games. No kind is chosen by its result,
 which would bias the mean.
 """

@@ -55,9 +55,7 @@ def main(
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Who has the other seats at a table of Liar's Dice, once for each, in their order; else copies have."
-        ),
+        typer.Option(help="Agent at another seat of a table; repeat once per seat in turn order. Copies of AGENT if left out."),
     ] = None,
     response: Annotated[
         str | None, typer.Option(help="ppo: train a response to the agent; its return is a lower bound on a best response's.")

@@ -75,7 +75,7 @@ def all_sources(
 
 
 def _intro(what: str) -> list[str]:
-    return [f"{what} Published figures stand beside ours; ± is half of a 95 % interval, and what is exact says so."]
+    return [f"{what} Published figures stand beside ours; ± is the half-width of a 95 % interval; exact figures are marked."]
 
 
 def _with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:

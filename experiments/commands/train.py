@@ -31,7 +31,7 @@ PLACE = 6  # in the list of --help
 def main(
     game: GameArgument,
     preset: Annotated[
-        str, typer.Option(help="To beat opponents: quick (minutes) or full; to come close to equilibrium: equilibrium.")
+        str, typer.Option(help="quick (minutes) or full: beat opponents; equilibrium: be hard to exploit.")
     ] = "quick",
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
     option: OptionOption = None,

@@ -97,7 +97,7 @@ def _win_grid(result: Result) -> Grid:
 
 
 def _luck_grid(result: Result) -> Grid:
-    """Each pair's share of wins without luck and as played, and how many times as many games the same interval takes."""
+    """Each pair's share of wins without luck and as played, and the variance reduction."""
     names, rows = [short(name) for name in result.agents], []
     for each in result.meetings:
         if each.row > each.column:

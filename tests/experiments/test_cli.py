@@ -292,7 +292,7 @@ def test_choose_understands_words():
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (
             ["train", "thirties", "--opponent", "random"],
-            "thirties (num_players=1) has one seat: the opponent 'random' has nobody to play; num_players=2 gives it more",
+            "omitted for thirties (num_players=1), which has one seat (num_players=2 gives it more), not 'random'",
         ),
         (
             ["arena", "shakes", "random", "dogmatic", "-o", "mode=physician"],

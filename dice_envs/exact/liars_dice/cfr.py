@@ -25,7 +25,7 @@ from dice_envs.exact.liars_dice.tree import LEAF, Tree
 __all__ = ["Certificate", "RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
 
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
-SHARES = 4  # of the first bids, for each thread: one that is done early takes another
+SHARES = 4  # work units per thread, so that idle threads can take more
 SHARED_FROM = 800_000  # numbers of a round that is walked share by share, so that a walk can be ended early
 MOST_LEVELS = 65_535  # to which a strategy is rounded where it is stored in uint16
 

@@ -229,7 +229,7 @@ def check_size(variant: Variant, what: str = _WHAT) -> None:
 
 
 def _values(variant: Variant, hands: Callable[[Variant, Dice], int], tables: Sequence[Dice]) -> float:
-    """Return the number of values at all nodes of rounds, for so many hands of all parties in a round with these dice."""
+    """Return the total number of hand values over all nodes of these rounds; `hands` counts those at one node."""
     rounds = [round_at(variant, dice) for dice in tables]
     return float(sum(each.decisions[:, 0].sum() * hands(variant, each.dice) for each in rounds))
 

@@ -1,8 +1,8 @@
 """Walks one round of Liar's Dice at a table, all of whose players follow fixed policies, and values it for several parties.
 
 A *party* is made of players who leave their policies and respond as one to those of all others, each knowing the dice of
-all members: one player is a best response, two or more are a coalition, nobody is a spectator, who just learns what the
-round is worth. All parties are valued in one walk, so that a player is asked once for all of them.
+all members. One member: a best response. Several: a coalition. None: the value of the policies. All parties are valued in one
+walk, so that a player is asked once for all of them.
 
 Nodes are walked in batches of one depth, all with the same player to move, as in `dice_envs.exact.liars_dice.walk`. The
 others' dice are independent, and each plays by its own dice and what is public. So all that matters of them at a node is how

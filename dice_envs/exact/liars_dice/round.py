@@ -95,7 +95,7 @@ def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False)
 
 
 def _movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
-    """Return whether it makes a difference to the raises after a bid who is to move."""
+    """Return whether the legal raises depend on the player to move."""
     return palifico and max(dice) > 1
 
 

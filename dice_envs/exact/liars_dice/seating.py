@@ -54,7 +54,7 @@ class Table(NamedTuple):
         return (seat - self.starter) % len(self.dice)
 
     def seat(self, place: int) -> int:
-        """Return the seat that is so many seats after the starter."""
+        """Return the seat `place` seats after the starter."""
         return (self.starter + place) % len(self.dice)
 
     def dice_of(self, seat: int) -> int:

@@ -63,8 +63,8 @@ LEAST_SECONDS_A_NODE = 4e-7
 MOST_KEPT = 2**30  # bytes of solutions that stay in memory; the last one stays whatever its size
 # At tables of three and more:
 TABLE_CHECK_AGAIN = 1.3
-STALLED = 6.0  # a round is left when its iterations have grown so many times without a clearly better certificate
-CLEARLY = 0.9  # of the gain
+STALLED = 6.0  # stop a round once its iterations have grown by this factor without a clearly better certificate
+CLEARLY = 0.9  # a certificate is clearly better below this share of the last one's gain
 MOST_ITERATIONS = 20_000  # of a round
 TIGHTER = 0.75  # a round with one die less has this share of the gain that is allowed
 LEAST_SECONDS_A_NUMBER = 4e-8  # for one iteration and its certificate; half of a fast core's time

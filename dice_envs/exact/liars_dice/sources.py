@@ -1,7 +1,6 @@
 """Where the probabilities of a player come from when a round of Liar's Dice is walked, between two or more.
 
-A source is asked at a batch of nodes for each hand with which its player reaches them, and writes how likely it takes
-each action. It knows nothing of how likely the player comes there.
+A source writes action probabilities for a batch of nodes and each reachable hand; it does not see the player's reach.
 """
 
 from __future__ import annotations

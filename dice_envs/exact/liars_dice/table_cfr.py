@@ -2,8 +2,8 @@
 
 One walk of the tree takes the view of one player and carries the reach of all others: how likely each comes to a node with
 each class of its hands. Their dice are independent, so how many of them count for a bid together follows from a convolution.
-A round ends when somebody loses a die, and what that is worth to each player is given. With three players or more this is
-no zero-sum game: regrets that vanish promise a coarse correlated equilibrium only. How much a player gains by leaving the
+A round ends when a player loses a die; each player's continuation value is given. With three players or more this is no
+zero-sum game: regrets that vanish promise a coarse correlated equilibrium only. How much a player gains by leaving the
 average strategies is computed by best responses, and says how near they are to an equilibrium.
 
 Sources: see `dice_envs.exact.liars_dice.cfr`.

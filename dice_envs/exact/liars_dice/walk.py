@@ -163,7 +163,7 @@ class _Response:
     ) -> None:
         self._round, self._player, self._source, self._done = round_, player, source, done
         self._record, self._keep = record, keep
-        self._least, self._merges = 0.0, False  # whoever looks at single nodes gets all of them
+        self._least, self._merges = 0.0, False  # `record` and `keep` need every node
         if record is None and keep is None:
             self._merges = getattr(source, "ignores_dice", False)
             most = round_.decisions[1 - player, 0] * len(round_.hands[player])  # pairs of a node and a hand to leave out
