@@ -38,8 +38,8 @@ from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing,
 from ..base import OfOneGame
 from ..liars_dice import Nash, Reader, chance_blind, honesty
 from .beliefs import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style, learn, log_likelihoods, posterior
-from .book import NOWHERE, Responses, respond_to, responses_to
 from .players import Composed, Reading, Way
+from .responses import NOWHERE, Responses, respond_to, responses_to
 from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
 
 __all__ = ["AGENTS", "Adaptive"]

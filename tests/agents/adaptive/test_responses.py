@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dice_envs import Uniform, configure
-from dice_envs.agents.adaptive.book import NOWHERE, respond_to, responses_to
 from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
+from dice_envs.agents.adaptive.responses import NOWHERE, respond_to, responses_to
 from dice_envs.agents.liars_dice import Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
