@@ -1,5 +1,7 @@
 """The documentation names only existing things, its code runs, and generated pages agree with the code."""
 
+import ast
+import collections
 import dataclasses
 import importlib.util
 import re
@@ -121,3 +123,43 @@ def test_the_page_of_libraries_names_what_the_tests_run():
     rows = re.findall(r"^\| ([\w_-]+) \| [^|]+ \| ([^|]+) \|", (DOCS / "libraries.md").read_text(), re.M)
     named = {row for row in rows if "example `" not in row[1]}  # examples are named by the parameters of their test
     assert {mark for mark in marks if "example `" not in mark[1]} == named - {("library", "what was run")}
+
+
+SOURCES = [path for folder in ("dice_envs", "agents", "experiments") for path in (ROOT / folder).rglob("*.py")]
+
+
+def attributes_of_classes():
+    """Names of the attributes and methods of all classes of a name."""
+    found = collections.defaultdict(set)
+    for path in SOURCES:
+        for owner in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)):
+            for node in ast.walk(owner):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    found[owner.name].add(node.name)
+                elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+                    found[owner.name].add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    return found
+
+
+def is_there(name):
+    """Whether a dotted name leads to a module, and what follows stands in it."""
+    words = name.split(".")
+    place = ROOT / (words.pop(1) if words[1] in ("agents", "experiments") else "dice_envs")
+    words = words[1:]
+    while words and ((place / words[0] / "__init__.py").exists() or (place / f"{words[0]}.py").exists()):
+        place /= words.pop(0)
+    module = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return not words or re.search(rf"\b{words[0]}\b", module.read_text()) is not None
+
+
+def test_texts_name_modules_and_attributes_that_are_there():
+    known, missing = attributes_of_classes(), set()
+    for path in [*SOURCES, *PAGES]:
+        text = path.read_text()
+        missing |= {name for name in re.findall(r"`(dice_envs(?:\.\w+)+)`", text) if not is_there(name)}
+        for owner, name in re.findall(r"`([A-Z]\w+)\.([a-z_]+)`", text):
+            if owner in known and name not in known[owner]:
+                missing.add(f"{owner}.{name}")
+    assert missing == set()
+    assert not is_there("dice_envs.exact.liars_dice.multiplayer")
+    assert "width" not in known["SolvedRound"]

@@ -47,7 +47,7 @@ class KeptRound(NamedTuple):
     numbers: np.ndarray  # (numbers,) of any type, in proportion to how likely each action is
     iterations: int
     seconds: float
-    width: float  # how far the strategies are from an equilibrium: see `SolvedRound.width`
+    width: float  # how far the strategies are from an equilibrium: `Certificate.gain`
     widths: tuple[float, ...]  # as they were asked for one after another
 
 
