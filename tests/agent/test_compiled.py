@@ -22,6 +22,7 @@ from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
+from tests.support.subsets import covering, few
 from tests.support.variants import IDS, VARIANTS
 from tests.support.walkthrough import shown
 
@@ -271,6 +272,7 @@ def test_a_broken_promise_is_found():
         play_on()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options", "specs"), [(name, *made) for table in (SEATED, ALONE) for name, made in table.items()]
 )
@@ -392,8 +394,7 @@ def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
         assert set(seen.tolist()) == {die}
 
 
-@pytest.mark.parametrize("strategy", ["sixes", "fives_and_sixes", "beginner", "heuristic"])
-@pytest.mark.parametrize("options", [{}, {"num_dice": 3, "num_faces": 8}], ids=["six dice", "three of eight faces"])
+@covering(("strategy", "options"), ["sixes", "fives_and_sixes", "beginner", "heuristic"], [{}, {"num_dice": 3, "num_faces": 8}])
 def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
     """At positions along a random game, with any number of dice on the table."""
     variant = configure("thirties", num_players=1, **options)
@@ -411,9 +412,7 @@ def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
     assert seen == set(range(1, variant.options.num_dice + 1))
 
 
-@pytest.mark.parametrize(
-    "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"]
-)
+@few(3, "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"])
 def test_an_agent_with_a_kernel_refuses_other_games(spec):
     variant = configure("thirties")
     turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))

@@ -29,6 +29,7 @@ from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
+from tests.support.subsets import few
 
 MOST_BYTES = 2**20
 QUICK = 3.0  # seconds; policies that take longer to measure are measured by slow tests
@@ -326,7 +327,7 @@ def test_one_trained_policy_for_each_variant():
         Ppo().check_variant(variant)
 
 
-@pytest.mark.parametrize("file", [by_time(file) for file in FILES])
+@few(1, "file", [by_time(file) for file in FILES])
 def test_a_policy_of_the_package_is_as_good_as_it_says(file):
     """Exact figures must be the same when measured again, sampled ones within both intervals."""
     policy = load_policy(file)

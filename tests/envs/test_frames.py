@@ -38,6 +38,7 @@ def test_every_picture_of_a_game_fits_its_frame(name, options):
     assert tallest <= height
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

@@ -14,6 +14,7 @@ from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
 from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
 from tests.support.policies import ActsOnly, save_random_policy
+from tests.support.subsets import few
 
 # A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
 SMALL = {
@@ -43,7 +44,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("game", "spec"), CASES)
+@few(5, ("game", "spec"), CASES)
 def test_every_agent_is_measured(game, spec):
     options, exact = SMALL.get(game, AS_IT_IS)
     measured = measure(game, spec, sample=200, **options)
@@ -65,7 +66,7 @@ def test_every_agent_is_measured(game, spec):
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
 
 
-@pytest.mark.parametrize("game", MEASURED)
+@few(2, "game", MEASURED)
 def test_a_function_is_measured_as_the_agent_that_it_is(game):
     options, _ = SMALL.get(game, AS_IT_IS)
 
@@ -109,7 +110,7 @@ def test_a_score_has_an_error_where_it_is_known():
     assert json.loads(repeated.json())["score_error"] == repeated.score_error
 
 
-@pytest.mark.parametrize("game", MEASURED)
+@few(2, "game", MEASURED)
 def test_progress_covers_all_repeats_of_a_random_agent(game):
     options, _ = SMALL.get(game, AS_IT_IS)
     told = []
@@ -119,7 +120,7 @@ def test_progress_covers_all_repeats_of_a_random_agent(game):
     assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("game", MEASURED)
+@few(2, "game", MEASURED)
 def test_a_trained_policy_is_measured(game, tmp_path):
     options, _ = SMALL.get(game, AS_IT_IS)
     variant = single_seat(game, **options)
@@ -238,7 +239,7 @@ def truth_of(game, agent):
     return measure(name, agent, seed=1, **options).measures
 
 
-@pytest.mark.parametrize(("game", "name"), AWKWARD)
+@few(8, ("game", "name"), AWKWARD)
 def test_an_awkward_agent_is_refused_or_has_an_interval(game, name):
     """No error is 0 where the value is wrong. Intervals hold with 95 %, and three times as wide ones nearly always."""
     (of, options), agent = AWKWARD_GAMES[game], FAMILY[name]

@@ -18,6 +18,7 @@ from dice_envs.learn import ppo
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.rollout import ILLEGAL, Rollout, estimate_advantages
+from tests.support.subsets import covering, few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 PRESET = Preset(
@@ -68,9 +69,9 @@ def stated_loss(model, rows):
     return policy_loss + (stakes * terms).mean() + p.value_weight * value_loss, (ratio - 1).abs() > p.clip
 
 
-@pytest.mark.parametrize("clip", [0.01, 0.2])
-@pytest.mark.parametrize(
-    "changes",
+@covering(
+    ("clip", "changes"),
+    [0.01, 0.2],
     [
         {"entropy": 0.1},
         {"normalize": False, "kl": 0.7, "options": {"num_players": 3, "num_dice": 1}},
@@ -240,7 +241,7 @@ def test_with_one_seat_an_update_is_maskable_ppos():
     assert any(not torch.equal(weights, before[name]) for name, weights in renamed().items())
 
 
-@pytest.mark.parametrize(("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
+@few(1, ("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
 def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
     variant = configure(game, **options)
     games = SeatGames(variant, 64, self_play=1.0)
@@ -346,6 +347,7 @@ def test_a_central_critic_sees_all_hands_and_only_the_critic_does():
     assert any(not torch.equal(a, b) for a, b in zip(before, model.networks["actor"].parameters(), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "changes", [{}, {**CENTRAL, "kl": 0.1, "reference_rate": 0.1, "average_rate": 0.1, "exploration": 0.3}]
 )

@@ -29,6 +29,7 @@ from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
 from tests.conftest import COMPILES_SOON, ROOT
 from tests.experiments.ui.test_page import parsed, shown
+from tests.support.subsets import few
 
 THIRTIES = PRESETS["thirties"]["quick"]
 MATCH = PRESETS["liars_dice"]["match"]
@@ -142,6 +143,7 @@ def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.thorough
 def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     out = tmp_path / "result.json"
     report = tmp_path / "report"
@@ -218,6 +220,7 @@ def test_without_past_selves_none_is_in_the_pool(tmp_path):
         assert again.opponents.num_selves == begun.opponents.num_selves
 
 
+@pytest.mark.thorough
 def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
     for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
         preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
@@ -303,6 +306,7 @@ def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
     assert ending(folder) == ending(tmp_path / "whole")
 
 
+@pytest.mark.thorough
 def test_minutes_before_a_stop_count(tmp_path, killed):
     """All minutes up to the last checkpoint count, although nothing was measured until then."""
     folder = tmp_path / "run"
@@ -313,6 +317,7 @@ def test_minutes_before_a_stop_count(tmp_path, killed):
     assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
 
 
+@pytest.mark.thorough
 def test_a_finished_run_is_measured_again_without_training(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -513,7 +518,7 @@ def test_a_real_process_keeps_another_out_until_it_is_killed(tmp_path):
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", None])
+@few(1, "content", [b"", b"garbage", None])
 def test_a_damaged_checkpoint_gets_one_line(tmp_path, content):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -593,7 +598,7 @@ DAMAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@few(16, "name", DAMAGES)
 def test_a_wrong_checkpoint_gets_one_line(finished, name):
     folder, state = finished
     path = folder / "checkpoint.pt"
@@ -609,7 +614,7 @@ def test_a_wrong_checkpoint_gets_one_line(finished, name):
     assert {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path} == others
 
 
-@pytest.mark.parametrize("field", ["num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score"])
+@few(2, "field", ["num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score"])
 def test_a_checkpoint_that_lacks_a_part_gets_one_line(finished, field):
     folder, state = finished
     path = folder / "checkpoint.pt"
@@ -693,7 +698,7 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         assert value["value"] > 0.995 * value["optimum"]
 
 
-@pytest.mark.parametrize(
+@few(24,
     "changes",
     [
         {"steps": 0}, {"steps": 1.5}, {"steps": True}, {"steps": 10**13}, {"opponents": ()}, {"opponents": "random"},

@@ -15,6 +15,7 @@ from dice_envs.core.game import names
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from tests.agents.mcts.test_agent import turn_of
 from tests.conftest import scaled
+from tests.support.subsets import few
 from tests.support.variants import IDS, VARIANTS
 
 FEW = scaled(300, 30)  # simulations
@@ -91,7 +92,7 @@ def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatc
     np.testing.assert_array_equal(np.concatenate(alone), together)
 
 
-@pytest.mark.parametrize("threads", [2, 3, 20])
+@few(1, "threads", [2, 3, 20])
 def test_threads_find_the_same(threads):
     variant, games = configure("liars_dice", num_dice=2), scaled(10, 3)
     states = Batch(variant, games, seed=1).states

@@ -20,6 +20,7 @@ from dice_envs.exact.liars_dice.seating import Table
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.awkward import FAMILY
 from tests.support.policies import ActsOnly, uniform
+from tests.support.subsets import few
 
 pyspiel = pytest.importorskip("pyspiel")
 from open_spiel.python import policy as peer_policy  # noqa: E402
@@ -73,7 +74,7 @@ def agrees(tabular: pyspiel.Policy, num_dice, num_faces):
     assert ours.measures[0].error == 0
 
 
-@pytest.mark.parametrize(("num_dice", "num_faces"), [(1, 3), (2, 2)])
+@few(1, ("num_dice", "num_faces"), [(1, 3), (2, 2)])
 def test_random_policies_of_small_games_agree_with_openspiel(num_dice, num_faces):
     for seed in range(3):
         agrees(random_tabular(num_dice, num_faces, seed), num_dice, num_faces)
@@ -107,7 +108,7 @@ class BySeat:
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("random_seat", [0, 1])
+@few(1, "random_seat", [0, 1])
 def test_an_agent_that_plays_differently_by_seat(random_seat):
     """Its exploitability is the mean of the two players', whoever may begin."""
     options = {"num_dice": 1, "num_faces": 3}
@@ -216,7 +217,7 @@ class Best:
         return actions
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@few(2, "options", OPTIONS)
 def test_the_best_response_wins_what_it_is_said_to(options):
     """Played through the game's own kernels, from either seat."""
     variant = configure("liars_dice", **options)
@@ -230,7 +231,7 @@ def test_the_best_response_wins_what_it_is_said_to(options):
         assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
 
 
-@pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
+@few(1, "options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
 def test_answers_instead_of_probabilities(options):
     """An agent without probabilities is measured exactly if it promises to answer alike, otherwise within its interval."""
 
@@ -378,7 +379,7 @@ def tangled(variant):
     return chances
 
 
-@pytest.mark.parametrize("options", ONE_FAST)
+@few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
@@ -388,7 +389,7 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
         assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
 
 
-@pytest.mark.parametrize("options", ONE_FAST)
+@few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
@@ -405,7 +406,7 @@ NUMBERS = {(2, 0): 0.85761, (2, 1): 0.94205, (3, 0): 0.88621, (3, 1): 0.96305}
 FIVE_DICE = {0: 0.952, 0.25: 0.957, 0.75: 0.975, 1: 0.984}
 
 
-@pytest.mark.parametrize(("dice", "bluff"), NUMBERS)
+@few(1, ("dice", "bluff"), NUMBERS)
 def test_best_responses_in_whole_games(dice, bluff):
     found = measure("liars_dice", f"numbers:bluff={bluff}", num_dice=dice).measures
     assert found[1].value == pytest.approx(NUMBERS[dice, bluff], abs=5e-6)
@@ -528,7 +529,7 @@ def test_what_is_known_of_past_rounds():
         assert probes.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
 
 
-@pytest.mark.parametrize("spec", sorted(agents.for_game("liars_dice")))
+@few(2, "spec", sorted(agents.for_game("liars_dice")))
 def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, monkeypatch):
     variant = configure("liars_dice", num_dice=2)
     try:

@@ -10,6 +10,7 @@ from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.liars_dice.shares import Question, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
 from tests.support.liars_dice_tables import Plain, Uneven, of_agent
+from tests.support.subsets import covering, few
 
 GAMES = {
     "article": {"num_players": 3, "num_dice": 1},
@@ -29,8 +30,7 @@ def values(measures):
     return {each.name: each.value for each in measures.measures}
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("game", GAMES)
+@covering(("agent", "game"), AGENTS, GAMES)
 def test_all_shares_agree_with_a_plain_program(game, agent):
     variant = configure("liars_dice", **GAMES[game])
     player = AGENTS[agent]
@@ -60,11 +60,10 @@ def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
 
 
 @pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
-@pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])
-@pytest.mark.parametrize(
-    "options",
+@covering(
+    ("agent", "options"),
+    ["random", "numbers:bluff=0.25"],
     [{"raise_rule": "either"}, {"wild": "highest"}, {"rounds": "elimination"}, {"raise_rule": "perudo", "wild": "ones"}],
-    ids=str,
 )
 def test_openspiel_finds_the_same_gains(options, agent):
     """Its NashConv is the sum of all players' gains, in returns: -1 to 1/2 for one round, -1/2 to 1 for a game."""
@@ -128,7 +127,8 @@ def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
     assert found[DEVIATION_GAIN] == pytest.approx(np.mean(shares) - 1 / 3, abs=1e-9)
 
 
-@pytest.mark.parametrize(
+@few(
+    1,
     ("options", "agents"),
     [
         ({"num_players": 3, "num_dice": 2}, ["random", "numbers", "numbers:bluff=0.5"]),

@@ -16,6 +16,7 @@ from dice_envs.exact.liars_dice.measures import exploitability, winning_probabil
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asked, Seats, source_of
 from dice_envs.exact.liars_dice.walk import respond
+from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance
 
@@ -48,7 +49,8 @@ class Both:
         self.entries += len(asking.calls)
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("options", "settings"),
     [
         ({"num_dice": 2, "num_faces": 3, "rules": "openspiel"}, {}),

@@ -17,6 +17,7 @@ from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.support.policies import Noisy
+from tests.support.subsets import covering
 
 GAMES = [
     {"num_dice": 1, "num_faces": 4},
@@ -181,8 +182,7 @@ def played(variant, opponent, seat, games=60):
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize("options", GAMES, ids=str)
-@pytest.mark.parametrize("opponent", OPPONENTS, ids=[*OPPONENTS[:4], "uneven", "by seat"])
+@covering(("options", "opponent"), GAMES, OPPONENTS)
 def test_values_are_those_of_plain_recursion(options, opponent):
     """At each state, of each legal action, foolish ones too."""
     variant = configure("liars_dice", **options, **FORGETFUL)
@@ -212,8 +212,7 @@ def test_hidden_dice_make_no_difference():
     assert np.array_equal(found.action_values(states), expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("options", [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], ids=str)
-@pytest.mark.parametrize("opponent", OPPONENTS, ids=[*OPPONENTS[:4], "uneven", "by seat"])
+@covering(("options", "opponent"), [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], OPPONENTS)
 def test_a_best_response_wins_what_the_measure_says(options, opponent):
     variant = configure("liars_dice", **options, **FORGETFUL)
     found = response_values(variant, opponent)

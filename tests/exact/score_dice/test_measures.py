@@ -19,6 +19,7 @@ from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situatio
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import HELD, Options
 from tests.support.policies import Noisy, uniform
+from tests.support.subsets import covering, few
 
 
 def mean_reward(options, pairing):
@@ -75,8 +76,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("seat", [0, 1])
-@pytest.mark.parametrize("options", SMALL, ids=str)
+@covering(("seat", "options"), [0, 1], SMALL)
 def test_response_to_highest_equals_exhaustive_search(options, seat):
     assert ResponseToHighest(options, seat).game_value() == pytest.approx(exhaustive(options, seat, "highest"), abs=1e-12)
 
@@ -170,6 +170,7 @@ def test_the_agent_earns_the_value_of_the_response(name):
 # --- agents -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
@@ -316,14 +317,14 @@ def slow_response(options, seat, agent):
     return total / (len(own) * len(other))
 
 
-@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "open"])
+@few(2, "name", ["2d4", "three kinds", "score", "open"])
 def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
     options = configure("score_dice", **MEASURED[name]).options
     expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2
     assert by_name(Odd(), **MEASURED[name])["exploitability"].value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@few(2, "name", MEASURED)
 def test_reward_against_sorted_play_comes_out_in_play(name):
     found = by_name(Odd(), **MEASURED[name])["reward against highest"]
 

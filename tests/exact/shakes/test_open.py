@@ -29,6 +29,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
 from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.subsets import few
 
 OPEN = {"open_efficacies": True}
 
@@ -214,7 +215,7 @@ def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
     assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
+@few(2, "options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
 def test_bayes_is_optimal(options):
     for reward in ("saved", "win"):
         variant = configure("shakes", **{"mode": "physician", "reward": reward, **options, **OPEN})
@@ -225,7 +226,7 @@ def test_bayes_is_optimal(options):
         assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns)) + 1e-9
 
 
-@pytest.mark.parametrize("spec", ["random", "greedy", "thompson", "thompson:permutations", "greedy:permutations", "argument"])
+@few(2, "spec", ["random", "greedy", "thompson", "thompson:permutations", "greedy:permutations", "argument"])
 def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
     hidden, ours = (measure("shakes", spec, **options) for options in ({}, OPEN))
     for before, now in zip(hidden.measures, ours.measures, strict=True):

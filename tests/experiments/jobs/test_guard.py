@@ -11,6 +11,7 @@ import pytest
 
 from dice_envs.command import is_starting
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.subsets import few
 
 # `guard` by itself, without the package, which takes seconds to import
 ALONE = f"import sys; sys.path.insert(0, {str(ROOT / 'experiments' / 'jobs')!r})"
@@ -84,7 +85,8 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 """
 
 
-@pytest.mark.parametrize(
+@few(
+    1,
     "block",
     [
         "with ends_at_once(): print('begun', flush=True); mix(2)",
@@ -163,7 +165,8 @@ def test_no_process_outlives_the_one_that_started_it(number):
     assert told.count("Traceback") == (number == signal.SIGINT)  # its own, since no command catches KeyboardInterrupt here
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("words", "original", "is_command"),
     [
         (["/usr/bin/dice-envs", "arena"], [], True),
