@@ -23,7 +23,7 @@ from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
 from tests.support.subsets import covering, few
-from tests.support.variants import IDS, VARIANTS
+from tests.support.variants import IDS, MARKED
 from tests.support.walkthrough import shown
 
 ROUNDS = scaled(40, 5)  # turns of the learner
@@ -122,7 +122,7 @@ def test_games_of_one_seat_end_the_same(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_both_ways_agree_with_every_option(name, options):
     variant = configure(name, **options)
     if variant.facts.num_seats > 1:
@@ -333,7 +333,7 @@ def test_an_agent_that_remembers_is_asked():
     assert team_of([Remembering()], configure("fatestones")) is None
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_the_check_of_one_action_is_the_mask(name, options):
     """Along random games, every action, including nonexistent ones, is legal exactly if the mask says so."""
     variant = configure(name, **options)

@@ -185,6 +185,7 @@ def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
     assert not random_policy(goal).promises.memoryless, "not known to be: the game names no such inputs"
 
 
+@pytest.mark.thorough
 def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
     """The tables used for `memoryless` agents change no figure."""
     policy = random_policy(TWO, blind=history_inputs(TWO))
@@ -367,6 +368,7 @@ def test_the_champion_plays_one_variant():
         champion.check_variant(configure("thirties"))
 
 
+@pytest.mark.thorough
 def test_best_responses_win_little_from_the_champion():
     """By the figures of its file; the slow tests measure it again."""
     (wins,) = [each for each in Champion().policy.about["measures"] if each["name"] == "best response wins"]

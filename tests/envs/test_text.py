@@ -255,13 +255,13 @@ def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
 
 
 @pytest.mark.library("gymnasium", "check_env")
-@pytest.mark.parametrize("name", names())
+@few(2, "name", names())
 @pytest.mark.filterwarnings("ignore")
 def test_the_environment_has_gymnasiums_form(name):
     check_env(TextEnv(name, **SMALL[name]), skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", names())
+@few(2, "name", names())
 def test_games_in_the_environment(name):
     env = TextEnv(name, **SMALL[name])
     rng = np.random.default_rng(1)

@@ -36,15 +36,15 @@ def players(game):
             yield "mcts:4" if name == "mcts" else name
 
 
-# Search is compiled anew for each game: one is among the fast tests.
+# The fast tests measure the best agent of each game and random play.
 CASES = [
-    pytest.param(game, spec, marks=[pytest.mark.thorough] if spec == "mcts:4" and game != "liars_dice" else [])
+    pytest.param(game, spec, marks=[] if spec in ("random", SMALL.get(game, AS_IT_IS)[1]) else [pytest.mark.thorough])
     for game in MEASURED
     for spec in players(game)
 ]
 
 
-@few(5, ("game", "spec"), CASES)
+@pytest.mark.parametrize(("game", "spec"), CASES)
 def test_every_agent_is_measured(game, spec):
     options, exact = SMALL.get(game, AS_IT_IS)
     measured = measure(game, spec, sample=200, **options)
@@ -239,7 +239,7 @@ def truth_of(game, agent):
     return measure(name, agent, seed=1, **options).measures
 
 
-@few(8, ("game", "name"), AWKWARD)
+@pytest.mark.parametrize(("game", "name"), AWKWARD)
 def test_an_awkward_agent_is_refused_or_has_an_interval(game, name):
     """No error is 0 where the value is wrong. Intervals hold with 95 %, and three times as wide ones nearly always."""
     (of, options), agent = AWKWARD_GAMES[game], FAMILY[name]

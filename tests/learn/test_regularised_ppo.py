@@ -202,6 +202,7 @@ def test_what_the_next_decision_is_worth_is_known_where_the_critic_sees_both_han
     assert known == [False, True, False]
 
 
+@pytest.mark.thorough
 def test_with_one_seat_an_update_is_maskable_ppos():
     """With the same rollout as one minibatch, both take the same step."""
     ours = learner(
@@ -241,6 +242,7 @@ def test_with_one_seat_an_update_is_maskable_ppos():
     assert any(not torch.equal(weights, before[name]) for name, weights in renamed().items())
 
 
+@pytest.mark.thorough
 @few(1, ("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
 def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
     variant = configure(game, **options)
@@ -309,7 +311,7 @@ def test_reference_and_average_follow_the_learner():
             torch.testing.assert_close(found, expected.detach())
 
 
-@pytest.mark.parametrize("changes", [{"proximal": 30.0}, {"kl": 10.0}])
+@few(1, "changes", [{"proximal": 30.0}, {"kl": 10.0}])
 def test_a_divergence_keeps_an_update_near_its_policy(changes):
     free, held = (learner(iterations=1, epochs=8, learning_rate=3e-3, **each) for each in ({}, changes))
     assert torch.equal(free.rollout.played, held.rollout.played)

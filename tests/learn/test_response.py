@@ -64,6 +64,7 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
         assert each.note.startswith("no bound: the response does not get significantly more than its even share")
 
 
+@pytest.mark.thorough
 def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
     """The learner gets the whole preset, and its schedules follow the time."""
     preset = dataclasses.replace(

@@ -178,6 +178,7 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
     assert last == 0
 
 
+@pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
     result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
@@ -206,6 +207,7 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
     assert "holds a run of liars_dice" in other.stderr
 
 
+@pytest.mark.thorough
 def test_without_past_selves_none_is_in_the_pool(tmp_path):
     for share in (0.0, 0.2):
         preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
@@ -232,6 +234,7 @@ def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.thorough
 def test_resume_restores_the_very_policy(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -327,6 +330,7 @@ def test_a_finished_run_is_measured_again_without_training(tmp_path):
     assert ending(folder) == before
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_is_not_another_one(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -418,6 +422,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
     assert run("--out", tmp_path, "--seed", 3).exit_code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough)]
 )
@@ -658,6 +663,7 @@ def test_on_a_gpu_more_games_fill_the_same_rollout():
     assert dataclasses.replace(TINY, num_envs=2**13).on_gpu().num_envs == 2**13
 
 
+@pytest.mark.thorough
 def test_a_match_is_learned_in_units_of_what_is_at_stake():
     weights = []
     for stake in (MATCH.least_stake, 0.0):
@@ -670,6 +676,7 @@ def test_a_match_is_learned_in_units_of_what_is_at_stake():
     assert not np.array_equal(*weights)
 
 
+@pytest.mark.thorough
 def test_where_nothing_was_measured_the_averaged_policy_is_offered():
     preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
     made = runs.Run(configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
@@ -729,6 +736,7 @@ def test_self_play_needs_two_seats(tmp_path):
     one_line(refused, "self_play must be 0: thirties .* has one seat")
 
 
+@pytest.mark.thorough
 def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch):
     package = tmp_path / "package"
     package.mkdir()

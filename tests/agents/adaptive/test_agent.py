@@ -133,6 +133,7 @@ def test_it_stops_when_best_responses_lose(opponent):
         assert len(paid) > matches
 
 
+@pytest.mark.thorough
 def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
     """With one die each there are no other rounds to make up for a loss."""
     variant, played = configure("liars_dice", num_dice=1), []

@@ -226,6 +226,7 @@ def test_after_a_tie_the_dice_left_are_those_of_the_tie():
     assert -0.15 < values[0] <= 0
 
 
+@pytest.mark.thorough
 def test_the_other_seat_plays_for_itself():
     """444444 wins against 333333 and loses against 555555, which the other seat therefore chooses."""
     _, values = MCTS(500).search(fatestones_turn((444444, 111111), (333333, 555555)))

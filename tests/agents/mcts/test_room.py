@@ -16,7 +16,7 @@ from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from tests.agents.mcts.test_agent import turn_of
 from tests.conftest import scaled
 from tests.support.subsets import few
-from tests.support.variants import IDS, VARIANTS
+from tests.support.variants import IDS, MARKED
 
 FEW = scaled(300, 30)  # simulations
 AGENTS = [MCTS(FEW, final="mixed"), MCTS(FEW, select="regret"), JointSearch(FEW, final="mixed")]
@@ -129,7 +129,7 @@ def test_a_game_may_come_back_to_the_same_view(spec, promised):
 # --- the limit --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 @pytest.mark.parametrize("memory", [0.01, 0.1])
 def test_no_tree_takes_more_than_its_memory(name, options, memory):
     variant = configure(name, **options)

@@ -126,7 +126,7 @@ def test_an_agent_that_plays_differently_by_seat(random_seat):
     assert "12 information sets" in alike[0][0].note, "of one seat, where it was seen to play alike in both"
 
 
-@pytest.mark.parametrize("random_seat", [0, 1])
+@few(1, "random_seat", [0, 1])
 def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
     variant = configure("liars_dice", num_dice=1, num_faces=3)
 
@@ -140,6 +140,7 @@ def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
         assert winning_probability(variant, other, BySeat(random_seat)) == pytest.approx(1 - np.mean(parts), abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_nothing_else():
     variant = configure("liars_dice", num_dice=1, num_faces=3)
     asked_for = []
@@ -421,6 +422,7 @@ def test_best_responses_with_five_dice(bluff):
     assert (1 + exploitability(variant, agents.make(f"numbers:bluff={bluff}"))) / 2 == pytest.approx(FIVE_DICE[bluff], abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
     """A walk in parts, and an agent asked at every information set although only the last bid matters to it."""
 
@@ -440,6 +442,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_policy_in_a_list():
     """A policy recorded node by node plays as the agent from which it was recorded."""
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
@@ -504,13 +507,14 @@ def test_an_agent_to_whom_past_rounds_matter():
         assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
 
 
-@pytest.mark.parametrize("num_dice", [2, 3, (2, 3)])
+@few(1, "num_dice", [2, 3, (2, 3)])
 def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
     variant = configure("liars_dice", num_dice=num_dice)
     reader = asked("reader", variant)
     assert [probes.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
 
 
+@pytest.mark.thorough
 def test_what_is_known_of_past_rounds():
     """True: a difference was found. False: there can be none. None: none was found."""
 
@@ -555,6 +559,7 @@ def test_a_round_that_one_would_rather_lose(monkeypatch):
         shares.response_wins(variant, asked("random", variant), 0)
 
 
+@pytest.mark.thorough
 def test_two_agents_that_are_not_computed():
     def chances(observations, masks):
         drawn = np.random.default_rng().random(masks.shape) * masks
@@ -619,9 +624,7 @@ def test_sizes_of_the_rounds():
     assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < shares.MOST_INFORMATION_SETS
 
 
-@pytest.mark.parametrize(
-    "options", [{"num_dice": (3, 2), "num_faces": 4}, {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}]
-)
+@few(1, "options", [{"num_dice": (3, 2), "num_faces": 4}, {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}])
 def test_a_player_who_ignores_its_dice_is_met_once_for_each_bid(options, monkeypatch):
     """Nodes with the same last bid are merged; the values are those of all nodes."""
     variant = configure("liars_dice", **options)

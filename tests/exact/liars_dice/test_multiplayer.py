@@ -88,6 +88,7 @@ def test_two_players_have_the_figures_of_their_own_walk():
     assert winning_shares(variant, [numbers, random])[0] == pytest.approx(winning_probability(variant, numbers, random))
 
 
+@pytest.mark.thorough
 def test_gains_at_a_table_of_different_agents_agree_with_a_plain_program():
     """Each responds to the other two in turn."""
     options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
@@ -115,6 +116,7 @@ class Seatwise:
         return self.probabilities(turn).argmax(axis=1)
 
 
+@pytest.mark.thorough
 def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
     options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
     found = values(measure("liars_dice", Seatwise(), **options))

@@ -189,6 +189,7 @@ def test_which_rounds_are_palifico_rounds():
 # --- games --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_two_dice_of_elimination():
     solution = solve(configure("liars_dice", num_dice=2), 1e-6)
     assert solution.value == pytest.approx(0.61996075, abs=1e-8)
@@ -215,6 +216,7 @@ def test_rounds_that_a_game_comes_to():
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), rounds="single").options) == [(1, 2), (2, 1)]
 
 
+@pytest.mark.thorough
 def test_a_game_of_rounds():
     """By hand: with one die each the round is the game; with more, its winner gets the value of the following rounds."""
     chances = {(1, 1): Bounds(0.8, 0.9), (1, 2): Bounds(0.6, 0.7), (2, 1): Bounds(0.8, 0.8), (2, 2): Bounds(0.5, 0.5)}
@@ -242,7 +244,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
         solve(variant, 1e-2)
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "text", "other", "negative"])
+@few(2, "damage", ["cut", "empty", "text", "other", "negative"])
 def test_damaged_files_are_as_good_as_none(damage):
     variant = configure("liars_dice", num_dice=1)
     solve(variant)
@@ -334,6 +336,7 @@ def test_out_of_time(monkeypatch):
     assert len(solution.rounds) == 7
 
 
+@pytest.mark.thorough
 def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
     variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
     monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
@@ -476,6 +479,7 @@ def test_action_values_know_only_what_the_seat_may_know():
     assert (first.mix == second.mix).all()
 
 
+@pytest.mark.thorough
 def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)

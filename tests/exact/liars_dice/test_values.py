@@ -17,7 +17,7 @@ from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.support.policies import Noisy
-from tests.support.subsets import covering
+from tests.support.subsets import covering, few
 
 GAMES = [
     {"num_dice": 1, "num_faces": 4},
@@ -289,7 +289,8 @@ def test_headings():
     assert set(situations(single, np.array(states), np.array(actions))) == {"dice left", "decision"}
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("options", "dice", "faces"),
     [
         ({}, (2, 2, 5), {1, 3, 4, 6}),
@@ -309,7 +310,7 @@ def test_a_bluff_is_a_bid_on_a_face_of_which_one_holds_none(options, dice, faces
     assert len(words) == 6 * len(faces)
 
 
-@pytest.mark.parametrize("options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
+@few(2, "options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
 def test_the_solution_is_read_as_it_plays(options):
     """Its numbers, read without asking, against its answers; whichever the walk takes, a best response wins as often."""
     variant = configure("liars_dice", **options)

@@ -260,7 +260,7 @@ def by_name(agent, **options):
     return {each.name: each for each in measure("score_dice", agent, **options).measures}
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@few(2, "name", MEASURED)
 def test_random_play_scores_0_and_the_best_response_1(name):
     options = MEASURED[name]
     for agent in ("random", "shuffled", uniform):
@@ -269,7 +269,7 @@ def test_random_play_scores_0_and_the_best_response_1(name):
     assert measure("score_dice", Odd(), **options).score < 1
 
 
-@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "spare", "open"])
+@few(2, "name", ["2d4", "three kinds", "score", "spare", "open"])
 def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
@@ -386,7 +386,7 @@ def test_the_default_pools_are_sampled():
     assert highest.error < 0.005
 
 
-@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
+@few(2, ("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
 def test_progress_adds_up(name, expected):
     told = []
     measure("score_dice", uniform, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))

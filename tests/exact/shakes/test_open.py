@@ -140,7 +140,7 @@ def test_the_rules_numbers():
     assert optima(configure("shakes", num_players=6, **OPEN))["patients saved"] == pytest.approx(12)
 
 
-@pytest.mark.parametrize("ties", ["again", "random"])
+@few(2, "ties", ["again", "random"])
 def test_arguing_and_yielding(ties):
     """Two maesters, the better one first: it argues, and then the other must yield."""
     variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
@@ -187,7 +187,7 @@ def argues_as_effective(observations, masks):
     return chances / chances.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("reward", ["saved", "win"])
+@few(2, "reward", ["saved", "win"])
 def test_who_knows_the_efficacies_is_measured_exactly(reward):
     found = measure("shakes", most_effective, reward=reward, **OPEN)
     assert found.score == pytest.approx(1)
@@ -316,7 +316,7 @@ def test_an_agent_that_reaches_too_many_positions_is_played():
 # --- the command --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])
+@few(2, ("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])
 def test_solve(policy, value):
     results = [
         CliRunner().invoke(app, ["solve", "shakes", "--policy", policy, *more]) for more in ([], ["-o", "open_efficacies=true"])

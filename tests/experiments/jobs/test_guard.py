@@ -40,6 +40,7 @@ print(all(signal.getsignal(n) is signal.default_int_handler for n in (signal.SIG
     assert run_python(ALONE + code) == "None\nTrue\nat once\nTrue\n"
 
 
+@pytest.mark.thorough
 def test_signals_that_are_ignored_and_other_threads_are_left_alone(run_python):
     code = """
 import signal, threading
@@ -109,6 +110,7 @@ def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
     assert told == "stopped\n"
 
 
+@pytest.mark.thorough
 def test_a_ctrl_c_that_is_answered_ends_nothing(run_python):
     """The block may continue for longer than a process that does not react to Ctrl-C would live."""
     code = """
