@@ -11,7 +11,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 # processes, and each would compile PyTorch and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train play example test test-golden test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words
+.PHONY: train play example check test test-golden test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words
 .PHONY: test-cuda test-lowest test-newest nightly libraries environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -47,9 +47,16 @@ example: $(EXAMPLE_VENV)/.installed
 # With bounds checks, kernels raise when they index outside an array. Less optimisation makes them compile faster. Jobs with these
 # settings share compiled kernels, also from other environments with the same numba and NumPy.
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1
+FAST = -m "not slow and not thorough and not web"
+
+# Before a commit: linters, types, every game's contract, and the tests of what has changed since BASE.
+BASE ?= main
+check: $(STAMP) lint types
+	$(CHECKED) $(BIN)/python -m pytest -n auto $(FAST) tests/games/test_conformance.py $$($(BIN)/python -m tests.support.changed $(BASE))
+
 # The tests of a file share kernels and solutions, so one process runs them all.
 test: $(STAMP)
-	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web"
+	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile $(FAST)
 
 # The golden playthroughs once more, with kernels optimised as users run them.
 test-golden: $(STAMP)
