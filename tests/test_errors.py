@@ -26,6 +26,7 @@ from dice_envs.exact.odds import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
+from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -383,8 +384,7 @@ def test_players_and_positions_that_do_not_exist_are_refused():
 WRONG = [10**6, -1, lambda actions: actions[:-1], lambda actions: actions + 0.0, lambda actions: None]
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.num_seats > 1])
+@covering(("wrong", "name"), WRONG, [name for name in names() if configure(name).facts.num_seats > 1])
 def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wrong):
     """In every interface, in steps and in resets, with either setting for the learner's own illegal actions."""
     options = {"mode": "maesters"} if name == "shakes" else {"num_players": 2} if name == "thirties" else {}

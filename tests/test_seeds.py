@@ -31,6 +31,7 @@ from dice_envs.learn import distill
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting
+from tests.support.subsets import few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 VARIANT = configure("liars_dice", **ONE_DIE)
@@ -141,7 +142,7 @@ def drawn(streams):
     return {int(next_u64(stream)) for stream in np.array(streams, copy=True).reshape(-1)}
 
 
-@pytest.mark.parametrize("game", names())
+@few(2, "game", names())
 def test_runs_share_no_stream_with_each_other_nor_one_run_two(game):
     variant = configure(game)
     seen = set()

@@ -274,6 +274,7 @@ def test_stale_files_are_removed(copy_of_package, run_python):
     assert len(list(copy_of_package.rglob("*.nbc"))) == count
 
 
+@pytest.mark.thorough
 def test_without_numbas_internals_kernels_still_run(run_python):
     code = (
         "import warnings\nimport dice_envs.core.kernel as k\nk.CompileResultCacheImpl = None\n"

@@ -18,6 +18,7 @@ from dice_envs.core.game import configure
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT
+from tests.support.subsets import few
 
 ROWS = {
     "numbers": ("liars_dice", {"num_dice": 2}, {"opponents": "numbers"}, 0.0),
@@ -71,7 +72,7 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
     assert [tensor.data_ptr() for tensor in held] == places
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+@few(2, "row", ROWS.values(), ids=ROWS)
 def test_it_plays_the_games_of_the_other_environment(row):
     lock_step(row, steps=20 if SIMULATED else 60)
 

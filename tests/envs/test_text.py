@@ -16,6 +16,7 @@ from dice_envs.experiments.arena import exact_tournament
 from dice_envs.experiments.arena.matches import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ, scaled
+from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
@@ -180,7 +181,7 @@ def check_agent(name, spec, games):
         assert moves_through_words(variant, agent, seed) == moves_through_arrays(variant, agent, seed)
 
 
-@pytest.mark.parametrize(("name", "spec"), SCRIPTED)
+@few(7, ("name", "spec"), SCRIPTED)
 def test_agents_play_through_words_as_through_arrays(name, spec):
     check_agent(name, spec, scaled(10, 2))
 
@@ -194,7 +195,7 @@ def test_agents_play_many_games_through_words_as_through_arrays(name):
         check_agent(name, spec, -(-1_000 * FUZZ // len(specs)))
 
 
-@pytest.mark.parametrize(("name", "spec"), SCRIPTED)
+@few(7, ("name", "spec"), SCRIPTED)
 def test_a_tables_agents_play_as_a_sittings(name, spec):
     variant = configure(name, **SMALL[name])
     count = variant.facts.num_seats
@@ -222,7 +223,8 @@ SLOWER = [
 ]
 
 
-@pytest.mark.parametrize(
+@few(
+    7,
     ("name", "spec", "options"),
     [
         *((name, spec, SMALL[name]) for name, spec in SCRIPTED),
@@ -239,7 +241,7 @@ def test_games_between_agents_are_the_same_in_words(name, spec, options):
     np.testing.assert_array_equal(plain, spoken)
 
 
-@pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
+@few(1, ("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
 def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
     variant = configure("liars_dice", num_dice=2)
     (exact, _) = exact_tournament(variant, [spec, other]).meetings
@@ -253,13 +255,13 @@ def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
 
 
 @pytest.mark.library("gymnasium", "check_env")
-@pytest.mark.parametrize("name", names())
+@few(2, "name", names())
 @pytest.mark.filterwarnings("ignore")
 def test_the_environment_has_gymnasiums_form(name):
     check_env(TextEnv(name, **SMALL[name]), skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", names())
+@few(2, "name", names())
 def test_games_in_the_environment(name):
     env = TextEnv(name, **SMALL[name])
     rng = np.random.default_rng(1)

@@ -20,6 +20,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui.console import console
 from tests.conftest import ROOT
 from tests.support.policies import save_random_policy
+from tests.support.subsets import covering
 
 runner = CliRunner()
 
@@ -198,9 +199,9 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
 ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
 
 
-@pytest.mark.parametrize("folder", ["a file", "no home"])
-@pytest.mark.parametrize(
-    "command",
+@covering(
+    ("folder", "command"),
+    ["a file", "no home"],
     [
         ("solve", "liars_dice", *ONE_DIE),
         ("solve", "liars_dice", *ONE_DIE, "-o", "num_players=3", "--precision", 0.1),
@@ -208,7 +209,6 @@ ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
         ("evaluate", "liars_dice", "nash", "--against", "random", *ONE_DIE, "--games", 20, "--seed", 1),
         ("play", "liars_dice", "nash", *ONE_DIE, "--seed", 3, "--seat", 0),
     ],
-    ids=lambda command: command[0],
 )
 def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch):
     """A file where the folder of solutions would be, and a user without a home."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.subsets import few
 
 PATHS = {path.stem: path for path in (ROOT / "experiments" / "examples").glob("*.py") if path.stem != "__init__"}
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -128,7 +129,8 @@ def test_make_example_takes_the_environment_that_the_name_says():
     assert all(name in refused.stderr for name in PATHS)
 
 
-@pytest.mark.parametrize(
+@few(
+    1,
     ("game", "loss"),
     [({"rules": "openspiel", "num_dice": 1}, -1.0), ({"num_players": 3, "num_dice": 1}, -0.5)],
     ids=["two seats", "three seats"],

@@ -21,6 +21,7 @@ from dice_envs.experiments.ui.page import About, render
 from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.policies import uniform
+from tests.support.subsets import few
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
 ONE_DIE = "liars_dice_openspiel_1"
@@ -98,7 +99,7 @@ def test_tasks_are_what_they_say():
 MARKS = {**dict.fromkeys(EXACT, pytest.mark.slow), **dict.fromkeys(GOALS, pytest.mark.thorough), **dict.fromkeys(QUICK, ())}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in MARKS.items()])
+@few(2, "name", [pytest.param(name, marks=marks) for name, marks in MARKS.items()])
 def test_random_play_has_0_and_exact_play_1(name):
     spec, short = EXACT[name]
     (place,) = board([name], [spec], seed=1).tasks

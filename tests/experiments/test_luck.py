@@ -13,6 +13,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import known_values, tournament, tournaments
 from dice_envs.experiments.arena.tournaments import elo
 from tests.evaluation.test_evaluate import SMALL, values
+from tests.support.subsets import few
 
 ARENA = ("arena", "liars_dice", "-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single", "--seed", "1")
 
@@ -45,7 +46,7 @@ def check_pair(found, plain, exact):
     assert found.mean_return_ci95 == pytest.approx(2 * found.ci95)
 
 
-@pytest.mark.parametrize("agents", [("random", "nash"), ("nash", "random")])
+@few(1, "agents", [("random", "nash"), ("nash", "random")])
 def test_one_side_is_enough(agents):
     ways = [values() if spec == "nash" else None for spec in agents]
     plain = tournament(SMALL, agents, 2000, 1)

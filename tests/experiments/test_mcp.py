@@ -26,6 +26,7 @@ from mcp.client.stdio import stdio_client
 
 from dice_envs.experiments import assistant
 from dice_envs.experiments.assistant import Games, make_server
+from tests.support.subsets import few
 
 GAMES = {  # with opponents, of which some draw their actions and some remember
     "liars_dice": ("numbers:bluff=0.25", {"num_dice": 2}),
@@ -372,7 +373,7 @@ LINES = {  # what a client sends, and what the answer to it holds
 }
 
 
-@pytest.mark.parametrize("end", ["input", "output", "Ctrl-C"])
+@few(1, "end", ["input", "output", "Ctrl-C"])
 def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, **COMPILES_SOON}

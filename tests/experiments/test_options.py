@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui.options import game_options, whole_number
 from tests.conftest import ROOT
+from tests.support.subsets import few
 
 ARENA = ("arena", "fatestones", "random", "random")
 FAIR_AS_PUBLISHED = "3 3 3 4 4 4\n2 3 4 4 4 4\n3 3 3 3 4 5\n2 3 3 4 4 5\n1 4 4 4 4 4\n1 1 1 6 6 6"  # no newline at its end
@@ -114,7 +115,7 @@ def test_the_command_line_starts_without_heavy_libraries(run_python):
     assert run_python(code) == "[]\n"
 
 
-@pytest.mark.parametrize("given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}])
+@few(1, "given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}])
 def test_threads_wait_briefly_unless_the_user_says_otherwise(run_python, given):
     names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
     code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"

@@ -13,6 +13,7 @@ from dice_envs.experiments.sheets.shakes import sheet
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.drawing import LEADING, Circle, Rect, Text, text_width
 from tests.support.golden import FOLDER, SHEET
+from tests.support.subsets import covering
 
 NAMED = ("<b>Ada", "Ł & Co", 'the "x"')
 TABLES = [
@@ -34,8 +35,7 @@ def words_of(shapes):
     return " ".join(" ".join(shape.lines) for shape in shapes if isinstance(shape, Text))
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-@pytest.mark.parametrize("options", TABLES)
+@covering(("paper", "options"), PAPERS, TABLES)
 def test_all_fits_on_one_page(options, paper):
     size = PAPERS[paper]
     shapes = sheet(configure("shakes", **options), size).shapes

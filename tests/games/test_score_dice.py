@@ -12,6 +12,7 @@ from dice_envs import Batch, IllegalActionError, agents, configure, score_dice_v
 from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.score_dice import DROPPED, HELD, MAX_ROLLS, NO_PICK, OUT, Options, lowest_face
+from tests.support.subsets import covering
 
 
 @pytest.mark.parametrize(
@@ -264,8 +265,7 @@ GAMES = [
 ]
 
 
-@pytest.mark.parametrize("agent", ["highest", "shuffled"])
-@pytest.mark.parametrize("options", GAMES, ids=str)
+@covering(("agent", "options"), ["highest", "shuffled"], GAMES)
 def test_games_come_to_the_tables(options, agent):
     check_against_table(options, agent, 20_000, 11)
 

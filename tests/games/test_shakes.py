@@ -25,6 +25,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
 from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.subsets import covering, few
 
 
 def nothing(amount):
@@ -192,8 +193,7 @@ def test_bayes_optimal_maesters_are_an_optimal_team():
 # --- the competitive variation ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_players", [2, 6])
-@pytest.mark.parametrize("reward", ["win", "saved"])
+@covering(("num_players", "reward"), [2, 6], ["win", "saved"])
 def test_competitive_games_end_with_a_winner(num_players, reward):
     variant = configure("shakes", num_players=num_players, variation="competitive", reward=reward)
     returns = play_table(variant, [make("dogmatic")] * num_players, 2000, 1)
@@ -322,7 +322,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("options", TABLES)
+@few(1, "options", TABLES)
 def test_pettingzoo_api(options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -330,8 +330,7 @@ def test_pettingzoo_api(options):
         seed_test(lambda: shakes_v0.env(**options), num_cycles=50)
 
 
-@pytest.mark.parametrize("reward", ["saved", "win"])
-@pytest.mark.parametrize("num_players", [2, 6])
+@covering(("reward", "num_players"), ["saved", "win"], [2, 6])
 def test_gymnasium_api(num_players, reward):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -18,6 +18,7 @@ from dice_envs.core.game import OVER, configure
 from dice_envs.exact.thirties import Rules, expected_given, solve
 from dice_envs.exact.thirties.figures import analyse, second_stage_points
 from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
+from tests.support.subsets import few
 
 
 def finish(agent, games, seed, **options):
@@ -232,7 +233,7 @@ def check_play(name, games, seed, **options):
     assert p_value(seen, score_chances(analyse(rules, named(rules, name)).distribution)) > 1e-3
 
 
-@pytest.mark.parametrize("name", NAMES)
+@few(2, "name", NAMES)
 def test_play_agrees_with_the_exact_distribution(name):
     check_play(name, 20_000, seed=1000 * NAMES.index(name))
 

@@ -94,6 +94,7 @@ def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path):
         train(folder=tmp_path / "run", seed=4)
 
 
+@pytest.mark.thorough
 def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS["liars_dice"], "quick", dataclasses.replace(PRESETS["liars_dice"]["quick"], **SMALL))
     options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
@@ -179,6 +180,7 @@ def test_every_field_of_a_preset_reaches_the_learner():
     assert read & fields == fields - RUN_ONLY
 
 
+@pytest.mark.thorough
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_learns_from_past_selves_and_a_cpu_goes_on(tmp_path):

@@ -29,6 +29,7 @@ from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
 from tests.conftest import COMPILES_SOON, ROOT
 from tests.experiments.ui.test_page import parsed, shown
+from tests.support.subsets import few
 
 THIRTIES = PRESETS["thirties"]["quick"]
 MATCH = PRESETS["liars_dice"]["match"]
@@ -142,6 +143,7 @@ def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.thorough
 def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     out = tmp_path / "result.json"
     report = tmp_path / "report"
@@ -176,6 +178,7 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
     assert last == 0
 
 
+@pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
     result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
@@ -204,6 +207,7 @@ def test_resume_goes_on_from_the_checkpoint(tmp_path):
     assert "holds a run of liars_dice" in other.stderr
 
 
+@pytest.mark.thorough
 def test_without_past_selves_none_is_in_the_pool(tmp_path):
     for share in (0.0, 0.2):
         preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
@@ -218,6 +222,7 @@ def test_without_past_selves_none_is_in_the_pool(tmp_path):
         assert again.opponents.num_selves == begun.opponents.num_selves
 
 
+@pytest.mark.thorough
 def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
     for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
         preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
@@ -229,6 +234,7 @@ def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.thorough
 def test_resume_restores_the_very_policy(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -303,6 +309,7 @@ def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
     assert ending(folder) == ending(tmp_path / "whole")
 
 
+@pytest.mark.thorough
 def test_minutes_before_a_stop_count(tmp_path, killed):
     """All minutes up to the last checkpoint count, although nothing was measured until then."""
     folder = tmp_path / "run"
@@ -313,6 +320,7 @@ def test_minutes_before_a_stop_count(tmp_path, killed):
     assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
 
 
+@pytest.mark.thorough
 def test_a_finished_run_is_measured_again_without_training(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -322,6 +330,7 @@ def test_a_finished_run_is_measured_again_without_training(tmp_path):
     assert ending(folder) == before
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_is_not_another_one(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -413,6 +422,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
     assert run("--out", tmp_path, "--seed", 3).exit_code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough)]
 )
@@ -513,7 +523,7 @@ def test_a_real_process_keeps_another_out_until_it_is_killed(tmp_path):
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", None])
+@few(1, "content", [b"", b"garbage", None])
 def test_a_damaged_checkpoint_gets_one_line(tmp_path, content):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -593,7 +603,7 @@ DAMAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@few(16, "name", DAMAGES)
 def test_a_wrong_checkpoint_gets_one_line(finished, name):
     folder, state = finished
     path = folder / "checkpoint.pt"
@@ -609,7 +619,7 @@ def test_a_wrong_checkpoint_gets_one_line(finished, name):
     assert {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path} == others
 
 
-@pytest.mark.parametrize("field", ["num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score"])
+@few(2, "field", ["num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score"])
 def test_a_checkpoint_that_lacks_a_part_gets_one_line(finished, field):
     folder, state = finished
     path = folder / "checkpoint.pt"
@@ -653,6 +663,7 @@ def test_on_a_gpu_more_games_fill_the_same_rollout():
     assert dataclasses.replace(TINY, num_envs=2**13).on_gpu().num_envs == 2**13
 
 
+@pytest.mark.thorough
 def test_a_match_is_learned_in_units_of_what_is_at_stake():
     weights = []
     for stake in (MATCH.least_stake, 0.0):
@@ -665,6 +676,7 @@ def test_a_match_is_learned_in_units_of_what_is_at_stake():
     assert not np.array_equal(*weights)
 
 
+@pytest.mark.thorough
 def test_where_nothing_was_measured_the_averaged_policy_is_offered():
     preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
     made = runs.Run(configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
@@ -693,7 +705,7 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         assert value["value"] > 0.995 * value["optimum"]
 
 
-@pytest.mark.parametrize(
+@few(24,
     "changes",
     [
         {"steps": 0}, {"steps": 1.5}, {"steps": True}, {"steps": 10**13}, {"opponents": ()}, {"opponents": "random"},
@@ -724,6 +736,7 @@ def test_self_play_needs_two_seats(tmp_path):
     one_line(refused, "self_play must be 0: thirties .* has one seat")
 
 
+@pytest.mark.thorough
 def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch):
     package = tmp_path / "package"
     package.mkdir()

@@ -11,6 +11,7 @@ from dice_envs.exact.intervals import half_width
 from dice_envs.table.record import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.subsets import few
 
 WON = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
 SAVED = Scale(0.0, 1.0, "patients saved", False, 0.0, 12.0)
@@ -169,7 +170,8 @@ def test_results_in_points_have_marks_but_no_split():
     assert {"best", "fine", "slip"} & {move.mark for move in found.moves}
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("game", "options"),
     [
         ("liars_dice", {"num_dice": 1, "num_faces": 3}),

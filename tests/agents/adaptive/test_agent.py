@@ -14,6 +14,7 @@ from dice_envs.exact.liars_dice.measures import exploitability, winning_probabil
 from dice_envs.experiments.arena import play_table, tournament
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
+from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough
 
@@ -67,7 +68,7 @@ class Simple:
         return chances
 
 
-@pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
+@few(1, "opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
 def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
     """Half of a best response's edge over optimal play, with three dice, over matches of 200 games."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
@@ -84,9 +85,7 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
         assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
 
 
-@pytest.mark.parametrize(
-    "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
-)
+@few(1, "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"])
 def test_it_wins_nearly_what_a_best_response_wins(spec):
     """With three dice, optimal play wins 81 to 88 % of the best response's edge."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
@@ -103,7 +102,7 @@ def test_it_loses_little_to_optimal_play():
     assert result.win_rate[0][1] + result.ci95[0][1] > 0.49
 
 
-@pytest.mark.parametrize("opponent", [Nash(), Numbers()])
+@few(1, "opponent", [Nash(), Numbers()])
 def test_it_stops_when_best_responses_lose(opponent):
     """Without caution it takes every opponent for a known kind, until it has lost too many rounds."""
     match, matches = scaled(100, 2), 10
@@ -134,6 +133,7 @@ def test_it_stops_when_best_responses_lose(opponent):
         assert len(paid) > matches
 
 
+@pytest.mark.thorough
 def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
     """With one die each there are no other rounds to make up for a loss."""
     variant, played = configure("liars_dice", num_dice=1), []

@@ -25,6 +25,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.games.liars_dice.raises import NO_BID
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
+from tests.support.subsets import covering, few
 
 pytestmark = pytest.mark.thorough
 
@@ -129,8 +130,7 @@ def test_one_part_tells_of_the_others_where_players_are_known_as_a_whole():
     assert (beliefs.known > 0.99).all()
 
 
-@pytest.mark.parametrize("bluff", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("preset", ["text", "article"])
+@covering(("bluff", "preset"), [0.0, 0.3, 1.0], ["text", "article"])
 def test_it_finds_out_how_its_opponent_plays(bluff, preset):
     beliefs, memory = beliefs_after(Numbers(bluff, preset=preset), match=scaled(200, 8))
     if scaled(1, 0):
@@ -146,7 +146,7 @@ def test_it_finds_out_how_its_opponent_plays(bluff, preset):
     assert (memory["rounds"] > 0).all()
 
 
-@pytest.mark.parametrize("opponent", [Nash(), Uniform()])
+@few(1, "opponent", [Nash(), Uniform()])
 def test_it_leaves_others_alone(opponent):
     beliefs, memory = beliefs_after(opponent, match=scaled(100, 4))
     if scaled(1, 0):

@@ -10,6 +10,7 @@ from dice_envs.agents.liars_dice import Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
 from tests.agents.adaptive.cases import SMALL, TWO_DICE
+from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough
 
@@ -28,7 +29,7 @@ class Responding:
         return chances
 
 
-@pytest.mark.parametrize("options", SMALL)
+@few(1, "options", SMALL)
 def test_a_response_wins_as_much_as_the_best_does(options):
     variant = configure("liars_dice", **options)
     mixed = Composed(Way(Claims(2), Uniform(), 0.5), Way(Numbers(), Lowest(), 0.3), Way(Lowest(0.0), Lowest(1.0), 0.4))

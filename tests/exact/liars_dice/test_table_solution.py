@@ -13,6 +13,7 @@ from dice_envs.exact.liars_dice.shares import Question, mean_shares, shares_of
 from dice_envs.exact.liars_dice.solution import Strategy
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
 from dice_envs.exact.liars_dice.table_cfr import TableSolver
+from tests.support.subsets import few
 
 
 def solver_of(dice, seed=0, **options):
@@ -89,7 +90,7 @@ class Plain:
                     asking.raises[asking.raise_at[node] + place * len(hands) + k, 0] = chance
 
 
-@pytest.mark.parametrize("dice", [(1, 1, 1), (2, 1)])
+@few(1, "dice", [(1, 1, 1), (2, 1)])
 def test_iterations_are_those_of_a_plain_program(dice):
     solver, worth = solver_of(dice, num_faces=2, wild="ones")
     plain = Plain(solver.round_, worth)
@@ -106,9 +107,7 @@ def test_iterations_are_those_of_a_plain_program(dice):
         assert ours == pytest.approx(walk(solver.round_, [plain] * len(dice), parties), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("dice", "options"), [((1, 2, 1), {"num_faces": 3}), ((1, 1, 1, 1), {"num_faces": 2, "wild": "highest"})]
-)
+@few(1, ("dice", "options"), [((1, 2, 1), {"num_faces": 3}), ((1, 1, 1, 1), {"num_faces": 2, "wild": "highest"})])
 def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
     solver, worth = solver_of(dice, **options)
     solver.iterate(4)
@@ -119,9 +118,7 @@ def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
     assert solver.responds(worth) == pytest.approx(found[len(dice) :], abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("dice", "value"), [((1, 1), Fraction(5, 6)), ((1, 2), Fraction(67, 108)), ((2, 1), Fraction(89, 108))]
-)
+@few(1, ("dice", "value"), [((1, 1), Fraction(5, 6)), ((1, 2), Fraction(67, 108)), ((2, 1), Fraction(89, 108))])
 def test_two_players_come_to_the_known_value(dice, value):
     solver, _ = solver_of(dice)
     solver = TableSolver(solver.round_, np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -138,6 +135,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_three_players_with_a_die_each_are_solved_and_certified_by_the_measure_of_any_agent(folder):
     variant = configure("liars_dice", num_players=3, num_dice=1, starter="first")
     solution = solve(variant, 1e-5)

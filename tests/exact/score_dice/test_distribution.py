@@ -18,11 +18,12 @@ from dice_envs.exact.score_dice.distribution import Distribution, score_distribu
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
+from tests.support.subsets import few
 
 icepool_tables = pytest.importorskip("dice_envs.experiments.bench.score_dice.icepool_tables")
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")
+@few(4, "table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")
 def test_every_published_cell_agrees(table):
     for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
         assert cells(result) == published, name
@@ -242,6 +243,7 @@ def test_solve_command_values_of_play(tmp_path):
     assert data["best_response"]["a"] > data["equilibrium"] > -data["best_response"]["b"]
 
 
+@pytest.mark.thorough
 def test_reproduce_command(tmp_path):
     file = tmp_path / "out.json"
     search = ["--bias", "0", "--most", "2", "--pool-a", "6,6", "--count", "3"]

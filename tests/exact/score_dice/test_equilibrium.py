@@ -14,9 +14,11 @@ from dice_envs.exact.score_dice.solvers import Equilibrium
 from dice_envs.experiments.arena import tournament
 from dice_envs.games.score_dice import Options
 from tests.exact.score_dice.test_measures import mean_reward
+from tests.support.subsets import few
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     "options",
     [
         Options(pool_a=(6, 6), pool_b=(6, 6), ties="a"),
@@ -35,7 +37,7 @@ def test_the_equilibrium_is_worth_the_unsorted_game(options):
     assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
 
 
-@pytest.mark.parametrize("seat", [0, 1])
+@few(1, "seat", [0, 1])
 def test_nothing_can_be_gained_against_the_equilibrium(seat):
     """Checked with the best response for every hand. With two dice a side, only the first choice counts."""
     options = Options(pool_a=(6, 6), pool_b=(8, 6), ties="a")

@@ -19,6 +19,7 @@ from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situatio
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import HELD, Options
 from tests.support.policies import Noisy, uniform
+from tests.support.subsets import covering, few
 
 
 def mean_reward(options, pairing):
@@ -75,8 +76,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("seat", [0, 1])
-@pytest.mark.parametrize("options", SMALL, ids=str)
+@covering(("seat", "options"), [0, 1], SMALL)
 def test_response_to_highest_equals_exhaustive_search(options, seat):
     assert ResponseToHighest(options, seat).game_value() == pytest.approx(exhaustive(options, seat, "highest"), abs=1e-12)
 
@@ -170,6 +170,7 @@ def test_the_agent_earns_the_value_of_the_response(name):
 # --- agents -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
@@ -259,7 +260,7 @@ def by_name(agent, **options):
     return {each.name: each for each in measure("score_dice", agent, **options).measures}
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@few(2, "name", MEASURED)
 def test_random_play_scores_0_and_the_best_response_1(name):
     options = MEASURED[name]
     for agent in ("random", "shuffled", uniform):
@@ -268,7 +269,7 @@ def test_random_play_scores_0_and_the_best_response_1(name):
     assert measure("score_dice", Odd(), **options).score < 1
 
 
-@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "spare", "open"])
+@few(2, "name", ["2d4", "three kinds", "score", "spare", "open"])
 def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
@@ -316,14 +317,14 @@ def slow_response(options, seat, agent):
     return total / (len(own) * len(other))
 
 
-@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "open"])
+@few(2, "name", ["2d4", "three kinds", "score", "open"])
 def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
     options = configure("score_dice", **MEASURED[name]).options
     expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2
     assert by_name(Odd(), **MEASURED[name])["exploitability"].value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@few(2, "name", MEASURED)
 def test_reward_against_sorted_play_comes_out_in_play(name):
     found = by_name(Odd(), **MEASURED[name])["reward against highest"]
 
@@ -385,7 +386,7 @@ def test_the_default_pools_are_sampled():
     assert highest.error < 0.005
 
 
-@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
+@few(2, ("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
 def test_progress_adds_up(name, expected):
     told = []
     measure("score_dice", uniform, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))

@@ -12,6 +12,7 @@ from dice_envs import Batch, configure, response_values
 from dice_envs.core.game import OVER
 from dice_envs.exact import optima
 from dice_envs.games.shakes import EFFICACIES, SILENT
+from tests.support.subsets import covering
 
 SMALL = {"num_players": 3, "num_patients": 3, "goal": 2}
 
@@ -103,8 +104,7 @@ def spoken_value(values, variant, state, die):
     return sum(chance * treated_value(values, variant, after, winner) for winner, chance in won.items())
 
 
-@pytest.mark.parametrize("reward", ["saved", "win"])
-@pytest.mark.parametrize("known", [False, True])
+@covering(("reward", "known"), ["saved", "win"], [False, True])
 def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
     variant = configure("shakes", **SMALL, mode="physician", reward=reward, open_efficacies=known)
     values = response_values(variant)
@@ -113,8 +113,11 @@ def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
         np.testing.assert_allclose(values.action_values(state[None])[0], wanted, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("ties", ["again", "random"])
-@pytest.mark.parametrize("options", [{}, {"reward": "win"}, {"open_efficacies": True}, {"num_players": 4, "num_patients": 2}])
+@covering(
+    ("ties", "options"),
+    ["again", "random"],
+    [{}, {"reward": "win"}, {"open_efficacies": True}, {"num_players": 4, "num_patients": 2}],
+)
 def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, ties):
     variant = configure("shakes", **{**SMALL, **options}, ties=ties)
     values = response_values(variant)
@@ -128,8 +131,7 @@ def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, t
             assert yields == pytest.approx(spoken_value(values, variant, state, SILENT), abs=1e-12)
 
 
-@pytest.mark.parametrize("mode", ["physician", "maesters"])
-@pytest.mark.parametrize("known", [False, True])
+@covering(("mode", "known"), ["physician", "maesters"], [False, True])
 def test_the_start_is_worth_the_optimum(mode, known):
     variant = configure("shakes", mode=mode, open_efficacies=known)
     values = response_values(variant)

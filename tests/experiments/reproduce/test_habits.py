@@ -23,6 +23,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
 )
 from dice_envs.games.liars_dice import STATE
 from dice_envs.games.liars_dice.raises import NO_BID
+from tests.support.subsets import covering
 
 pytestmark = pytest.mark.thorough
 
@@ -103,8 +104,7 @@ def plain_habits(variant, dice, solved):
     return counts
 
 
-@pytest.mark.parametrize("rules", [{}, {"wild": "ones"}, {"raise_rule": "either"}])
-@pytest.mark.parametrize("dice", [(1, 1), (2, 1), (1, 2), (2, 2)])
+@covering(("rules", "dice"), [{}, {"wild": "ones"}, {"raise_rule": "either"}], [(1, 1), (2, 1), (1, 2), (2, 2)])
 def test_a_plain_program_counts_the_same(dice, rules):
     faces = 2 if "raise_rule" in rules and sum(dice) > 2 else 3
     variant = configure("liars_dice", num_dice=dice, num_faces=faces, rounds="single", starter="first", **rules)

@@ -24,6 +24,7 @@ from dice_envs.experiments.reproduce.liars_dice.parts import (
 )
 from dice_envs.games.liars_dice import STATE
 from dice_envs.games.liars_dice.raises import NO_BID
+from tests.support.subsets import covering
 
 pytestmark = pytest.mark.thorough
 
@@ -97,8 +98,7 @@ def plain_wins(solution, agent, dice, player, part):
 ALL = Part(calls=True, opening=BOTH, raises=True)
 
 
-@pytest.mark.parametrize("bluff", [0, 0.75])
-@pytest.mark.parametrize("part", [*PARTS.values(), ALL])
+@covering(("bluff", "part"), [0, 0.75], [*PARTS.values(), ALL])
 def test_a_plain_program_wins_as_often(bluff, part):
     solution = solve(configure("liars_dice", num_dice=2, num_faces=3), 1e-3)
     agent = agents.make(f"numbers:bluff={bluff}")
