@@ -28,7 +28,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
-from dice_envs.envs.text.replies import MOST_READ, ask_again
+from dice_envs.envs.text.words import MOST_READ, ask_again
 
 __all__ = ["AGENTS", "Chat", "Tally"]
 

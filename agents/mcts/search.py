@@ -1,25 +1,32 @@
-"""The search engine: simulations of one game, and the resulting policy."""
+"""The search engine: simulations of one game, and the resulting policy; rollout policies by name."""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import pkgutil
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dice_envs.core.dice import below, next_u64, uniform
+from dice_envs.core.dice import below, choose_weighted, next_u64, uniform
 from dice_envs.core.game import OVER, Game
 from dice_envs.core.kernel import kernel
+from dice_envs.core.loops import compile_random_action
+from dice_envs.core.options import shown
 
-from ..rollouts import RANDOM, rollout_of
 from .room import ENOUGH, PAUSED, lacking
 from .selection import UCT, Selection
 from .tree import NO_NODE, SALT, find, hash_words
-from .turns import Turns, compile_turn
 
-__all__ = ["Searches", "compile_search"]
+__all__ = ["RANDOM", "Scratch", "Searches", "Turns", "compile_search", "rollout_of", "rollouts"]
 
+RANDOM = "random"  # the rollout policy of every game
+# "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
+# also taken over the simultaneous choice of a uniformly random opponent.
+Turns: TypeAlias = Literal["sampled", "expected", "averaged"]
+_PLAYERS = __package__.rpartition(".")[0]  # the package of agents, whose modules offer rollout policies
 _LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
 
@@ -33,6 +40,14 @@ class Searches(NamedTuple):
 
     def part(self, games: slice) -> Searches:
         return Searches(*(array[games] for array in self))
+
+
+class Scratch(NamedTuple):
+    """Work space of one thread."""
+
+    worlds: np.ndarray  # (actions + 1,) of the game's states: the simulation's, and its copies in an averaged turn
+    chances: np.ndarray  # (actions,) float64, of these copies
+    totals: np.ndarray  # (actions,) float64, the searcher's returns by its first move
 
 
 @functools.cache
@@ -53,7 +68,7 @@ def compile_search(
     """
     compiled = functools.partial(kernel, allocates=False)
     decide = _compile_decide(game, rollout, selection, compiled)
-    turn = compile_turn(game, turns, decide, compiled)
+    turn = _compile_turn(game, turns, decide, compiled)
     simulate = _compile_simulations(game, selection, turn, compiled)
     conclude = _compile_conclusion(game, selection, compiled)
 
@@ -308,3 +323,146 @@ def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[...
 
     made: Callable[..., float] = conclude
     return made
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+# Kernels `(params, settings, scratch, weight, run, tree) → the simulation's new weight`. A turn plays the game
+# `scratch.worlds[0]` and adds each seat's rewards to `run["earned"]`, times the simulation's weight: the probability that a
+# simulation which takes expectations reaches this turn.
+
+
+def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+    """Return the kernel of one turn.
+
+    Args:
+        game: must have `expect`, unless turns are "sampled".
+        turns: how a turn is played.
+        decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
+        compiled: the decorator for kernels of this search.
+    """
+    if turns == "sampled":
+        return _compile_sampled(game, decide, compiled)
+    if turns == "expected":
+        return _compile_expected(game, decide, compiled)
+    return _compile_averaged(game, decide, compiled)
+
+
+def _compile_sampled(game: Game, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+    play = game.play
+
+    @compiled(inline=True)
+    def sampled_turn(params, settings, scratch, weight, run, tree):
+        """Play the chosen action. In place."""
+        state = scratch.worlds[0]
+        play(params, state, decide(params, settings, state, weight, run, tree))
+        for seat in range(settings.seats):
+            run["earned"][seat] += weight * state["rewards"][seat]
+        return weight
+
+    turn: Callable[..., float] = sampled_turn
+    return turn
+
+
+def _compile_advance(game: Game, compiled: Callable[..., Any]) -> Callable[..., float]:
+    expect: Any = game.expect
+
+    @compiled(inline=True)
+    def advance(params, settings, state, action, share, run):
+        """Play in expectation, and add each seat's rewards times `share`. Return the probability that the game continues, in
+        the state that is left. In place."""
+        goes_on = expect(params, state, action, run["rewards"])
+        for seat in range(settings.seats):
+            run["earned"][seat] += share * run["rewards"][seat]
+        return goes_on
+
+    kept: Callable[..., float] = advance
+    return kept
+
+
+def _compile_expected(game: Game, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+    advance = _compile_advance(game, compiled)
+
+    @compiled(inline=True)
+    def expected_turn(params, settings, scratch, weight, run, tree):
+        """Play the chosen action, taking the expectation over the roll. In place."""
+        state = scratch.worlds[0]
+        action = decide(params, settings, state, weight, run, tree)
+        return weight * advance(params, settings, state, action, weight, run)
+
+    turn: Callable[..., float] = expected_turn
+    return turn
+
+
+def _compile_averaged(game: Game, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+    legal = game.legal
+    advance = _compile_advance(game, compiled)
+
+    @compiled
+    def imagine(params, settings, scratch, weight, run, mask):
+        """Make a world of each choice of the opponent, who moves in `worlds[1]`. Return their number. In place."""
+        worlds, chances = scratch.worlds, scratch.chances
+        worlds[0] = worlds[1]
+        start = chances[0]
+        mask[:] = 0
+        legal(params, worlds[0], mask)
+        count = 0
+        for a in range(len(mask)):
+            count += mask[a] != 0
+        k = 0
+        for a in range(len(mask)):
+            if mask[a] != 0:
+                worlds[1 + k] = worlds[0]
+                share = start / count
+                chances[k] = share * advance(params, settings, worlds[1 + k], a, weight * share, run)
+                k += 1
+        return count
+
+    @compiled
+    def averaged_turn(params, settings, scratch, weight, run, tree):
+        """Play a turn in which two seats choose at once, in expectation over a uniformly random opponent and the roll.
+
+        Each choice of the opponent makes a world. The searcher cannot tell them apart, so it chooses once for all. The
+        state becomes one of the worlds, drawn in proportion to its probability of continuing. In place.
+        """
+        worlds, chances = scratch.worlds, scratch.chances
+        worlds[1] = worlds[0]
+        count = 1
+        chances[0] = 1.0
+        for _ in range(2):
+            if worlds[1]["seat"] == run["searcher"]:
+                action = decide(params, settings, worlds[1], weight, run, tree)
+                for k in range(count):
+                    chances[k] *= advance(params, settings, worlds[1 + k], action, weight * chances[k], run)
+            else:
+                count = imagine(params, settings, scratch, weight, run, tree.mask)
+        total = 0.0
+        for k in range(count):
+            total += chances[k]
+        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
+        return weight * total
+
+    turn: Callable[..., float] = averaged_turn
+    return turn
+
+
+# --- rollout policies -------------------------------------------------------------------------------------------------
+# Kernels `(params, state, mask) → a legal action`, by which a simulation plays on from a new node. They receive its whole
+# state, hidden dice included, and should use only what the mover sees.
+
+
+@functools.cache
+def rollouts() -> dict[str, tuple[str, Any]]:
+    """Return every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the modules."""
+    found = {}
+    for module in pkgutil.iter_modules(importlib.import_module(_PLAYERS).__path__):
+        for name, policy in vars(importlib.import_module(f"{_PLAYERS}.{module.name}")).get("ROLLOUTS", {}).items():
+            found[name] = module.name, policy
+    return found
+
+
+def rollout_of(game: Game, name: str) -> Any:
+    """Return the game's rollout kernel of this name. ValueError if there is none."""
+    known = [RANDOM, *(known for known, (plays, _) in rollouts().items() if plays == game.name)]
+    if name not in known:
+        raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")
+    return compile_random_action(game) if name == RANDOM else rollouts()[name][1]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dice_envs import measure, response_values
+from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
-from dice_envs.agents.uniform import Random
 from dice_envs.core.game import configure
 from dice_envs.exact.thirties import (
     Rules,
