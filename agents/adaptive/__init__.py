@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from dice_envs.agent import Promises, Turn, draw_actions
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
-from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
@@ -39,14 +37,13 @@ from ..base import OfOneGame
 from ..liars_dice import Nash, Reader, chance_blind, honesty
 from .beliefs import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style, learn, log_likelihoods, posterior
 from .players import Composed, Reading, Way
-from .responses import NOWHERE, Responses, respond_to, responses_to
+from .responses import NOWHERE, Response, respond_to, response_to
 from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
 
 __all__ = ["AGENTS", "Adaptive"]
 
 _ANSWERS = tuple(sum(len(style.answered) for style in styles) for styles in PARTS)  # of each part
 _MIXED_ANSWERS = int(np.prod(_ANSWERS))  # responses to readers are numbered from here on
-_SAY_EVERY = 5.0  # seconds between two lines of progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,11 +176,11 @@ def _best_responses(variant: Variant, states: np.ndarray, memory: np.ndarray, ca
 
 
 def _response_actions(variant: Variant, which: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Return the actions of the responses of these numbers, (n,) int64: see `Responses.actions`."""
+    """Return the actions of the responses of these numbers, (n,) int64: see `Response.actions`."""
     out = np.empty(len(states), np.int64)
     for number in np.unique(which).tolist():
         rows = np.flatnonzero(which == number)
-        out[rows] = _response_to(variant, _opponent(number)).actions(np.zeros(len(rows), np.int64), states[rows])
+        out[rows] = _response_to(variant, _opponent(number)).actions(states[rows])
     return out
 
 
@@ -221,26 +218,10 @@ def _opponent(response: int) -> Composed:
     return Composed(ways[OPENING][opening], ways[RAISING][raising], ways[CALLING][calling])
 
 
-class _Progress:
-    """A line every few seconds while best responses are being computed."""
-
-    def __init__(self) -> None:
-        self.told, self.found = time.monotonic(), 0
-
-    def say(self, number: int) -> None:
-        self.found += 1
-        if time.monotonic() - self.told >= _SAY_EVERY:
-            self.told = time.monotonic()
-            say(f"adaptive: finding its best response number {self.found}")
-
-
-_PROGRESS = _Progress()
-
-
 @functools.lru_cache(maxsize=256)  # with five dice each one takes 2 MB
-def _response_to(variant: Variant, opponent: Composed) -> Responses:
+def _response_to(variant: Variant, opponent: Composed) -> Response:
     """Return the best response, kept on disk or computed now."""
-    return (responses_to if opponent.promises.memoryless else respond_to)(variant, [opponent], done=_PROGRESS.say)
+    return (response_to if opponent.promises.memoryless else respond_to)(variant, opponent)
 
 
 AGENTS = {"adaptive": Adaptive}

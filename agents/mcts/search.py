@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.core.dice import below, choose_weighted, next_u64, uniform
-from dice_envs.core.game import OVER, Game
+from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
-from dice_envs.core.loops import compile_random_action
 from dice_envs.core.options import shown
 
 from .room import ENOUGH, PAUSED, lacking

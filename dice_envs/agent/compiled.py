@@ -11,9 +11,8 @@ import numpy as np
 from dice_envs.agent import Agent, AgentError, KernelAgent, check_plays, fault_of, promises_of
 from dice_envs.agent.kernel import AgentKernel, Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM
-from dice_envs.core.game import OVER, Game, Variant
+from dice_envs.core.game import OVER, Game, Variant, compile_check
 from dice_envs.core.kernel import identity, kernel
-from dice_envs.core.loops import compile_check
 from dice_envs.core.options import shown
 from dice_envs.core.state import relative_seat
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.core.dice import mix
-from dice_envs.core.game import Game
+from dice_envs.core.game import Game, compile_random_action
 from dice_envs.core.kernel import is_kernel, kernel, makes_arrays
-from dice_envs.core.loops import compile_random_action
 from dice_envs.core.options import shown
 
 __all__ = ["NO_OPTIONS", "AgentKernel", "Chooser", "compile_choices", "compile_chooser", "random_choice"]

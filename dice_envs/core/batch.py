@@ -13,8 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Variant, configure
-from dice_envs.core.loops import Kernels
+from dice_envs.core.game import OVER, Game, Kernels, Variant, configure
 from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, shown
 from dice_envs.core.state import clear_rewards, end_game
 
