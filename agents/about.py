@@ -12,8 +12,6 @@ from typing import Any
 from dice_envs.core.options import shown
 from dice_envs.exact import Measures
 
-__all__ = ["MOST_ABOUT", "POLICIES", "check_about", "measures_as_dicts"]
-
 POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the trained policies that come with the package
 
 MOST_ABOUT = 2**16  # characters of the object as JSON

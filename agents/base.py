@@ -12,8 +12,6 @@ from dice_envs.agent import Turn, Uniform
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.game import Variant
 
-__all__ = ["AGENTS", "Deterministic", "OfOneGame", "Random", "check_game", "fair_kernel"]
-
 
 def check_game(player: Any, variant: Variant) -> None:
     """Raise ValueError unless the player's `plays` names the game."""

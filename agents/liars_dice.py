@@ -43,8 +43,6 @@ from dice_envs.games.liars_dice.raises import (
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most", "honesty"]
-
 NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the probability that the bid fails
 _FAINT = 1e-5  # the article's program adds this to each face's count before it draws a bluff
 

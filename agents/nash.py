@@ -17,8 +17,6 @@ from . import fatestones, liars_dice, score_dice
 from .base import OfOneGame, check_game
 from .ppo import POLICIES, NetworkPolicy, shipped
 
-__all__ = ["AGENTS", "Champion", "Nash"]
-
 CHAMPION = "liars_dice_champion"  # the policy file
 
 

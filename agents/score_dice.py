@@ -26,8 +26,6 @@ from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
-
 
 @kernel(allocates=False)
 def _choose_highest(params, options, state, stream):

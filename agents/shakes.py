@@ -36,9 +36,6 @@ from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "UCB", "Argument", "Bayes", "Dogmatic", "Greedy", "TallyPolicy", "Thompson"]
-
-
 _ARGUES = np.int64(ARGUE)
 
 

@@ -27,8 +27,6 @@ from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]
-
 
 def _below(throw: Dice, face: int) -> int:
     return sum(die < face for die in throw)

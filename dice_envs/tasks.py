@@ -12,8 +12,6 @@ from typing import Any
 
 from dice_envs.core.game import Variant, configure
 
-__all__ = ["SHARE_OF_WINS", "TASKS", "Task"]
-
 SHARE_OF_WINS = "share of wins"  # the headline of tasks that are played against a field
 
 

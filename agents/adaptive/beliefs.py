@@ -14,22 +14,6 @@ from dice_envs.games.liars_dice.raises import NO_BID
 from ..liars_dice import Nash, Numbers, Reader
 from .players import Anything, Claims, Lowest, Way
 
-__all__ = [
-    "CALLING",
-    "KINDS",
-    "KINDS_OF",
-    "NERVES",
-    "OPENING",
-    "PARTS",
-    "QUARTERS",
-    "RAISING",
-    "Beliefs",
-    "Style",
-    "learn",
-    "log_likelihoods",
-    "posterior",
-]
-
 _LEVELS = tuple(step / 10 for step in range(11))  # shares of a mixture that are distinguished
 
 

@@ -19,8 +19,6 @@ from dice_envs.games.liars_dice.raises import NO_BID
 
 from ..liars_dice import Numbers, Reader, chance_blind
 
-__all__ = ["Anything", "Claims", "Composed", "Lowest", "Reading", "Way"]
-
 _MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
 
 

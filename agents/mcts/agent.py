@@ -21,8 +21,6 @@ from .search import RANDOM, Scratch, Searches, Turns, compile_search, rollout_of
 from .selection import REGRET, UCT, Selection
 from .tree import Settings
 
-__all__ = ["AGENTS", "MCTS"]
-
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
 MOST_IN_PASSING = 100_000  # simulations

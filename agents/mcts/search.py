@@ -19,8 +19,6 @@ from .room import ENOUGH, PAUSED, lacking
 from .selection import UCT, Selection
 from .tree import NO_NODE, SALT, find, hash_words
 
-__all__ = ["RANDOM", "Scratch", "Searches", "Turns", "compile_search", "rollout_of", "rollouts"]
-
 RANDOM = "random"  # the rollout policy of every game
 # "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
 # also taken over the simultaneous choice of a uniformly random opponent.

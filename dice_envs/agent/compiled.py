@@ -16,19 +16,6 @@ from dice_envs.core.kernel import identity, kernel
 from dice_envs.core.options import shown
 from dice_envs.core.state import relative_seat
 
-__all__ = [
-    "ASKED",
-    "NO_ACTION",
-    "NO_FAULT",
-    "Context",
-    "Team",
-    "compile_legal_chooser",
-    "context_of",
-    "mixed_team",
-    "play_games",
-    "team_of",
-]
-
 NO_ACTION = -1
 ASKED = -2  # in place of the action of an agent that has no kernel: Python asks it
 NO_FAULT = -1  # in the first entry of `Context.fault`

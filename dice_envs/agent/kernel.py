@@ -13,8 +13,6 @@ from dice_envs.core.game import Game, compile_random_action
 from dice_envs.core.kernel import is_kernel, kernel, makes_arrays
 from dice_envs.core.options import shown
 
-__all__ = ["NO_OPTIONS", "AgentKernel", "Chooser", "compile_choices", "compile_chooser", "random_choice"]
-
 NO_OPTIONS = np.zeros((), [("none", np.int8)])  # the options of an agent that has none
 _NO_MASK = np.zeros(0, np.int8)  # for games that draw a random action without one
 _ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # separates the dice of sampled states from the agent's own stream

@@ -9,8 +9,6 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 
-__all__ = ["HUGE", "Network", "bound", "sample_softmax"]
-
 HUGE = 1e30  # replaces infinite logits
 
 

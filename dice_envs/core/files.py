@@ -20,23 +20,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "ABANDONED_AFTER",
-    "BEGUN",
-    "NOT_KEPT",
-    "atomic",
-    "behind_links",
-    "folder_lock",
-    "keep_file",
-    "named_in_errors",
-    "read_archive",
-    "read_json",
-    "remove_left_overs",
-    "warn_not_kept",
-    "write_archive",
-    "write_text",
-]
-
 BEGUN = time.time()  # when the first modules of this package were read
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
 R = TypeVar("R")

@@ -13,8 +13,6 @@ from typing import Any
 from dice_envs.core.extras import needs
 from dice_envs.core.options import check_range, shown
 
-__all__ = ["MOST_THREADS", "check_threads", "memory_limit", "one_thread", "torch_device", "torch_threads"]
-
 MOST_THREADS = 256
 _SHARE = 0.8  # of the memory, that a solver may take
 _GROUPS = Path("/sys/fs/cgroup")

@@ -13,8 +13,6 @@ from dice_envs.core.game import Variant
 from dice_envs.exact import GameSituations, ResponseValues, offered
 from dice_envs.pictures.render import in_words
 
-__all__ = ["NO_COST", "Group", "costs_of", "expected_returns", "play_part", "play_valued", "worst_of"]
-
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
 Group = tuple[int, int, list[float]]  # decisions, those that cost something, and the cost of each match in which any did

@@ -33,8 +33,6 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.exact.contract import REPEATS
 from dice_envs.exact.intervals import share_bound
 
-__all__ = ["COMPARED", "Asked", "asked", "is_random", "is_uniform", "original", "positions_of_play"]
-
 COMPARED = 64  # positions of random play at which an agent is asked twice before work begins
 KEPT = 512  # positions, a random sample of those asked about, at which an agent is asked again in the end
 AGAIN = 16_384  # answers there; where all agree, answers that differ from them have chances of 2e-4 or less

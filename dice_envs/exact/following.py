@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Unwanted", "followed", "is_followed", "say"]
-
 _listener: contextvars.ContextVar[Callable[[str], Any] | None] = contextvars.ContextVar("listener", default=None)
 
 

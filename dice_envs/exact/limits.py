@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["FORETELLS_FROM", "TooLong", "duration", "foretold", "up_to", "within"]
-
 FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
 SILENT = 10.0  # seconds without a progress callback before the time left is printed
 LOOKS = 2.0  # seconds before the whole time is estimated from the progress so far

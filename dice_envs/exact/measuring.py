@@ -32,8 +32,6 @@ from dice_envs.exact.contract import (
 )
 from dice_envs.exact.limits import foretold
 
-__all__ = ["OPTIMAL", "action_values", "measure", "optima", "response_values"]
-
 OPTIMAL = "nash"  # the opponent that is meant where none is named
 
 _T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom

@@ -17,8 +17,6 @@ from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.contract import ActionValues, GameOdds, offered
 from dice_envs.exact.intervals import half_width
 
-__all__ = ["SAMPLE", "odds", "random_odds"]
-
 SAMPLE = 2_000  # states drawn by default
 LEAST_SAMPLE = 100
 _MOST_GAMES = 1_000_000  # of a sample

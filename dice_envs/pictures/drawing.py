@@ -14,22 +14,6 @@ from typing import NamedTuple
 
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone, as_die
 
-__all__ = [
-    "NARROW_WIDTH",
-    "PAPER",
-    "WIDTH",
-    "Circle",
-    "Drawing",
-    "Polygon",
-    "Rect",
-    "Shape",
-    "Text",
-    "layout",
-    "most_lines",
-    "text_width",
-    "wrapped",
-]
-
 WIDTH = 640  # of every image: a multiple of 16, and readable at half the size
 NARROW_WIDTH = 380  # for telephones
 MARGIN, PAD, SPACE = 16, 10, 8  # around the picture, above and below a row's content, and between rows

@@ -33,20 +33,6 @@ from dice_envs.pictures.drawing import (
     most_lines,
 )
 
-__all__ = [
-    "RENDER_FPS",
-    "RENDER_MODES",
-    "ansi",
-    "check_mode",
-    "frame_size",
-    "in_words",
-    "render",
-    "rgb_array",
-    "shapes_svg",
-    "svg",
-    "text_lines",
-]
-
 RENDER_MODES = ["human", "ansi", "rgb_array"]
 RENDER_FPS = 2  # frames per second of a video, slow enough to read each frame
 MOST_HEIGHT = 1024  # pixels; a picture that needs more, such as one of 200 dice, is scaled down

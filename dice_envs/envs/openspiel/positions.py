@@ -13,8 +13,6 @@ from dice_envs.core.chance import Draw, Drawn
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import shown
 
-__all__ = ["DEAL", "Position", "Positions"]
-
 DEAL = -1  # in place of an action: the deal
 _MAX_KEPT = 2**15  # positions kept, for algorithms that walk the same tree again and again
 

@@ -19,8 +19,6 @@ with needs("textarena", "dice_envs.envs.text.textarena"):
     import textarena
     from textarena.envs.registration import ENV_REGISTRY, register_with_versions
 
-__all__ = ["GameEnv"]
-
 
 class GameEnv(textarena.Env):
     """A game whose players all read prompts and write replies.

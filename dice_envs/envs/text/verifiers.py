@@ -47,8 +47,6 @@ with needs("verifiers", "dice_envs.envs.text.verifiers"):
     import pydantic
     import verifiers.v1 as vf
 
-__all__ = ["DiceEnv", "DiceHarness", "DiceTaskset", "load_environment"]
-
 REWARDS = ("regret", "result", "luck_adjusted")
 MOST_EXAMPLES = 10**7
 _MOST_SEED = 2**53  # seeds that are drawn; JSON holds them exactly

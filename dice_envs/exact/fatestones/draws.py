@@ -20,28 +20,6 @@ from dice_envs.exact.intervals import Z95
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.games.fatestones import MAX_HAND, duel
 
-__all__ = [
-    "MOST_DRAWS",
-    "SIZE_OF",
-    "Circle",
-    "Draws",
-    "add_up",
-    "circles",
-    "compare",
-    "draw_hands",
-    "edges",
-    "margins",
-    "mean_of",
-    "nash",
-    "new_work",
-    "parts_of_all",
-    "set_payoff",
-    "solve_all",
-    "solve_draws",
-    "solve_each",
-    "solve_part",
-]
-
 _SUBSETS = 1 << MAX_HAND
 SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 _VALUES = 5  # tables of values that a recursion can fill at once

@@ -24,8 +24,6 @@ from typing import Any, Literal
 from dice_envs.core.options import check_choice
 from dice_envs.games.score_dice import Options
 
-__all__ = ["Distribution", "Pairing", "score_distribution"]
-
 Pairing = Literal["sorted", "unsorted"]
 PAIRINGS = ("sorted", "unsorted")
 

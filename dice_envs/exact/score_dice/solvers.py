@@ -24,21 +24,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import matrix_game
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
 
-__all__ = [
-    "NONE_TIED",
-    "Die",
-    "Equilibrium",
-    "Range",
-    "ResponseToHighest",
-    "Tied",
-    "check_response",
-    "count_situations",
-    "deals",
-    "hands",
-    "known_ranges",
-    "response_to_highest",
-]
-
 TOLERANCE = 1e-11  # of values that are found by iteration
 
 

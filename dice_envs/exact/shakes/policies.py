@@ -41,23 +41,6 @@ from dice_envs.exact.shakes.chances import (
 )
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, assignments
 
-__all__ = [
-    "Evaluation",
-    "Solution",
-    "TooManyReached",
-    "as_policy",
-    "as_tally_team",
-    "as_team",
-    "check_in_passing",
-    "evaluate",
-    "evaluate_open",
-    "looks_at_tally_alone",
-    "open_optimum",
-    "open_values",
-    "sees_efficacies",
-    "solve",
-]
-
 ROWS_AT_ONCE = 1 << 16  # tallies or positions that are asked about in one call
 MOST_IN_PASSING = 500_000  # tallies: solved in some seconds and a quarter of a GiB
 

@@ -15,17 +15,6 @@ from dice_envs.core.options import check_choice
 from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, second_stage, throws, worth_of
 from dice_envs.games.thirties import GOALS
 
-__all__ = [
-    "Analysis",
-    "Distribution",
-    "Player",
-    "analyse",
-    "differences",
-    "foreknowledge",
-    "relative_skill",
-    "second_stage_points",
-]
-
 
 class Distribution(NamedTuple):
     """Scores `first`, `first` + 1, … with the probabilities `weights` / `total`."""

@@ -11,8 +11,6 @@ from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone, seat_name, 
 if TYPE_CHECKING:
     from dice_envs.games.shakes import Options
 
-__all__ = ["describe_action", "detail_of", "explain_illegal", "maester", "picture", "rules_in_short", "seat_names"]
-
 
 def rules_in_short(options: Options) -> list[str]:
     """Return the rules in force, a few sentences for people who have never played."""
