@@ -195,8 +195,7 @@ def _answer_to(beliefs: np.ndarray, styles: tuple[Style, ...]) -> np.ndarray:
         nearest.append(answer + np.abs(level[:, None] - np.array(style.answered)).argmin(axis=1))
         kind, answer = kind + len(style.levels), answer + len(style.answered)
     likeliest = np.argmax(by_style, axis=0)
-    found: np.ndarray = np.array(nearest)[likeliest, np.arange(len(beliefs))]
-    return found
+    return np.array(nearest)[likeliest, np.arange(len(beliefs))]
 
 
 @kernel

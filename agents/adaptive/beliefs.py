@@ -113,8 +113,7 @@ def _part(
     found = np.stack([*columns, chances(optimal), unknown], axis=1)
     slips = np.full(found.shape[1], _SLIP)
     slips[-1] = _UNKNOWN_SLIP
-    logs: np.ndarray = np.log(found * (1 - slips) + slips * evenly[:, None])
-    return logs
+    return np.log(found * (1 - slips) + slips * evenly[:, None])
 
 
 def learn(memory: np.ndarray, rows: np.ndarray, logs: np.ndarray) -> None:

@@ -93,8 +93,7 @@ def compile_search(
             searches.values[i] = conclude(params, settings, state, policy, scratch.totals, tree)
         return ENOUGH
 
-    whole: Callable[..., int] = search
-    return whole
+    return search
 
 
 def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
@@ -137,8 +136,7 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
         note(run, action)
         return action
 
-    made: Callable[..., int] = decide
-    return made
+    return decide
 
 
 def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., int]:
@@ -197,8 +195,7 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
             expand(params, state, tree.nodes[number], run, tree.edges, tree.mask)
         return number
 
-    made: Callable[..., int] = node_of
-    return made
+    return node_of
 
 
 def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
@@ -218,8 +215,7 @@ def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Ca
         step["edge"] = edge
         return edge
 
-    made: Callable[..., int] = tree_move
-    return made
+    return tree_move
 
 
 def _compile_simulations(
@@ -283,8 +279,7 @@ def _compile_simulations(
                 scratch.totals[own] += run["earned"][searcher]
         return ENOUGH
 
-    made: Callable[..., int] = simulate_all
-    return made
+    return simulate_all
 
 
 def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., float]:
@@ -318,8 +313,7 @@ def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[...
             policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
         return returns / counted if counted > 0.0 else 0.0
 
-    made: Callable[..., float] = conclude
-    return made
+    return conclude
 
 
 # --- turns ------------------------------------------------------------------------------------------------------------
@@ -337,62 +331,48 @@ def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled
         decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
         compiled: the decorator for kernels of this search.
     """
-    if turns == "sampled":
-        return _compile_sampled(game, decide, compiled)
-    if turns == "expected":
-        return _compile_expected(game, decide, compiled)
-    return _compile_averaged(game, decide, compiled)
-
-
-def _compile_sampled(game: Game, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
-    play = game.play
+    advance = _compile_advance(game, turns, compiled)
+    if turns == "averaged":
+        return _compile_averaged(game, decide, advance, compiled)
 
     @compiled(inline=True)
-    def sampled_turn(params, settings, scratch, weight, run, tree):
+    def turn(params, settings, scratch, weight, run, tree):
         """Play the chosen action. In place."""
         state = scratch.worlds[0]
-        play(params, state, decide(params, settings, state, weight, run, tree))
-        for seat in range(settings.seats):
-            run["earned"][seat] += weight * state["rewards"][seat]
-        return weight
+        action = decide(params, settings, state, weight, run, tree)
+        return weight * advance(params, settings, state, action, weight, run)
 
-    turn: Callable[..., float] = sampled_turn
     return turn
 
 
-def _compile_advance(game: Game, compiled: Callable[..., Any]) -> Callable[..., float]:
-    expect: Any = game.expect
+def _compile_advance(game: Game, turns: Turns, compiled: Callable[..., Any]) -> Callable[..., float]:
+    """Return the kernel `(params, settings, state, action, share, run)`, which adds each seat's rewards times `share`.
+
+    It returns the probability that the game continues, in the state that is left: 1 if the roll is drawn.
+    """
+    play, expect = game.play, game.expect
 
     @compiled(inline=True)
-    def advance(params, settings, state, action, share, run):
-        """Play in expectation, and add each seat's rewards times `share`. Return the probability that the game continues, in
-        the state that is left. In place."""
+    def draw(params, settings, state, action, share, run):
+        play(params, state, action)
+        for seat in range(settings.seats):
+            run["earned"][seat] += share * state["rewards"][seat]
+        return 1.0
+
+    @compiled(inline=True)
+    def take_expectation(params, settings, state, action, share, run):
         goes_on = expect(params, state, action, run["rewards"])
         for seat in range(settings.seats):
             run["earned"][seat] += share * run["rewards"][seat]
         return goes_on
 
-    kept: Callable[..., float] = advance
-    return kept
+    return draw if turns == "sampled" else take_expectation
 
 
-def _compile_expected(game: Game, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
-    advance = _compile_advance(game, compiled)
-
-    @compiled(inline=True)
-    def expected_turn(params, settings, scratch, weight, run, tree):
-        """Play the chosen action, taking the expectation over the roll. In place."""
-        state = scratch.worlds[0]
-        action = decide(params, settings, state, weight, run, tree)
-        return weight * advance(params, settings, state, action, weight, run)
-
-    turn: Callable[..., float] = expected_turn
-    return turn
-
-
-def _compile_averaged(game: Game, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_averaged(
+    game: Game, decide: Callable[..., int], advance: Callable[..., float], compiled: Callable[..., Any]
+) -> Callable[..., float]:
     legal = game.legal
-    advance = _compile_advance(game, compiled)
 
     @compiled
     def imagine(params, settings, scratch, weight, run, mask):
@@ -438,8 +418,7 @@ def _compile_averaged(game: Game, decide: Callable[..., int], compiled: Callable
         worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
         return weight * total
 
-    turn: Callable[..., float] = averaged_turn
-    return turn
+    return averaged_turn
 
 
 # --- rollout policies -------------------------------------------------------------------------------------------------

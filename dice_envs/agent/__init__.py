@@ -218,8 +218,7 @@ _FORMER = frozenset({"played_network", *vars(_NONE)} - {"strategy", "variant", "
 def promises_of(agent: Any) -> Promises:
     """Return what the agent promises. AgentError for an attribute of its class that says so outside `promises`."""
     _check_declared(agent.__class__)
-    declared: Promises = getattr(agent, "promises", _NONE)
-    return declared
+    return getattr(agent, "promises", _NONE)
 
 
 @functools.lru_cache(maxsize=1024)  # asked at every move
@@ -448,8 +447,7 @@ def make_agent(spec: str) -> Agent:
     Raises:
         ValueError: an unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
-    agent: Agent = players().make(spec)
-    return agent
+    return players().make(spec)
 
 
 def resolve(agent: str | Agent) -> Agent:

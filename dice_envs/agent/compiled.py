@@ -206,8 +206,7 @@ def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., N
                     context.fault[0] = i
                     return
 
-    loop: Callable[..., None] = play_all
-    return loop
+    return play_all
 
 
 def play_games(

@@ -129,5 +129,4 @@ def random_choice(game: Game) -> Callable[..., int]:
     def choose_directly(params, options, state, stream):
         return draw(params, state, stream, _NO_MASK)
 
-    chosen: Callable[..., int] = choose_from_legal if game.random_action is None else choose_directly
-    return chosen
+    return choose_from_legal if game.random_action is None else choose_directly

@@ -187,5 +187,4 @@ def derived_seeds(seed: int | None, purpose: str, count: int = 1) -> list[int]:
     No other purpose and no run with another seed gets the same ones, as `seed + 1` or the run's own seed would be.
     """
     sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()),))
-    seeds: list[int] = sequence.generate_state(count, np.uint64).tolist()
-    return seeds
+    return sequence.generate_state(count, np.uint64).tolist()

@@ -324,8 +324,7 @@ def compile_check(game: Game) -> Callable[..., bool]:
     def check_directly(params, state, action, mask):
         return state["seat"] != OVER and action >= 0 and action < len(mask) and is_legal(params, state, action)
 
-    chosen: Callable[..., bool] = look_up if is_legal is None else check_directly
-    return chosen
+    return look_up if is_legal is None else check_directly
 
 
 @functools.cache
@@ -347,8 +346,7 @@ def compile_random_action(game: Game) -> Callable[..., int]:
     def draw_directly(params, state, mask):
         return direct_action(params, state)
 
-    chosen: Callable[..., int] = draw_from_mask if direct_action is None else draw_directly
-    return chosen
+    return draw_from_mask if direct_action is None else draw_directly
 
 
 @functools.cache
@@ -369,8 +367,7 @@ def compile_view(game: Game) -> Callable[..., None]:
         if state["seat"] == seat:
             legal(params, state, mask)
 
-    compiled: Callable[..., None] = view
-    return compiled
+    return view
 
 
 @functools.cache

@@ -60,8 +60,7 @@ def one_thread() -> contextlib.AbstractContextManager[object]:
     """
     if threading.current_thread() is not threading.main_thread():
         return contextlib.nullcontext()
-    context: contextlib.AbstractContextManager[object] = _libraries().limit(limits=1)
-    return context
+    return _libraries().limit(limits=1)
 
 
 def torch_device(device: str) -> str:

@@ -274,8 +274,7 @@ class Asked:
         return None if any(self._differs(self._at(variant, rows), found).any() for _ in range(STEADY)) else found
 
     def _differs(self, answers: np.ndarray, others: np.ndarray) -> np.ndarray:
-        different: np.ndarray = (np.abs(answers - others) > self._rounding).any(axis=1)
-        return different
+        return (np.abs(answers - others) > self._rounding).any(axis=1)
 
     def _cause(self, variant: Variant, rows: np.ndarray, found: np.ndarray, differs: np.ndarray) -> str:
         """Return on what the answers depend that differ from the first ones; "" if it may be chance."""

@@ -76,7 +76,7 @@ def text_lines(picture: Picture) -> list[str]:
         labelled = any(die.label for die in dice)
         numbers = ", ".join(map(_labelled, dice)) if labelled else _numbers(dice)
         parts = [f"{row.lead} {numbers}".strip()] if dice else []
-        parts += filter(None, [_row_detail(row), ", ".join(_group_text(group) for group in row.groups if not group.strip)])
+        parts += filter(None, _row_details(row))
         mark = f" ({row.mark})" if row.mark else ""
         lines.append(f"{row.caption}{mark}" + (f": {'; '.join(parts)}" if parts else ""))
         lines += [_strip_text(group) for group in row.groups if group.strip]
@@ -88,25 +88,17 @@ def _labelled(die: Die) -> str:
     return f"die {name} ({kind}): {_number(die)}" if kind else f"die {name}: {_number(die)}"
 
 
-def _row_detail(row: Row) -> str:
-    if row.bar and not row.detail:
-        return f"{row.bar.value:g} of {row.bar.goal:g}"
+def _row_details(row: Row) -> tuple[str, ...]:
+    """A row's description, outcomes, progress and groups in words; "" for those that it lacks."""
     outcomes = "".join("●" if good else "○" for good in row.outcomes)
-    return "; ".join(filter(None, [row.detail, outcomes]))
+    progress = f"{row.bar.value:g} of {row.bar.goal:g}" if row.bar and not row.detail else ""
+    return row.detail, outcomes, progress, ", ".join(_group_text(group) for group in row.groups if not group.strip)
 
 
 def _row_text(row: Row) -> str:
     """A row in words, without its strips, and without its dice unless the row has a `lead`."""
-    parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}"] if row.lead else []
-    if row.detail:
-        parts.append(row.detail)
-    if row.outcomes:
-        parts.append("".join("●" if good else "○" for good in row.outcomes))
-    if row.bar and not row.detail:
-        parts.append(f"{row.bar.value:g} of {row.bar.goal:g}")
-    groups = [_group_text(group) for group in row.groups if not group.strip]
-    if groups:
-        parts.append(", ".join(groups))
+    parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}" if row.lead else "", *_row_details(row)]
+    parts = list(filter(None, parts))
     return row.caption + (f": {'; '.join(parts)}" if parts else "") + (f" <- {row.mark}" if row.mark else "")
 
 

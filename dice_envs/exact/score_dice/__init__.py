@@ -361,8 +361,7 @@ def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], p
 
     pairs = len(hands), len(others)
     won = respond((), (), np.ones((len(policies), *pairs)), np.zeros(pairs, np.int64))
-    found: np.ndarray = won.reshape(len(policies), -1).sum(axis=1) / math.prod(pairs)
-    return found
+    return won.reshape(len(policies), -1).sum(axis=1) / math.prod(pairs)
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
