@@ -33,7 +33,7 @@ ASKED = 500  # positions in which the opponent is asked for one move, about: the
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame, Drawing):
+class FateStonesNash(OfOneGame, Drawing):
     """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average."""
 
     plays = "fatestones"

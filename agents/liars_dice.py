@@ -422,7 +422,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame, Drawing):
+class LiarsDiceNash(OfOneGame, Drawing):
     """Optimal play for two players: no opponent wins more than the game's value, up to the precision. For more an equilibrium.
 
     Uses the solution that `solve liars_dice` has kept, or solves the game once: for two players up to three dice each in

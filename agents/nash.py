@@ -59,15 +59,15 @@ class Nash:
     def _prepare(self, variant: Variant) -> None:
         """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""
         player = self.of_game(variant)
-        if isinstance(player, liars_dice.Nash):
+        if isinstance(player, liars_dice.LiarsDiceNash):
             player.solution(variant)
 
-    def of_game(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
+    def of_game(self, variant: Variant) -> fatestones.FateStonesNash | liars_dice.LiarsDiceNash | score_dice.Shuffled:
         """Return the player of the variant's game. ValueError for a game that is not solved."""
         check_game(self, variant)
         if variant.game.name == "score_dice":
             return score_dice.Shuffled()
-        return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
+        return fatestones.FateStonesNash() if variant.game.name == "fatestones" else liars_dice.LiarsDiceNash(self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         return self.of_game(turn.variant).act(turn)

@@ -34,10 +34,10 @@ from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
 
 from ..base import OfOneGame
-from ..liars_dice import Nash, Reader, chance_blind, honesty
+from ..liars_dice import LiarsDiceNash, Reader, chance_blind, honesty
 from .beliefs import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style, learn, log_likelihoods, posterior
 from .players import Composed, Reading, Way
-from .responses import NOWHERE, Response, respond_to, response_to
+from .responses import NOWHERE, PlayedResponse, respond_to, response_to
 from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
 
 __all__ = ["AGENTS", "Adaptive"]
@@ -106,7 +106,7 @@ class Adaptive(OfOneGame):
         settle(states, memory, worth)
         positions, actions, rows = decisions_of(variant, states, memory)
         if len(rows):
-            learn(memory, rows, log_likelihoods(variant, Nash(self.precision), positions, actions))
+            learn(memory, rows, log_likelihoods(variant, LiarsDiceNash(self.precision), positions, actions))
         allowed = np.empty(len(turn), bool)
         may_respond(states, memory, worth, allowed)
         memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
@@ -176,7 +176,7 @@ def _best_responses(variant: Variant, states: np.ndarray, memory: np.ndarray, ca
 
 
 def _response_actions(variant: Variant, which: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Return the actions of the responses of these numbers, (n,) int64: see `Response.actions`."""
+    """Return the actions of the responses of these numbers, (n,) int64: see `PlayedResponse.actions`."""
     out = np.empty(len(states), np.int64)
     for number in np.unique(which).tolist():
         rows = np.flatnonzero(which == number)
@@ -218,7 +218,7 @@ def _opponent(response: int) -> Composed:
 
 
 @functools.lru_cache(maxsize=256)  # with five dice each one takes 2 MB
-def _response_to(variant: Variant, opponent: Composed) -> Response:
+def _response_to(variant: Variant, opponent: Composed) -> PlayedResponse:
     """Return the best response, kept on disk or computed now."""
     return (response_to if opponent.promises.memoryless else respond_to)(variant, opponent)
 

@@ -11,7 +11,7 @@ from dice_envs.core.dice import STREAM
 from dice_envs.core.game import Variant
 from dice_envs.games.liars_dice.raises import NO_BID
 
-from ..liars_dice import Nash, Numbers, Reader
+from ..liars_dice import LiarsDiceNash, Numbers, Reader
 from .players import Anything, Claims, Lowest, Way
 
 _LEVELS = tuple(step / 10 for step in range(11))  # shares of a mixture that are distinguished
@@ -74,7 +74,7 @@ _SLIP, _UNKNOWN_SLIP = 0.05, 0.5
 _FAR = 30.0  # the most that log-likelihoods fall behind the greatest, so that a change of style is noticed soon
 
 
-def log_likelihoods(variant: Variant, optimal: Nash, positions: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def log_likelihoods(variant: Variant, optimal: LiarsDiceNash, positions: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return the log-likelihood of each action for each kind of player, (n, KINDS) float64.
 
     Entries are 0 for the parts of play that a decision does not concern: an opening concerns openings, a call calls, and a
@@ -93,7 +93,7 @@ def log_likelihoods(variant: Variant, optimal: Nash, positions: np.ndarray, acti
 
 
 def _part(
-    variant: Variant, optimal: Nash, positions: np.ndarray, actions: np.ndarray, part: int, evenly: np.ndarray
+    variant: Variant, optimal: LiarsDiceNash, positions: np.ndarray, actions: np.ndarray, part: int, evenly: np.ndarray
 ) -> np.ndarray:
     """Return log-likelihoods of a part's kinds, (n, kinds of the part). `evenly`: the probability of each action at random."""
     everywhere = np.arange(len(positions))

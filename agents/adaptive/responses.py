@@ -79,7 +79,7 @@ def _look_up(params, book, hands, states, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Response:
+class PlayedResponse:
     """The best response to an agent.
 
     Attributes:
@@ -103,7 +103,7 @@ class Response:
         return numbered_hands(self.variant, max(self.variant.options.dice_per_seat))
 
 
-def respond_to(variant: Variant, agent: Any) -> Response:
+def respond_to(variant: Variant, agent: Any) -> PlayedResponse:
     """Find the best response to an agent that states its probabilities and looks at the present round only.
 
     Args:
@@ -134,7 +134,7 @@ def respond_to(variant: Variant, agent: Any) -> Response:
     key = sorted(nodes)
     ends = np.cumsum([0, *(len(nodes[each]) for each in key)])
     choice = np.concatenate([np.zeros(0), *(nodes[each] for each in key)]).astype(np.int16)
-    return Response(variant, wins, Book(np.array(key, np.int64), ends[:-1].astype(np.int64), choice))
+    return PlayedResponse(variant, wins, Book(np.array(key, np.int64), ends[:-1].astype(np.int64), choice))
 
 
 def _reached(choices: dict[tuple[int, ...], np.ndarray]) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
@@ -152,7 +152,7 @@ def _reached(choices: dict[tuple[int, ...], np.ndarray]) -> Iterator[tuple[tuple
 # --- the cache ------------------------------------------------------------------------------------------------------
 
 
-def response_to(variant: Variant, agent: Any, folder: Path | None = None) -> Response:
+def response_to(variant: Variant, agent: Any, folder: Path | None = None) -> PlayedResponse:
     """Return what `respond_to` does, from a file if there is one, or kept in it. The agent must be memoryless.
 
     Args:
@@ -161,8 +161,8 @@ def response_to(variant: Variant, agent: Any, folder: Path | None = None) -> Res
     """
     path = _file_of(variant, agent, folder or cache_folder())
 
-    def made(members: dict[str, np.ndarray]) -> Response:
-        return Response(variant, float(members.pop("wins")), Book(**members))
+    def made(members: dict[str, np.ndarray]) -> PlayedResponse:
+        return PlayedResponse(variant, float(members.pop("wins")), Book(**members))
 
     found = read_archive(path, path.name, made, say)
     if found is None:

@@ -24,7 +24,7 @@ from dice_envs.pictures.drawing import (
     PIPS,
     WIDTH,
     Circle,
-    Drawing,
+    Diagram,
     Polygon,
     Rect,
     Shape,
@@ -197,7 +197,7 @@ def _row_numbers(row: Row) -> str:
     return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
 
 
-def _fitted(drawing: Drawing, size: tuple[int, int] | None) -> tuple[int, int, float]:
+def _fitted(drawing: Diagram, size: tuple[int, int] | None) -> tuple[int, int, float]:
     """Height and width in pixels, and the scale at which the drawing fits into them."""
     height, width = size or (drawing.height, drawing.width)
     return height, width, min(width / drawing.width, height / drawing.height)

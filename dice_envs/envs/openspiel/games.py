@@ -16,7 +16,7 @@ import pyspiel
 from dice_envs.core.chance import MAX_DRAWS, MAX_OUTCOMES, can_be_enumerated
 from dice_envs.core.game import MAX_SEATS, OVER, Game, Variant, configure, load, names
 from dice_envs.core.options import check_choice, check_range, parse_options, shown
-from dice_envs.envs.openspiel.positions import DEAL, Position, Positions
+from dice_envs.envs.openspiel.positions import DEAL, GameTree, Node
 from dice_envs.pictures.render import ansi
 
 PREFIX = "dice_envs_"  # of the registered names
@@ -50,7 +50,7 @@ class DiceGame(pyspiel.Game):
         self.variant = variant
         self.chance = chance or CHANCE_MODES[not explicit]
         self.perfect_recall = perfect_recall
-        self.positions = Positions(variant, self.chance == "explicit", rng_seed)
+        self.positions = GameTree(variant, self.chance == "explicit", rng_seed)
         self._settings = _Settings(chance or "", perfect_recall, rng_seed)
         facts = variant.facts
         most_draws, most_outcomes = (MAX_DRAWS, MAX_OUTCOMES) if self.chance == "explicit" else (1, 1)
@@ -140,7 +140,7 @@ class DiceState(pyspiel.State):
         position: the current position.
     """
 
-    def __init__(self, game: DiceGame, position: Position | None = None) -> None:
+    def __init__(self, game: DiceGame, position: Node | None = None) -> None:
         super().__init__(game)
         self.position = game.positions.start if position is None else position
 

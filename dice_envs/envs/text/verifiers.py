@@ -131,7 +131,7 @@ class DiceEnv(vf.Env[DiceEnvConfig]):
 
     async def run(self, task: DiceTask, agents: vf.Agents) -> None:
         """Play the game of a task, and score it."""
-        seat = _Seat(self.taskset.table(task.data.seed, task.data.seat), self._judge)
+        seat = _SeatGame(self.taskset.table(task.data.seed, task.data.seat), self._judge)
         async with agents.player.interaction(task) as interaction:
             said = await interaction.turn()
             while not said.terminated and (answer := seat.reply(said.last_reply)) is not None:
@@ -260,7 +260,7 @@ def _cost(values: np.ndarray, value: float) -> float:
 
 
 @dataclasses.dataclass
-class _Seat:
+class _SeatGame:
     """A seat's game: reads replies, and adds up what they cost and earn.
 
     Attributes:

@@ -25,7 +25,7 @@ SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 _VALUES = 5  # tables of values that a recursion can fill at once
 
 
-class _Work(NamedTuple):
+class _Workspace(NamedTuple):
     """Work space of the recursions. Hands are subsets of the dice at the start, as bits."""
 
     margin: np.ndarray  # (MAX_HAND, MAX_HAND): P(die i of seat 0 beats die j of seat 1) − P(it loses)
@@ -41,7 +41,7 @@ class _Work(NamedTuple):
 @kernel
 def new_work():
     """Return work space for any number of draws, one after another."""
-    return _Work(
+    return _Workspace(
         np.zeros((MAX_HAND, MAX_HAND)),
         np.zeros((MAX_HAND, MAX_HAND)),
         np.zeros((MAX_HAND, MAX_HAND)),
@@ -85,14 +85,14 @@ def margins(dice: np.ndarray) -> np.ndarray:
     return out
 
 
-class Circle(NamedTuple):
+class Cycle(NamedTuple):
     """Three dice each of which beats the next one, and the last the first."""
 
     dice: tuple[int, int, int]  # rows of FACES, the lowest first
     least: float  # the smallest of the three margins
 
 
-def circles(dice: np.ndarray) -> list[Circle]:
+def circles(dice: np.ndarray) -> list[Cycle]:
     """List the circles of three among different dice (rows of FACES), each once, by falling least margin."""
     margin = margins(dice)
     beaten = [np.flatnonzero(row > 0) for row in margin]
@@ -102,7 +102,7 @@ def circles(dice: np.ndarray) -> list[Circle]:
             for c in beaten[b][beaten[b] > a]:
                 if margin[c, a] > 0:
                     least = min(margin[a, b], margin[b, c], margin[c, a])
-                    found.append(Circle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
+                    found.append(Cycle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
     return sorted(found, key=lambda circle: (-circle.least, circle.dice))
 
 

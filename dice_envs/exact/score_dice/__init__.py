@@ -57,7 +57,7 @@ class Roll(NamedTuple):
         return (np.ptp(self.hands[seat], axis=0) + 1).tolist()
 
 
-class Shown(NamedTuple):
+class Showing(NamedTuple):
     """The ways in which a player's dice can have been shown in the first c columns, as the other sees them."""
 
     order: np.ndarray  # (ways, c) int64: the dice shown, counted among those in hand before the first column
@@ -117,14 +117,14 @@ def _orders(dice: int, length: int) -> np.ndarray:
     return np.array(list(itertools.permutations(range(dice), length)), np.int64)
 
 
-def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Shown]:
+def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Showing]:
     """Return the dice that a player of its highest die can have shown before each column but the last. Entries: its hands."""
     order = np.argsort(-hands, axis=1, kind="stable")
     every = np.arange(len(hands))
     return _told_apart(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
 
 
-def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
+def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Showing]:
     """Return the dice that any player can have shown before each column but the last. Entries: its hands, in all orders."""
     entries = []
     for length in range(hands.shape[1] - 1):
@@ -133,13 +133,13 @@ def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
     return _told_apart(hands, entries, open_hands)
 
 
-def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Shown]:
+def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Showing]:
     """Return the ways that look different.
 
     Entries before each column: hand (m,), and the dice that it shows (m, c). All entries have equally many successors in
     the next column, and these are adjacent.
     """
-    found: list[Shown] = []
+    found: list[Showing] = []
     for which, order in entries:
         faces = hands[which]
         if not open_hands:
@@ -151,7 +151,7 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
         before = found[-1].of if found else np.zeros(len(which), np.int64)
         parent = before[first // (len(which) // len(before))]
         length = order.shape[1]
-        found.append(Shown(rows[:, :length], rows[:, length:], parent, np.bincount(of) / len(of), of))
+        found.append(Showing(rows[:, :length], rows[:, length:], parent, np.bincount(of) / len(of), of))
     return found
 
 
@@ -212,7 +212,7 @@ def policy(
     agent: Any,
     seat: int,
     roll: Roll,
-    shown: list[Shown],
+    shown: list[Showing],
     seed: int,
     look: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] = lambda states, chances, weights: None,
 ) -> list[np.ndarray]:
@@ -311,7 +311,9 @@ def _chances(variant: Variant, agent: Any, states: np.ndarray, index: np.ndarray
 # --- best response ------------------------------------------------------------------------------------------------
 
 
-def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], policies: list[list[np.ndarray]]) -> np.ndarray:
+def best_response(
+    variant: Variant, seat: int, roll: Roll, shown: list[Showing], policies: list[list[np.ndarray]]
+) -> np.ndarray:
     """Return what the other seat wins from each policy by its best response to the first one, (policies,) float64.
 
     Args:

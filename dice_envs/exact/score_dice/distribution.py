@@ -36,7 +36,7 @@ _Counts = dict[tuple[int, _Tied], int]  # the same while it is counted
 
 
 @dataclasses.dataclass(frozen=True)
-class Distribution:
+class ScoreDistribution:
     """The exact distribution of a score.
 
     Attributes:
@@ -73,7 +73,7 @@ def score_distribution(
     ties: str = "none",
     pairing: Pairing = "sorted",
     done: Callable[[float, float], Any] = lambda amount, total: None,
-) -> Distribution:
+) -> ScoreDistribution:
     """Return the exact distribution of the score of one game.
 
     Args:
@@ -93,10 +93,10 @@ def score_distribution(
     a, b = options.pools
     if options.ties == "reroll":
         if pairing == "unsorted" and len(a) == len(b) and min(len(set(a)), len(set(b))) == 1:
-            return Distribution(_normalised(_settled_pairs(a, b)))
-        return Distribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
+            return ScoreDistribution(_normalised(_settled_pairs(a, b)))
+        return ScoreDistribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
     ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(a, b, options.ties)
-    return Distribution(_normalised({score: number for (score, _), number in ways.items()}))
+    return ScoreDistribution(_normalised({score: number for (score, _), number in ways.items()}))
 
 
 def _telling(

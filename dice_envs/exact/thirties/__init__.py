@@ -244,7 +244,7 @@ def name_of_goal(goal: Goal) -> str:
     return goal if isinstance(goal, str) else str(getattr(goal, "__name__", "custom"))
 
 
-class _Tables(NamedTuple):
+class _SolvedGoal(NamedTuple):
     """A solved goal.
 
     Numbers are packed: `value * above + score`, in units of 1 / (cases * unit) with the cases of the dice on the table.
@@ -258,7 +258,7 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _solved(rules: Rules, goal: Goal) -> _Tables:
+def _solved(rules: Rules, goal: Goal) -> _SolvedGoal:
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
     # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so the
@@ -284,7 +284,7 @@ def _solved(rules: Rules, goal: Goal) -> _Tables:
         value[totals] = best.dot(ways)
         values.append(value)
         choices.append(dict(zip(totals.tolist(), chosen.tolist(), strict=True)))
-    return _Tables(unit, above, values, choices)
+    return _SolvedGoal(unit, above, values, choices)
 
 
 @functools.lru_cache(maxsize=64)
