@@ -162,7 +162,10 @@ class ScoreDiceNash(OfOneGame, Drawing):
             return {}
         dice = _dice(turn, state, 0), _dice(turn, state, 1)
         if options.open_hands:
-            hand_a, hand_b = (_in_hand(state, who, dice[who]) for who in range(2))
+            held = state["status"] == HELD
+            hand_a, hand_b = (
+                tuple(sorted((die for place, die in dice[who].items() if held[who, place]), reverse=True)) for who in range(2)
+            )
             _, mix_a, mix_b = solver.open_column(hand_a, hand_b, score, tied)
             return mix_b if seat else mix_a
         past = tuple((dice[0][int(state["shown"][0, column])], dice[1][int(state["shown"][1, column])]) for column in columns)
@@ -172,10 +175,6 @@ class ScoreDiceNash(OfOneGame, Drawing):
         )
         hand = tuple(sorted(dice[seat].values(), reverse=True))
         return solver.solution(known_a, known_b, score).behaviours[seat][hand, past]
-
-
-def _in_hand(state: Any, seat: int, dice: dict[int, Rolled]) -> tuple[Rolled, ...]:
-    return tuple(sorted((die for place, die in dice.items() if state["status"][seat, place] == HELD), reverse=True))
 
 
 def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Rolled]:

@@ -103,7 +103,7 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
     # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
     inlined = functools.partial(compiled, inline=True)
     node_of = _compile_nodes(game, compiled)
-    move = _compile_tree_move(selection, compiled)
+    choose = selection.choose
 
     @inlined
     def decide(params, settings, state, weight, run, tree):
@@ -128,7 +128,15 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
                 run["in_tree"] = 0
             action = np.int64(roll_out(params, state, tree.mask))
         else:
-            edge = move(settings, number, seat, weight, run, tree)
+            step = tree.path[run["depth"]]
+            run["depth"] += 1
+            step["node"] = number
+            step["seat"] = seat
+            step["weight"] = weight
+            for other in range(settings.seats):
+                step["before"][other] = run["earned"][other]
+            edge = choose(settings, run, step, tree)
+            step["edge"] = edge
             if own_first:
                 run["own_edge"] = edge
                 run["own_node"] = number
@@ -196,26 +204,6 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
         return number
 
     return node_of
-
-
-def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
-    choose = selection.choose
-
-    @compiled(inline=True)
-    def tree_move(settings, number, seat, weight, run, tree):
-        """Choose an edge of the node, record it in the path and return it. In place."""
-        step = tree.path[run["depth"]]
-        run["depth"] += 1
-        step["node"] = number
-        step["seat"] = seat
-        step["weight"] = weight
-        for other in range(settings.seats):
-            step["before"][other] = run["earned"][other]
-        edge = choose(settings, run, step, tree)
-        step["edge"] = edge
-        return edge
-
-    return tree_move
 
 
 def _compile_simulations(

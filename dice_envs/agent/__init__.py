@@ -11,8 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from dice_envs.agent.kernel import AgentKernel, Chooser, compile_choices, random_choice
-from dice_envs.agent.network import Network
+from dice_envs.agent.kernel import AgentKernel, Chooser, Network, compile_choices, random_choice
 from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
 from dice_envs.core.game import Game, Variant

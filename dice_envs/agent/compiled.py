@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.agent import Agent, AgentError, KernelAgent, check_plays, fault_of, promises_of
-from dice_envs.agent.kernel import AgentKernel, Chooser, compile_chooser, random_choice
+from dice_envs.agent.kernel import Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, Game, Variant, compile_check
 from dice_envs.core.kernel import identity, kernel
@@ -58,7 +58,8 @@ def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
     offers: list[_Offer | None] = []
     for agent in agents:
         check_plays(agent, variant)
-        offered = _offered(agent, variant)
+        is_asked = not isinstance(agent, KernelAgent) or promises_of(agent).remembers is not None
+        offered = None if is_asked else agent.kernel(variant)
         if offered is None:
             offers.append(None)
             continue
@@ -70,12 +71,6 @@ def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
         kind = Chooser(offered.choose, bool(offered.reads_hidden)), options.dtype
         offers.append((kind, options.tobytes(), bool(offered.always_legal)))
     return _team(tuple(offers))
-
-
-def _offered(agent: Agent, variant: Variant) -> AgentKernel | None:
-    if not isinstance(agent, KernelAgent) or promises_of(agent).remembers is not None:
-        return None
-    return agent.kernel(variant)
 
 
 # An agent's kernel with the type of its options, the bytes of these, and its promise.

@@ -211,7 +211,8 @@ class Game:
             if callable(function):
                 found[part] = function
         found |= parts
-        missing = [field.name for field in dataclasses.fields(cls) if _is_required(field) and found.get(field.name) is None]
+        required = (each for each in dataclasses.fields(cls) if each.default is each.default_factory is dataclasses.MISSING)
+        missing = [field.name for field in required if found.get(field.name) is None]
         if missing:
             raise TypeError(f"the game {found.get('name', '')} lacks {', '.join(missing)}")
         return cls(**found)
@@ -252,10 +253,6 @@ _KERNELS = {
     "expect": Expect,
     "play_expected": Play,
 }
-
-
-def _is_required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None:

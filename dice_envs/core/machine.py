@@ -94,12 +94,7 @@ def memory_limit() -> int:
 
 
 def _group_limits(own: Path, mounted: Path) -> Iterator[int]:
-    """Yield the memory limits of the process's control groups and of those above them, of either version.
-
-    Args:
-        own: file that lists the process's groups.
-        mounted: folder under which the groups are mounted.
-    """
+    """Yield the memory limits of the control groups that the file `own` lists, and of those above them, of either version."""
     try:
         groups = own.read_text().splitlines()
     except OSError:  # not on Linux

@@ -46,13 +46,11 @@ class _Decisions:
         cost = costs_of(values, actions)
         np.add.at(self.lost.reshape(-1), place, cost)
         self._made[place] += 1
-        self._sort(self._labels(states, actions, place), place, cost)
-        self._keep_worst(states, games[rows], actions, values, cost)
-
-    def _labels(self, states: np.ndarray, actions: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
+        labels = {"decision of the game": self._made[place].astype(str)}
         if self._situations is not None:
-            return self._situations(self._variant, states, actions)
-        return {"decision of the game": self._made[place].astype(str)}
+            labels = self._situations(self._variant, states, actions)
+        self._sort(labels, place, cost)
+        self._keep_worst(states, games[rows], actions, values, cost)
 
     def _sort(self, labels: dict[str, np.ndarray], place: np.ndarray, cost: np.ndarray) -> None:
         """Add decisions to their groups."""

@@ -168,7 +168,8 @@ def layout(picture: Picture, wrap: Wrap = wrapped, width: int = WIDTH) -> Diagra
     shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
     y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
     rows = list(picture.rows)
-    least = float(DIE) if any(map(_has_content, rows)) else 0.0  # height of a row, so that rows keep their places without dice
+    has_content = any(row.dice or row.outcomes or row.groups or row.bar for row in rows)
+    least = float(DIE) if has_content else 0.0  # height of a row, so that rows keep their places without dice
     while rows:
         taken = 2 if rows[0].facing and len(rows) > 1 else 1
         panel, height = _panel(page, rows[:taken], y, least, wrap)
@@ -255,10 +256,6 @@ def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text],
         texts.append(Text(x, height + DETAIL_SIZE, lines, DETAIL_SIZE, colour))
         height += DETAIL_SIZE * LEADING * len(lines)
     return texts, height
-
-
-def _has_content(row: Row) -> bool:
-    return bool(row.dice or row.outcomes or row.groups or row.bar)
 
 
 def _content(page: _Page, row: Row) -> Iterator[_Cluster]:

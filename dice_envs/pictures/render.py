@@ -180,8 +180,8 @@ def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, de
     """
     width, height = size
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={_quoted(title)} width="{width}" '
-        f'height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_NOT_IN_XML.sub("", title))} '
+        f'width="{width}" height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
         'font-family="Helvetica, Arial, sans-serif">',
         f"<title>{_escaped(title)}</title>",
         f"<desc>{_escaped(description)}</desc>",
@@ -208,10 +208,6 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 def _escaped(text: str) -> str:
     return escape(_NOT_IN_XML.sub("", text))
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(_NOT_IN_XML.sub("", text))
 
 
 def _short(number: float) -> str:

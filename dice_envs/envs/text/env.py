@@ -60,7 +60,8 @@ class TextTable:
     @property
     def over(self) -> bool:
         """Whether nobody in words has a move left: the game is over, or they are all out of it."""
-        return self.sitting.over or self._all_out()
+        out, people = self.sitting.state["out"], self.sitting.people
+        return self.sitting.over or bool(people and all(out[seat] for seat in people))
 
     @property
     def seat(self) -> int:
@@ -104,10 +105,6 @@ class TextTable:
     def _play_on(self) -> None:
         while not self.over and self.sitting.mover not in self.sitting.people:
             self.sitting.step()
-
-    def _all_out(self) -> bool:
-        out = self.sitting.state["out"]
-        return bool(self.sitting.people) and all(out[seat] for seat in self.sitting.people)
 
 
 def seats_around(learner: int, opponents: Sequence[Agent], count: int) -> list[str | Agent]:
@@ -200,19 +197,15 @@ class TextEnv(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         games = self.np_random
         number = _drawn(games) if seed is None else seed
+        count = self.variant.facts.num_seats
         while True:
-            count = self.variant.facts.num_seats
             learner = int(games.integers(count)) if self.seat == "random" else int(self.seat)
-            table = self._seated(number, learner)
+            table = TextTable(self.variant, number, seats_around(learner, self._opponents, count), legal=self.legal)
             if not table.over:
                 break
             number = _drawn(games)  # the game ended before the learner's first turn
         self.table, self._learner, self._playing = table, learner, True
         return self._shown({})
-
-    def _seated(self, seed: int, learner: int) -> TextTable:
-        seats = seats_around(learner, self._opponents, self.variant.facts.num_seats)
-        return TextTable(self.variant, seed, seats, legal=self.legal)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self.table is None or not self._playing:

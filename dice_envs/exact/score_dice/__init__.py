@@ -424,10 +424,7 @@ def _count_sets(variant: Variant, to_highest: bool) -> float:
 
 
 def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
-    """Return what choices with these probabilities (n, actions) lose against `highest`, (n,) float64.
-
-    They are compared with the best choice, given best play afterwards.
-    """
+    """Return what choices (n, actions) lose against `highest` by the best choice, given best play afterwards, (n,) float64."""
     values = response_to_highest(variant.options, seat).action_values(variant, states)
     behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
     return (chances * behind).sum(axis=1)
@@ -471,10 +468,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
 
 
 def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, float]:
-    """Return what best responses win from the agent, mean of both seats, and the half-width of its interval.
-
-    The game's values to the two seats cancel out, so this is also the gain above the value.
-    """
+    """Return what best responses win from the agent above the value, mean of both seats, and its interval's half-width."""
     most = least = 0.0
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)

@@ -342,10 +342,7 @@ def _merged(dice: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _count_unsorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
-    """Count rolls and pairings by score and tied dice.
-
-    The larger pool's spare lowest dice are dropped; each of the rest meets a random one of the smaller pool's dice.
-    """
+    """Count rolls and random pairings by score and tied dice, once the larger pool's spare lowest dice are dropped."""
     if len(a) < len(b) or (len(a) == len(b) and len(set(a)) < len(set(b))):
         swapped = _count_random_pairs(b, a, {"none": 0, "a": -1, "reroll": 0}[ties], ties == "reroll")
         return {(-score, (tied_a, tied_b)): number for (score, (tied_b, tied_a)), number in swapped.items()}

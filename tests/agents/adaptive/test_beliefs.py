@@ -13,10 +13,14 @@ from dice_envs.agents.adaptive.beliefs import (
     OPENING,
     PARTS,
     RAISING,
+    Claims,
+    Composed,
+    Lowest,
+    Reading,
+    Way,
     log_likelihoods,
     posterior,
 )
-from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
 from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams

@@ -5,7 +5,7 @@ import pytest
 
 from dice_envs import Uniform, configure
 from dice_envs.agents.adaptive import responses
-from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
+from dice_envs.agents.adaptive.beliefs import Claims, Composed, Lowest, Reading, Way
 from dice_envs.agents.adaptive.responses import NOWHERE, respond_to, response_to
 from dice_envs.agents.liars_dice import Numbers, Reader
 from dice_envs.core.batch import Batch
