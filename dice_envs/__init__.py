@@ -23,7 +23,9 @@ import pettingzoo
 
 from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform, make_agent
 from dice_envs.core.batch import Batch, IllegalActionError
-from dice_envs.core.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, register, state_dtype
+from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register
+from dice_envs.core.state import state_dtype
+from dice_envs.core.view import Block, Picture, Row
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool

@@ -18,31 +18,6 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
-__all__ = [
-    "RESIGNS",
-    "Agent",
-    "AgentError",
-    "Drawing",
-    "KernelAgent",
-    "Promises",
-    "Turn",
-    "Uniform",
-    "ask",
-    "ask_probabilities",
-    "check_in_passing",
-    "check_plays",
-    "draw_actions",
-    "fault_of",
-    "fresh_memory",
-    "is_stochastic",
-    "make_agent",
-    "name_of",
-    "players",
-    "promises_of",
-    "resolve",
-    "stated",
-]
-
 RESIGNS = -1  # in place of an action, by an agent that declares it (`Promises.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
 _SPACING = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # of numbers at 1, which is more than that tolerance

@@ -20,32 +20,8 @@ import numpy as np
 from dice_envs.core.dice import choose_from_mask, next_u64, uniform
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, did_you_mean, options_text, python_value, shown
-from dice_envs.core.state import MAX_SEATS, OVER, end_game, state_dtype
-from dice_envs.core.view import Block, Picture, Row, seat_name
-
-__all__ = [
-    "MAX_SEATS",
-    "OVER",
-    "Block",
-    "Facts",
-    "Game",
-    "Kernels",
-    "Picture",
-    "Row",
-    "UnknownOptionError",
-    "Variant",
-    "compile_check",
-    "compile_kernels",
-    "compile_random_action",
-    "compile_view",
-    "configure",
-    "load",
-    "names",
-    "register",
-    "single_seat",
-    "state_dtype",
-    "with_expected_rewards",
-]
+from dice_envs.core.state import MAX_SEATS, OVER, end_game
+from dice_envs.core.view import Block, Picture, seat_name
 
 PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; ignored
 

@@ -23,8 +23,6 @@ from dice_envs.evaluation.games import Group, expected_returns, play_part, worst
 from dice_envs.exact import OPTIMAL, ResponseValues, asked, response_values
 from dice_envs.exact.intervals import match_half_width
 
-__all__ = ["GAMES_WON", "MOST_GAMES", "Evaluation", "Loss", "Mistake", "Scale", "check_games", "evaluate", "scale_of"]
-
 MOST_GAMES = 10**6
 GAMES_WON = "games won"  # the unit of results where two players win or lose a game
 

@@ -28,19 +28,6 @@ from dice_envs.exact.fatestones.draws import SIZE_OF, compare, draw_hands, edges
 from dice_envs.exact.intervals import Z95, half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
-__all__ = [
-    "DrawEvaluation",
-    "action_values",
-    "evaluate",
-    "first_choices",
-    "measure",
-    "nash_strategies",
-    "ratio",
-    "replies",
-    "response_values",
-    "situations",
-]
-
 MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
 SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000

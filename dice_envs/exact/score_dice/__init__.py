@@ -33,8 +33,6 @@ from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
-__all__ = ["action_values", "measure", "response_values", "situations"]
-
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
 MOST_SETS = 4_000_000  # information sets of one seat against sorted play, at all of which an agent is asked
 FEW_SETS = 50_000  # the same for an agent with random answers; and for the exploitability of any agent

@@ -30,29 +30,6 @@ from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
-__all__ = [
-    "Dice",
-    "Goal",
-    "Rules",
-    "Strategy",
-    "action_values",
-    "asides",
-    "expected_given",
-    "forget_solutions",
-    "measure",
-    "optima",
-    "policy_of",
-    "response_values",
-    "score_chances",
-    "second_stage",
-    "situations",
-    "solve",
-    "strategy_of",
-    "throws",
-    "values_before",
-    "worths",
-]
-
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
 
 Dice = tuple[int, ...]  # face values in rising order
