@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dice_envs.agent import Promises, Turn
-from dice_envs.agent.network import Network, bound, sample_softmax
+from dice_envs.agent.kernel import Network, bound, sample_softmax
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Facts, Variant, configure
 from dice_envs.core.kernel import kernel

@@ -27,7 +27,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST
-from dice_envs.exact.following import Unwanted, followed, say
+from dice_envs.exact.progress import Unwanted, followed, say
 from dice_envs.experiments.play.reviews import review_lines
 from dice_envs.experiments.play.words import advice_text
 from dice_envs.experiments.ui.options import seed_or_fresh

@@ -21,7 +21,7 @@ from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.evaluation import scale_of
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
-from dice_envs.exact.limits import TooLong, up_to
+from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.ui.console import Stopped, console, finish, print_mode

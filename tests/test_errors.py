@@ -22,7 +22,7 @@ from dice_envs.envs import aec
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
 from dice_envs.envs.text import prompt, read_reply
 from dice_envs.exact import action_values
-from dice_envs.exact.odds import odds
+from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember

@@ -22,7 +22,7 @@ from dice_envs import Batch, SeatEnv, SeatVectorEnv, agents, configure, fateston
 from dice_envs.core.dice import derived_seeds, next_u64
 from dice_envs.envs.text import TextEnv
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.exact.odds import random_odds
+from dice_envs.exact.measuring import random_odds
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.commands import measure as response

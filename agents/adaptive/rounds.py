@@ -11,8 +11,6 @@ from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID
 
 from .beliefs import KINDS, PARTS
 
-__all__ = ["MEMORY", "MOST_LOST", "decisions_of", "may_respond", "open_rounds", "settle"]
-
 MOST_LOST = 10.0  # best responses end once they have won this many rounds fewer than optimal play would
 _MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises the quantity, up to all dice
 

@@ -18,8 +18,6 @@ import math
 
 import numpy as np
 
-__all__ = ["Z95", "half_width", "match_half_width", "mean_interval", "share_bound", "share_half_width", "t95"]
-
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 _TAIL = 0.025
 _PRECISION = 1e-5  # of a limit, as a share of its distance from the mean

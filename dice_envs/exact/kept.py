@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-__all__ = ["Kept", "kept"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -16,13 +16,12 @@ from typing import Any
 from dice_envs.agent.casting import make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.core.expected import with_expected_rewards
 from dice_envs.core.files import atomic, read_json, write_text
-from dice_envs.core.game import Variant, configure
+from dice_envs.core.game import Variant, configure, with_expected_rewards
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, options_text, shown
 from dice_envs.exact import measure
-from dice_envs.exact.limits import TooLong, up_to
+from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.learn.callback import TrainingCallback
 from dice_envs.learn.checkpoint import blamed_on, check_curve, check_like, read_checkpoint, write_checkpoint
 from dice_envs.learn.opponents import Opponents

@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.exact import ActionValues, action_values
-from dice_envs.exact.odds import MOST_MOVES, odds, random_odds
+from dice_envs.exact.measuring import MOST_MOVES, odds, random_odds
 
 __all__ = ["Advice", "Row", "figure", "give_hint", "give_odds", "values_of"]
 

@@ -15,7 +15,7 @@ from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
-from dice_envs.exact.odds import MOST_MOVES
+from dice_envs.exact.measuring import MOST_MOVES
 from dice_envs.table.advice import figure, values_of
 from dice_envs.table.sitting import Entry, Sitting
 

@@ -27,7 +27,7 @@ from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import expected_returns, play_valued
 from dice_envs.exact import ResponseValues, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
-from dice_envs.exact.limits import TooLong
+from dice_envs.exact.progress import TooLong
 from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, parts_of, play_table
 from dice_envs.experiments.arena.results import Copies, Matrix, Meeting, Part, Result, Team, shares_of
 from dice_envs.experiments.discovery import modules

@@ -20,7 +20,7 @@ from dice_envs import configure
 from dice_envs.agents.score_dice import Highest, Shuffled
 from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.score_dice.distribution import PAIRINGS, Distribution, Pairing, score_distribution
+from dice_envs.exact.score_dice.distribution import PAIRINGS, Pairing, ScoreDistribution, score_distribution
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, resumable
 from dice_envs.experiments.solve.score_dice import (
@@ -78,7 +78,7 @@ class PaperTable:
     pairing: Pairing
     rows: tuple[tuple[str, Pool, Pool, tuple[str, str, str]], ...]
 
-    def compute(self) -> list[Distribution]:
+    def compute(self) -> list[ScoreDistribution]:
         """Compute the distribution of each row afresh."""
         return [score_distribution(a, b, self.ties, self.pairing) for _, a, b, _ in self.rows]
 
@@ -86,7 +86,7 @@ class PaperTable:
 _HEADER = "|     Game     | win bias | tie % | closeness |\n|:------------:|---------:|------:|----------:|"
 
 
-def _table_line(name: str, result: Distribution) -> str:
+def _table_line(name: str, result: ScoreDistribution) -> str:
     """Format a line of a table as the notebook prints it."""
     bias, ties, closeness = cells(result)
     return f"| {name:12} |   {bias:>6} | {ties:>5} |     {closeness} |"

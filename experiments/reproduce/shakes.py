@@ -18,7 +18,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
-from dice_envs.exact.shakes.policies import Evaluation
+from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
@@ -155,9 +155,9 @@ def _exact(num_players: int, spec: str, ties: str, done: Any) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
 
-def _evaluation(fields: dict[str, Any]) -> Evaluation:
+def _evaluation(fields: dict[str, Any]) -> Performance:
     values: dict[str, Any] = {name: np.array(value) if isinstance(value, list) else value for name, value in fields.items()}
-    return Evaluation(**values)
+    return Performance(**values)
 
 
 def rounds_to(published: str, ours: float) -> bool:
@@ -166,7 +166,7 @@ def rounds_to(published: str, ours: float) -> bool:
     return abs(float(published) - ours) <= half * (1 + 1e-6)
 
 
-def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
+def _claims(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
     rows = []
 
     def add(
@@ -205,7 +205,7 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     return rows
 
 
-def _notebook_rows(result: Evaluation) -> list[Finding]:
+def _notebook_rows(result: Performance) -> list[Finding]:
     rows = []
     for what, published, ours in (
         ("P(win)", NOTEBOOK_WIN, result.win),
@@ -287,7 +287,7 @@ def _print_kept_die(rows: list[Finding]) -> None:
     console.print(f"  {equal} of {len(rows)} agree to 12 digits; the first is counted exactly, the second is SciPy's")
 
 
-def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
+def _agent_rows(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
     rows = []
     for name in POLICIES:
         for column, what in (("saved", "saved"), ("win", "P(win)")):
@@ -306,7 +306,7 @@ def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     return rows
 
 
-def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
+def _print_choices(exact: dict[int, dict[str, Performance]]) -> None:
     """Print the share of patients that get a treatment of each efficacy, all treatments of an efficacy together."""
     headings = ["policy"]
     for n in exact:
@@ -356,7 +356,7 @@ def play_maesters(num_players: int, games: int, seed: int, done: Any, workers: W
     return counts
 
 
-def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Finding]:
+def _played_rows(played: list[tuple[str, np.ndarray, Performance]], goal: int) -> list[Finding]:
     from scipy.stats import chisquare
 
     rows = []
@@ -421,7 +421,7 @@ def _plot_kept_die(report: Path) -> None:
         canvas.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
 
 
-def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
+def _plot_agents(report: Path, exact: dict[int, dict[str, Performance]]) -> None:
     caption = "What each policy reaches, in % of Bayes-optimal play, which has 100; exact."
     with saved_plot(report, "shakes_agents", caption, ncols=2, figsize=(12, 7.5), sharey=True) as (canvas, axes):
         import matplotlib
@@ -442,7 +442,7 @@ def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
         canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(players))
 
 
-def _plot_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
+def _plot_distributions(report: Path, exact: dict[str, Performance], played: list[tuple[str, np.ndarray, Performance]]) -> None:
     caption = "How many of 18 patients are saved, 4 players: exact for five policies, and as played through both environments."
     with saved_plot(report, "shakes_distributions", caption, figsize=(10, 5.5)) as (_, axes):
         for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from dice_envs.exact.limits import FORETELLS_FROM, duration
+from dice_envs.exact.progress import FORETELLS_FROM, duration
 
 __all__ = ["progress"]
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from dice_envs.agent import Agent, check_in_passing
 from dice_envs.agent.casting import make_harmless
 from dice_envs.core.game import Picture, Variant
-from dice_envs.exact.following import Unwanted, followed
+from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.graph import thinned
 from dice_envs.table.advice import Advice, give_hint, give_odds

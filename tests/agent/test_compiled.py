@@ -14,9 +14,8 @@ from dice_envs.agents.liars_dice import Numbers
 from dice_envs.agents.thirties import named
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import below, faces_of, new_streams
-from dice_envs.core.game import OVER
+from dice_envs.core.game import OVER, compile_check
 from dice_envs.core.kernel import kernel
-from dice_envs.core.loops import compile_check
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.exact.thirties import Rules

@@ -12,7 +12,7 @@ from dice_envs.agent import Promises
 from dice_envs.agent.casting import cast
 from dice_envs.agents import ppo
 from dice_envs.agents.about import measures_as_dicts
-from dice_envs.agents.champion import Champion
+from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import (
     NetworkPolicy,
     Ppo,

@@ -10,8 +10,7 @@ from dice_envs import configure
 from dice_envs.agent import resolve
 from dice_envs.core.batch import Batch
 from dice_envs.core.chance import Drawn
-from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.game import names
+from dice_envs.core.game import names, with_expected_rewards
 from dice_envs.core.state import OVER
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env

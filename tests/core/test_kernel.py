@@ -13,8 +13,8 @@ import pytest
 
 from dice_envs import load
 from dice_envs.core.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
+from dice_envs.core.game import compile_kernels
 from dice_envs.core.kernel import identity, kernel
-from dice_envs.core.loops import compile_kernels
 from tests.conftest import ROOT
 from tests.support.walkthrough import shown
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dice_envs import measure, response_values
+from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
-from dice_envs.agents.uniform import Random
 from dice_envs.core.game import configure
 from dice_envs.exact.thirties import (
     Rules,
@@ -30,11 +30,12 @@ from dice_envs.exact.thirties import (
     throws,
     worths,
 )
-from dice_envs.exact.thirties.figures import Player, analyse, differences, foreknowledge, relative_skill, second_stage_points
+from dice_envs.exact.thirties.figures import Player, analyse, differences, foreknowledge, relative_skill
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
+from tests.support.chance import second_stage_points
 from tests.support.policies import ActsOnly, uniform
 from tests.support.subsets import covering, few
 

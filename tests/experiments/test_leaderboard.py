@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dice_envs import TASKS, Task, Uniform, agents, configure
 from dice_envs.exact.liars_dice import winning_probability
-from dice_envs.exact.limits import TooLong
+from dice_envs.exact.progress import TooLong
 from dice_envs.exact.thirties import Rules, solve
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
@@ -236,7 +236,7 @@ def test_agents_as_objects_and_functions():
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
-    monkeypatch.setattr("dice_envs.exact.limits.LOOKS", 0.0)
+    monkeypatch.setattr("dice_envs.exact.progress.LOOKS", 0.0)
     found = board(["thirties_maximize"], ["random"], seed=1, minutes=0)
     (standing,) = found.tasks[0].standings
     assert standing.missing.startswith("it would take more than 0 minutes: there are ")

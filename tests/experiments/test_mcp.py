@@ -15,7 +15,7 @@ import pytest
 
 from dice_envs import action_values, configure
 from dice_envs.envs.text import TextTable
-from dice_envs.exact.following import say
+from dice_envs.exact.progress import say
 from dice_envs.table.sitting import PERSON
 from tests.conftest import COMPILES_SOON, ROOT
 

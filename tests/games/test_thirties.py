@@ -16,8 +16,9 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
 from dice_envs.exact.thirties import Rules, expected_given, solve
-from dice_envs.exact.thirties.figures import analyse, second_stage_points
+from dice_envs.exact.thirties.figures import analyse
 from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
+from tests.support.chance import second_stage_points
 from tests.support.subsets import few
 
 

@@ -12,13 +12,11 @@ from numba import cuda
 
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
-from dice_envs.agent.kernel import Chooser
-from dice_envs.agent.network import HUGE, Network, sample_softmax
+from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
 from dice_envs.core.batch import illegal_error
 from dice_envs.core.dice import uniform
-from dice_envs.core.game import Game, Variant
+from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
-from dice_envs.core.loops import compile_view
 from dice_envs.envs.learner.games import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views

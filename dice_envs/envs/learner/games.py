@@ -26,8 +26,7 @@ from dice_envs.core.batch import (
     warn_forfeit,
 )
 from dice_envs.core.dice import STREAM, mix
-from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat
+from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
 from dice_envs.envs.learner.opponents import Memories, Opponents, Pool, resolve_opponents

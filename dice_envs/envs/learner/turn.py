@@ -15,9 +15,8 @@ import numpy as np
 from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, compile_legal_chooser
 from dice_envs.agent.kernel import Chooser
 from dice_envs.core.dice import below, choose_weighted, uniform
-from dice_envs.core.game import OVER, Game
+from dice_envs.core.game import OVER, Game, compile_check, compile_random_action, compile_view
 from dice_envs.core.kernel import kernel
-from dice_envs.core.loops import compile_check, compile_random_action, compile_view
 from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 

@@ -21,7 +21,6 @@ from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_threads, memory_limit
 from dice_envs.core.options import check_range
-from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import SHARED_FROM, RoundSolver, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
@@ -39,6 +38,7 @@ from dice_envs.exact.liars_dice.solution import Rest, Solution, SolvedRound, rou
 from dice_envs.exact.liars_dice.store import KeptRound, cache_folder, file_of, keep, read_kept
 from dice_envs.exact.liars_dice.table_cfr import Layout, TableSolver, TableWalker, quantised_table, size_of
 from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.progress import is_followed, say
 from dice_envs.games.liars_dice import GAME
 
 __all__ = [

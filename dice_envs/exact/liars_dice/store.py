@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import platformdirs
 
-from dice_envs.core.archive import read_archive, write_archive
-from dice_envs.core.files import warn_not_kept
-from dice_envs.exact.following import say
+from dice_envs.core.files import read_archive, warn_not_kept, write_archive
 from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.progress import say
 
 __all__ = ["CACHE", "KeptRound", "cache_folder", "file_of", "keep", "keep_archive", "read_kept"]
 

@@ -30,29 +30,6 @@ from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
-__all__ = [
-    "Dice",
-    "Goal",
-    "Rules",
-    "Strategy",
-    "action_values",
-    "asides",
-    "expected_given",
-    "forget_solutions",
-    "measure",
-    "optima",
-    "policy_of",
-    "response_values",
-    "score_chances",
-    "second_stage",
-    "situations",
-    "solve",
-    "strategy_of",
-    "throws",
-    "values_before",
-    "worths",
-]
-
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
 
 Dice = tuple[int, ...]  # face values in rising order
@@ -244,7 +221,7 @@ def name_of_goal(goal: Goal) -> str:
     return goal if isinstance(goal, str) else str(getattr(goal, "__name__", "custom"))
 
 
-class _Tables(NamedTuple):
+class _SolvedGoal(NamedTuple):
     """A solved goal.
 
     Numbers are packed: `value * above + score`, in units of 1 / (cases * unit) with the cases of the dice on the table.
@@ -258,7 +235,7 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _solved(rules: Rules, goal: Goal) -> _Tables:
+def _solved(rules: Rules, goal: Goal) -> _SolvedGoal:
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
     # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so the
@@ -284,7 +261,7 @@ def _solved(rules: Rules, goal: Goal) -> _Tables:
         value[totals] = best.dot(ways)
         values.append(value)
         choices.append(dict(zip(totals.tolist(), chosen.tolist(), strict=True)))
-    return _Tables(unit, above, values, choices)
+    return _SolvedGoal(unit, above, values, choices)
 
 
 @functools.lru_cache(maxsize=64)

@@ -14,8 +14,6 @@ from dice_envs.games.liars_dice.raises import NO_BID, RULES, lowest_quantities, 
 if TYPE_CHECKING:
     from dice_envs.games.liars_dice import Options
 
-__all__ = ["describe_action", "explain_illegal", "picture", "rules_in_short"]
-
 
 def rules_in_short(options: Options) -> list[str]:
     """Return the rules in force, a few sentences for people who have never played."""

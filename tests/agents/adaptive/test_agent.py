@@ -7,7 +7,7 @@ from dice_envs import configure
 from dice_envs.agent import Promises, Turn, ask, fresh_memory, resolve
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.adaptive.rounds import MEMORY, MOST_LOST
-from dice_envs.agents.liars_dice import Nash, Numbers, Reader
+from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
@@ -46,8 +46,8 @@ def test_probabilities_are_of_what_it_plays_and_change_nothing():
 def test_without_a_record_it_plays_as_optimal_play_does():
     batch = Batch(TWO_DICE, 50, seed=1)
     turns = [Turn(TWO_DICE, batch.states, np.arange(50), new_streams(3, 50)) for _ in range(2)]
-    np.testing.assert_array_equal(Adaptive().act(turns[0]), Nash().act(turns[1]))
-    np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), Nash().probabilities(turns[0]))
+    np.testing.assert_array_equal(Adaptive().act(turns[0]), LiarsDiceNash().act(turns[1]))
+    np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), LiarsDiceNash().probabilities(turns[0]))
 
 
 class Simple:
@@ -76,7 +76,7 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
     games, names = match * matches, ["adaptive", "other"]
     own = tournament(variant, names, games, 1, match=match, agents=[Adaptive(), opponent])
     if isinstance(opponent, Reader):  # past rounds matter to it, so there is no exact value
-        result = tournament(variant, ["nash", "other"], games, 1, agents=[Nash(), opponent])
+        result = tournament(variant, ["nash", "other"], games, 1, agents=[LiarsDiceNash(), opponent])
         optimal = result.win_rate[0][1] + result.ci95[0][1]
     else:
         optimal = winning_probability(variant, "nash", opponent)
@@ -102,7 +102,7 @@ def test_it_loses_little_to_optimal_play():
     assert result.win_rate[0][1] + result.ci95[0][1] > 0.49
 
 
-@few(1, "opponent", [Nash(), Numbers()])
+@few(1, "opponent", [LiarsDiceNash(), Numbers()])
 def test_it_stops_when_best_responses_lose(opponent):
     """Without caution it takes every opponent for a known kind, until it has lost too many rounds."""
     match, matches = scaled(100, 2), 10
@@ -125,7 +125,7 @@ def test_it_stops_when_best_responses_lose(opponent):
     assert max(lost) <= MOST_LOST + 1
     assert min(credit) > -MOST_LOST - 1
     assert min(paid, default=0) >= 0, "a round whose end nobody tells is paid for in advance"
-    if scaled(1, 0) and isinstance(opponent, Nash):
+    if scaled(1, 0) and isinstance(opponent, LiarsDiceNash):
         assert max(lost) > MOST_LOST
         late = result[:, 0].reshape(matches, match)[:, match // 2 :]
         assert (late.mean() + 1) / 2 > 0.46
@@ -144,7 +144,7 @@ def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
             played.extend(turn.memory["response"])
             return actions
 
-    play_table(variant, [Watched(caution=0), Nash()], scaled(200, 8), 1, match=scaled(50, 4))
+    play_table(variant, [Watched(caution=0), LiarsDiceNash()], scaled(200, 8), 1, match=scaled(50, 4))
     assert played
     assert not any(played)
 

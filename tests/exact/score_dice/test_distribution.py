@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dice_envs.exact.score_dice.distribution import Distribution, score_distribution
+from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
@@ -166,11 +166,11 @@ def test_large_pools_equal_icepool(a, b):
 
 
 def test_metrics():
-    result = Distribution({-1: Fraction(1, 2), 0: Fraction(1, 6), 2: Fraction(1, 3)})
+    result = ScoreDistribution({-1: Fraction(1, 2), 0: Fraction(1, 6), 2: Fraction(1, 3)})
     assert result.win_bias == Fraction(-50, 3)
     assert result.tie_percentage == Fraction(50, 3)
     assert result.closeness == pytest.approx((1 / 2 + 4 / 3) ** -0.5)
-    assert Distribution({0: Fraction(1)}).closeness == math.inf
+    assert ScoreDistribution({0: Fraction(1)}).closeness == math.inf
 
 
 def test_wrong_input_is_refused():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Turn, configure
-from dice_envs.agents.score_dice import Nash
+from dice_envs.agents.score_dice import ScoreDiceNash
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.score_dice.solvers import Equilibrium
 from dice_envs.experiments.arena import tournament
@@ -51,7 +51,7 @@ def test_nothing_can_be_gained_against_the_equilibrium(seat):
         state["faces"][1 - seat, :2] = roll
     if seat == 0:  # the equilibrium moves second, and does not see what was chosen
         variant.kernels.play(variant.params, states, index, np.zeros(len(states), np.int64))
-    chances = Nash().probabilities(Turn(variant, states, index, new_streams(2, len(states))))
+    chances = ScoreDiceNash().probabilities(Turn(variant, states, index, new_streams(2, len(states))))
     assert chances.sum(axis=1) == pytest.approx(1)
     best = 0.0
     for own in rolls[seat]:

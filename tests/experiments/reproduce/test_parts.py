@@ -7,7 +7,7 @@ import pytest
 
 from dice_envs import agents, configure
 from dice_envs.agent import Turn
-from dice_envs.agents.liars_dice import Nash
+from dice_envs.agents.liars_dice import LiarsDiceNash
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solver import solve
@@ -110,7 +110,7 @@ def test_a_plain_program_wins_as_often(bluff, part):
 def test_an_agent_that_sees_all_bids_is_asked_at_each_node():
     """The solution as the agent wins as often as itself, whichever part is replaced."""
     solution = solve(configure("liars_dice", num_dice=2), 1e-3)
-    for played in wins_against(solution, Nash(precision=1e-3), {"nothing": Part(), "calls": Part(calls=True)}).values():
+    for played in wins_against(solution, LiarsDiceNash(1e-3), {"nothing": Part(), "calls": Part(calls=True)}).values():
         assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
 
 
@@ -128,7 +128,7 @@ def test_all_parts_together_are_the_solution():
 
 def test_a_game_is_won_as_often_as_by_asking_both_agents():
     variant = configure("liars_dice", num_dice=2)
-    numbers, nash = agents.make("numbers:bluff=0.25"), Nash(precision=1e-3)
+    numbers, nash = agents.make("numbers:bluff=0.25"), LiarsDiceNash(1e-3)
     played = wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": Part()})["nothing"]
     assert wins_games(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
     assert wins_games(played, 2) < 0.5

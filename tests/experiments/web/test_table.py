@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from dice_envs import Promises, configure
-from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.solver import solved_already
+from dice_envs.exact.progress import say
 from dice_envs.experiments.web.table import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
