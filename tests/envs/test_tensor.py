@@ -204,9 +204,9 @@ def test_torchrl_takes_the_games_as_its_own_environment():
     envs = pytest.importorskip("torchrl.envs")
     from torchrl.envs.utils import check_env_specs
 
-    from dice_envs.experiments.examples.torchrl_ppo import Games
+    from dice_envs.experiments.examples.torchrl_ppo import TensorGames
 
-    env = envs.TransformedEnv(Games(4, "cpu"), envs.ActionMask())
+    env = envs.TransformedEnv(TensorGames(4, "cpu"), envs.ActionMask())
     check_env_specs(env)
     env.set_seed(3)
     games = env.rollout(60, break_when_any_done=False)

@@ -56,7 +56,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
 
 
 def test_a_game_without_decisions_that_matter_has_no_positions(monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.language.positions.MOST_GAMES", 2)
+    monkeypatch.setattr("dice_envs.experiments.language.MOST_GAMES", 2)
     with pytest.raises(ValueError, match="only 0 of 6 games of score_dice .* have a decision that matters"):
         positions_of(TASKS["score_dice_3d6"].variant, 3)
 
