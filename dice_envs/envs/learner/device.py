@@ -223,7 +223,7 @@ class DeviceTurns:
 
     def explore(self, share: float) -> None:
         """Set `SeatGames.exploration`, for graphs that hold turns, too."""
-        self.games.exploration = share
+        self.games.exploration[0] = share
         self._exploration.fill_(share)
 
     def begin(self) -> None:
