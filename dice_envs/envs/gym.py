@@ -24,6 +24,11 @@ def _or_fresh(env: Any, seed: Any) -> Any:
     return env.np_random_seed if seed is None and env.games.masks is None and env.np_random_seed >= 0 else seed
 
 
+def _present(infos: dict[str, Any], where: np.ndarray) -> dict[str, Any]:
+    """Add to each entry, as Gymnasium does, in which games it is present."""
+    return infos | {f"_{name}": where.copy() for name in infos}
+
+
 class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     """One seat of a game as a single-agent environment.
 
@@ -204,15 +209,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return list(seed)
 
     def _show(self, infos: dict[str, Any], shown: Shown, illegal: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-        everywhere = np.ones(self.num_envs, bool)
-        infos.update(
-            action_mask=shown.masks.copy(),
-            _action_mask=everywhere,
-            seat=self.games.learners.copy(),
-            _seat=everywhere.copy(),
-            illegal_action=illegal,
-            _illegal_action=everywhere.copy(),
-        )
+        found = {"action_mask": shown.masks.copy(), "seat": self.games.learners.copy(), "illegal_action": illegal}
+        infos |= _present(found, np.ones(self.num_envs, bool))
         return shown.observations, infos
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -248,8 +246,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
             for kept, now in zip(done.shown, self.games.start(cut), strict=True):
                 kept[cut] = now[cut]
-        info = {"action_mask": masks, "seat": seats, "illegal_action": illegal}
-        info |= {f"_{name}": over.copy() for name in info}
+        info = _present({"action_mask": masks, "seat": seats, "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 
     def action_masks(self) -> np.ndarray:

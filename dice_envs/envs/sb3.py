@@ -14,7 +14,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_seed
 from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
-from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode
+from dice_envs.pictures.render import check_mode
 
 with needs("sb3", "dice_envs.envs.sb3"):
     from stable_baselines3.common.vec_env import VecEnv
@@ -47,7 +47,6 @@ class SeatVecEnv(VecEnv):
         self.variant = seat_variant(game, options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat, 0.0, illegal_action, expected_rewards)
         self.render_mode = render_mode
-        self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
         self._start_time = time.time()
@@ -76,7 +75,6 @@ class SeatVecEnv(VecEnv):
         shown = self.games.start(self._all, self._options[0], self._seeds)
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos = [{} for _ in self._all]
         return shown.observations
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -135,8 +133,7 @@ class SeatVecEnv(VecEnv):
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Call `action_masks` or `render` for single games, as SB3 does."""
         if method_name == "action_masks":
-            masks = self.action_masks()
-            return list(masks) if indices is None else [masks[i] for i in self._get_indices(indices)]
+            return list(self.action_masks()[list(self._get_indices(indices))])
         if method_name == "render":
             return [self.games.draw(i, self.render_mode) for i in self._get_indices(indices)]
         raise AttributeError(f"SeatVecEnv has no method {method_name!r} for single games; it has action_masks and render")

@@ -126,7 +126,7 @@ class TensorEnv:
     def exploration(self, share: float) -> None:
         self._games.exploration[0] = share
         if self._turns is not None:
-            self._turns.explore(share)
+            self._turns.exploration.fill_(share)
 
     def reset(self, seed: int | None = None) -> None:
         """Deal all games, each with a seed of its own derived from `seed`; None: fresh ones.
