@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import dice_envs
 from dice_envs.experiments.__main__ import app
-from dice_envs.learn.presets import PRESETS, Preset, preset_of
-from dice_envs.learn.sb3 import LACKS, StockPPO, stock_plan
+from dice_envs.learn.presets import LACKS, PRESETS, Preset, preset_of, stock_plan
+from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
 from tests.support.subsets import few
 
