@@ -19,7 +19,7 @@ from dice_envs.agent.casting import make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.files import read_json, write_text
-from dice_envs.core.game import Variant, with_expected_rewards
+from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.learner import Pool
