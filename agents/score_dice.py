@@ -190,4 +190,5 @@ def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Die]:
 
 
 LEVELS = {"plays the highest die": "highest", "optimal": "random"}
+ALIASES = {"heuristic": "highest"}
 AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": Nash}

@@ -362,3 +362,4 @@ AGENTS = {
     "thompson": Thompson,
     "ucb": UCB,
 }
+ALIASES = {"heuristic": "greedy"}

@@ -6,8 +6,6 @@ The command `leaderboard` shows it.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import importlib
 import inspect
 import math
 import sys
@@ -23,6 +21,7 @@ from dice_envs.agent import Agent, ask, check_plays, is_stochastic, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
+from dice_envs.core.own import load_own
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import share_half_width
@@ -41,7 +40,6 @@ __all__ = [
     "chosen",
     "made_by",
     "plan",
-    "source_of",
     "unmeasured",
 ]
 
@@ -166,31 +164,24 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
 
 
 def made_by(text: str) -> Callable[[Variant], Any]:
-    """Return a function that makes an agent for a variant, from MODULE:FACTORY. The current folder is searched first.
+    """Return a function that makes an agent for a variant, from MODULE:FACTORY or FILE.py:FACTORY.
+
+    The current folder is searched first.
 
     FACTORY is called without arguments, or with the variant if it needs one. It returns what `dice_envs.measure` takes.
 
     Raises:
         ValueError: the text has another form, or there is no such module or factory.
     """
-    module_name, colon, name = text.partition(":")
-    if not colon or not name or not module_name:
+    where, _, name = text.rpartition(":")
+    if not where or not name:
         raise ValueError(f"--agent must be MODULE:FACTORY, not {shown(text)}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as problem:
-        if problem.name is not None and (module_name + ".").startswith(problem.name + "."):
-            raise ValueError(f"--agent {shown(text)}: there is no module {problem.name} in {here} or installed") from None
-        raise ValueError(f"--agent {shown(text)}: {module_name} imports {problem.name}, which is not installed") from None
-    except Exception as problem:
-        raise ValueError(f"--agent {shown(text)}: {module_name} cannot be imported: {_words(problem)}") from None
-    factory = vars(module).get(name)
+    factory = load_own(where, name, "--agent")
     if not callable(factory):
-        what = f"has no {name}" if factory is None else f"has {name}, but it cannot be called"
-        raise ValueError(f"--agent {shown(text)}: {module_name} {what}")
+        raise ValueError(f"--agent {shown(text)}: {where} has {name}, but it cannot be called")
     needed = _needed(factory)
     if len(needed) > 1:
         raise ValueError(f"--agent {shown(text)}: {name} must need no arguments or the variant alone, not {', '.join(needed)}")
@@ -202,12 +193,6 @@ def made_by(text: str) -> Callable[[Variant], Any]:
             raise ValueError(f"{name} has failed: {_words(problem)}") from problem
 
     return make
-
-
-def source_of(text: str) -> str:
-    """Return a hash of the file of MODULE, after `made_by` has imported it; empty if it has no file."""
-    path = vars(sys.modules[text.partition(":")[0]]).get("__file__")
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -249,7 +234,7 @@ def _standing(
         if not plays and callable(agent) and len(_needed(agent)) < 2:  # with two arguments it is a policy function
             agent = agent(variant)
         player: Any = asked(agent, variant)
-        original = resolve(agent) if isinstance(agent, str) else agent if isinstance(agent, Agent) else player
+        original = resolve(agent, of.game) if isinstance(agent, str) else agent if isinstance(agent, Agent) else player
         check_plays(original, variant)
         by_play = _against_field if of.field else _measured
         by_play(found, of, variant, agent, original, seed, sample, minutes)

@@ -19,10 +19,10 @@ from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
-from dice_envs.evaluation import scale_of
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
 from dice_envs.exact.limits import TooLong, up_to
-from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament
+from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament, won_by
+from dice_envs.experiments.arena.tables import edge_grid, save_plot, show, tournament_grids
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.ui.console import Stopped, console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -33,11 +33,10 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved_plot
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.experiments.ui.tournaments import save_plot, show, tournament_grids
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["add_measures", "gap_label", "run_sections", "setting_text", "train", "verdict_grid"]
+__all__ = ["add_measures", "gap_label", "run_sections", "setting_text", "train"]
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
@@ -280,23 +279,9 @@ def _add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
     add_optimal(table, variant)
     result["table"] = table.as_dict()
     if seats == 2:
-        wins = [each and scale_of(variant, each).of((each.start(0) + each.start(1)) / 2) for each in values]
-        result["edges"] = [edge for column, best in enumerate(wins) if best for edge in _edges(table, column, best)]
+        table.compare([each and won_by(variant, each) for each in values])
+        result["edges"] = table.edges
     return table
-
-
-def _edges(table: Result, column: int, best: float) -> list[dict[str, Any]]:
-    """Return the policy's share of the edge over one half that a best response, which wins `best`, has."""
-    edges = []
-    for row in (0, 1) if best > 0.5 else ():
-        met = table.meeting(row, column)
-        if met is None:
-            continue
-        agent, opponent = table.agents[row], table.agents[column]
-        share, half = (met.win_rate - 0.5) / (best - 0.5), met.ci95 / (best - 0.5)
-        edge = {"agent": agent, "opponent": opponent, "wins": met.win_rate, "best_response_wins": best}
-        edges.append({**edge, "share": share, "ci95": half})
-    return edges
 
 
 def _add_pool(trained: Trained, games: int, result: dict[str, Any]) -> None:
@@ -324,7 +309,8 @@ def _show_verdict(trained: Trained, result: dict[str, Any], games: int) -> None:
     variant, preset, measures = trained.policy.variant, trained.preset, result["measures"]
     against = bool(result.get("edges")) and not preset.self_play
     if against:
-        verdict_grid(result["edges"], games).show()
+        own = [edge for edge in result["edges"] if edge["agent"] == "ppo"]
+        edge_grid(own, f"Games won, % of {games:,} against each").show()
     elif result.get("pool"):
         _pool_grid(result["pool"], games, trained.seed, variant.facts.cooperative).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
@@ -336,16 +322,6 @@ def _show_verdict(trained: Trained, result: dict[str, Any], games: int) -> None:
         )
     elif measures:
         _distances_grid(measures).show()
-
-
-def verdict_grid(edges: Sequence[dict[str, Any]], games: int) -> Grid:
-    """What the policy won from each opponent, what could be won, and the share of that: of the edge over one half."""
-    rows = []
-    for edge in (edge for edge in edges if edge["agent"] == "ppo"):
-        share = plus_minus(edge["share"], edge["ci95"], 1, percent=True)
-        rows.append((edge["opponent"], *(f"{100 * edge[key]:.1f}" for key in ("wins", "best_response_wins")), share))
-    headings = ("against", "it wins", "a best\nresponse", "share of the\nedge over half")
-    return Grid(f"Games won, % of {games:,} against each", headings, rows, whole=range(4))
 
 
 def _distances_grid(measures: Sequence[Measures]) -> Grid:
@@ -424,7 +400,6 @@ def run_sections(result: dict[str, Any], table: Result | None, plots: Sequence[P
     games = [] if table is None else tournament_grids(table)
     if table is not None and result.get("pool"):
         games.append(_pool_grid(result["pool"], table.games, table.seed, table.cooperative))
-    games += [_edges_grid(result["edges"])] if result.get("edges") else []
     return [
         Section("What was trained", ["; ".join(trained) + "."], plots=plots),
         Section("How far from optimal play", why, [measures_grid(each) for each in result["measures"]]),
@@ -441,12 +416,3 @@ def _pool_grid(pool: Sequence[dict[str, Any]], games: int, seed: int, cooperativ
         shares, earned = [] if cooperative else shares, plus_minus(row["mean_return"], row["mean_return_ci95"], 4)
         rows.append((f"{row['seats']} × {short(row['opponent'])}", *shares, earned))
     return Grid(f"against its pool, {games:,} games each, seed {seed}", headings, rows, whole=(0,))
-
-
-def _edges_grid(edges: Sequence[dict[str, Any]]) -> Grid:
-    rows = []
-    for row in edges:
-        wins = [f"{100 * row[key]:.2f}" for key in ("wins", "best_response_wins")]
-        rows.append((row["agent"], row["opponent"], *wins, *(f"{100 * row[key]:.1f}" for key in ("share", "ci95"))))
-    headings = ("agent", "opponent", "wins, %", "a best response wins, %", "share of its edge, %", "± 95 %")
-    return Grid("share of a best response's edge over one half", headings, rows, (0, 1))

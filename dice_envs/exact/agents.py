@@ -307,7 +307,7 @@ def asked(
     """
     if isinstance(agent, str | Agent) or is_stochastic(agent):
         name = agent if isinstance(agent, str) else name_of(agent)
-        player = resolve(agent) if isinstance(agent, str) else agent
+        player = resolve(agent, variant.game.name) if isinstance(agent, str) else agent
         check_plays(player, variant)
         in_place = promises_of(player).for_variant
         return Asked(in_place(variant) if in_place else player, name, seen)

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from dice_envs import load, measure, names
-from dice_envs.agents import for_game
+from dice_envs.agents import aliases, for_game
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs.core.files import atomic, read_json
@@ -54,6 +54,8 @@ def main(
     for game in names():
         own = {name: factory for name, factory in for_game(game).items() if name not in for_game(None)}
         _print_agents(game, load(game).title, own)
+        for name, spec in aliases(game).items():
+            console.print(Text.assemble("\n  ", (name, "bold"), f"  another name of {spec}"))
 
 
 def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> None:

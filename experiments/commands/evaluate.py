@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from dice_envs import evaluate, response_values
@@ -30,7 +29,7 @@ from dice_envs.experiments.ui.options import (
     count_option,
     game_options,
 )
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.plots import bars, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
@@ -170,19 +169,15 @@ def _worst_grid(found: Evaluation) -> Grid:
 def _save_plots(folder: Path, found: Evaluation) -> None:
     """Save a plot of where the player gives wins away, one part for each heading."""
     groups = _by_heading(found)
-    bars = [len(losses) for losses in groups.values()]
-    if not bars:
+    if not groups:
         return
-    factor = 100 if found.unit == GAMES_WON else 1
-    sizes = {"figsize": (8, 1.6 * len(bars) + 0.35 * sum(bars)), "gridspec_kw": {"height_ratios": [each + 1 for each in bars]}}
+    factor, rows = 100 if found.unit == GAMES_WON else 1, [len(losses) for losses in groups.values()]
+    sizes = {"figsize": (8, 1.6 * len(rows) + 0.35 * sum(rows)), "gridspec_kw": {"height_ratios": [each + 1 for each in rows]}}
     caption = f"{_title(found)}: where it gives away what it lacks of a best response."
-    with saved_plot(folder, f"evaluate_{found.game}", caption, nrows=len(bars), squeeze=False, **sizes) as (canvas, axes):
+    with saved_plot(folder, f"evaluate_{found.game}", caption, nrows=len(rows), squeeze=False, **sizes) as (canvas, axes):
         for (heading, losses), own in zip(groups.items(), axes[:, 0], strict=True):
-            places = np.arange(len(losses))[::-1]
-            values = factor * np.array([each.loss for each in losses])
-            errors = factor * np.array([each.error for each in losses])
-            own.barh(places, values, 0.6, xerr=errors, capsize=3, color="#2a6f97", ecolor="#333333")
-            own.set_yticks(places, [each.label for each in losses])
+            values, errors = zip(*((factor * each.loss, factor * each.error) for each in losses), strict=True)
+            bars(own, [each.label for each in losses], values, errors)
             own.set_title(f"by {heading}", loc="left")
             own.set_xlim(left=0)
         axes[-1, 0].set_xlabel(f"given away a game, {_unit(found)} ± 95 %")

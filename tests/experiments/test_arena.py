@@ -63,9 +63,11 @@ def test_a_team_is_told_what_it_earned(tmp_path):
 def test_few_games_say_little_about_returns():
     one_match = tournament(configure("liars_dice"), ["random", "numbers"], 10, seed=1, match=10)
     facts = configure("liars_dice").facts
-    assert one_match.mean_return_ci95[0][1] > 0.97 * (facts.max_return - facts.min_return), "one match says little of others"
+    assert one_match.matrix("mean_return_ci95")[0][1] > 0.97 * (facts.max_return - facts.min_return), (
+        "one match says little of others"
+    )
     swept = tournament(configure("liars_dice"), ["random", "numbers"], 1, seed=1)
-    assert swept.mean_return_ci95[0][1] > 0.5, "one game neither"
+    assert swept.matrix("mean_return_ci95")[0][1] > 0.5, "one game neither"
 
 
 def test_optima_are_those_of_measure():
@@ -100,7 +102,7 @@ def test_who_plays_alone_is_told_how_often_it_wins():
     assert abs(best.win - wins) < 2 * best.win_ci95
     assert worst.win + worst.win_ci95 < best.win
     np.testing.assert_allclose(
-        [team.mean_return for team in result.teams], [result.mean_return[0][1], result.mean_return[1][0]]
+        [team.mean_return for team in result.teams], [result.matrix("mean_return")[0][1], result.matrix("mean_return")[1][0]]
     )
 
 

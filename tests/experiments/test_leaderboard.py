@@ -210,7 +210,7 @@ def test_a_strangers_agent(mine):
     ("spec", "words"),
     [
         ("my_players", "--agent must be MODULE:FACTORY, not 'my_players'"),
-        ("no_such_module:make", "there is no module no_such_module in "),
+        ("no_such_module:make", "'no_such_module:make' cannot be loaded: No module named 'no_such_module'"),
         ("my_players:nobody", "my_players has no nobody"),
         ("my_players:thing", "my_players has thing, but it cannot be called"),
         ("my_players:two", "two must need no arguments or the variant alone, not one, other"),

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from dice_envs import configure
 from dice_envs.agent import resolve
 from dice_envs.exact.liars_dice import winning_probability
+from dice_envs.experiments import arena
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena import known_values, tournament, tournaments
-from dice_envs.experiments.arena.tournaments import elo
+from dice_envs.experiments.arena import elo, known_values, tournament
 from tests.evaluation.test_evaluate import SMALL, values
 
 ARENA = ("arena", "liars_dice", "-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single", "--seed", "1")
@@ -26,7 +26,7 @@ def known(variant, opponent, done=None):
 
 @pytest.fixture
 def only_nash(monkeypatch):
-    monkeypatch.setattr(tournaments, "response_values", known)
+    monkeypatch.setattr(arena, "response_values", known)
 
 
 def run(*arguments):
