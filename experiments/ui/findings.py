@@ -9,7 +9,9 @@ from rich.text import Text
 
 from dice_envs.experiments.ui.grids import Grid
 
-__all__ = ["Finding", "figure_text", "findings_grid", "print_rows", "verdict"]
+__all__ = ["INDEPENDENT", "Finding", "figure_text", "findings_grid", "print_rows", "verdict"]
+
+INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 
 
 @dataclasses.dataclass
@@ -37,6 +39,7 @@ class Finding:
 def figure_text(value: float | str | None, digits: int = 6) -> str:
     """Format a figure for tables with at most `digits` decimals; a dash for None."""
     if isinstance(value, float):
+        value = round(value, digits) + 0.0  # no -0
         return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
     return "-" if value is None else str(value)
 
@@ -47,7 +50,8 @@ def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, erro
     for each in findings:
         published, ours, error = (figure_text(value, digits) for value in (each.published, each.ours, each.error))
         rows.append((each.figure, published, ours, error if each.error else "exact", verdict(each.agrees), each.note))
-    return Grid(title, ("figure", "published", "ours", error_heading, "agrees", "note"), rows, (0, 4, 5))
+    beside = "computed independently" if {each.source for each in findings} == {INDEPENDENT} else "published"
+    return Grid(title, ("figure", beside, "ours", error_heading, "agrees", "note"), rows, (0, 4, 5))
 
 
 def print_rows(title: str, findings: Sequence[Finding], digits: int = 4) -> None:

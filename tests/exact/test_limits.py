@@ -41,7 +41,7 @@ def test_a_long_measurement_says_once_how_long_it_takes(capsys):
     for second, amount in ((9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)):
         now = float(second)
         done(amount, 2_000)
-    assert capsys.readouterr().err == "measuring: 2 % of 2,000 positions, about 7 min left\n"
+    assert capsys.readouterr().err == "measuring: 5 % of 2,000 positions, about 2 min left\n"
 
 
 def test_it_says_nothing_before_it_can_tell(capsys):
