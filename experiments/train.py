@@ -26,9 +26,8 @@ from dice_envs.experiments.arena.tables import edge_grid, save_plot, show, tourn
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.ui.console import Stopped, console, finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import measures_grid, measuring, show_measures
 from dice_envs.experiments.ui.grids import Grid, plus_minus, short
-from dice_envs.experiments.ui.measures import measures_grid, measuring
-from dice_envs.experiments.ui.measures import show as show_measures
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved_plot

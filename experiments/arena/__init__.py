@@ -421,17 +421,21 @@ def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, playe
     parts = []
     for first, last in parts_of(earned.shape[1]):
         here = slice(first - 1, last)
-        part = adjust(results[:, here], starts[:, :, here], given[:, :, here], losers=losers)
-        parts.append(Part(first, last, part.value, part.error))
-    first_own = dataclasses.replace(
-        plain[0],
-        win_rate=whole.value,
-        ci95=whole.error,
-        mean_return=(whole.value - scale.shift) / scale.factor,
-        mean_return_ci95=whole.error / scale.factor,
-        parts=parts,
-        plain_win_rate=plain[0].win_rate,
-        plain_ci95=plain[0].ci95,
-        variance_ratio=whole.variance_ratio,
-    )
-    return [first_own, first_own.mirrored(plain[1])]
+        parts.append((first, last, adjust(results[:, here], starts[:, :, here], given[:, :, here], losers=losers)))
+    found = []
+    for own, shift, sign in zip(plain, (0, 1), (1, -1), strict=True):  # the second agent wins what the first one does not
+        share = shift + sign * whole.value
+        found.append(
+            dataclasses.replace(
+                own,
+                win_rate=share,
+                ci95=whole.error,
+                mean_return=2 * share - 1,
+                mean_return_ci95=2 * whole.error,
+                parts=[Part(first, last, shift + sign * part.value, part.error) for first, last, part in parts],
+                plain_win_rate=own.win_rate,
+                plain_ci95=own.ci95,
+                variance_ratio=whole.variance_ratio,
+            )
+        )
+    return found

@@ -70,21 +70,6 @@ class Meeting:
     plain_ci95: float | None = None
     variance_ratio: float | None = None
 
-    def mirrored(self, plain: Meeting) -> Meeting:
-        """Return the other agent's meeting without luck, from its plain one."""
-        parts = [dataclasses.replace(part, win_rate=1 - part.win_rate) for part in self.parts]
-        return dataclasses.replace(
-            plain,
-            win_rate=1 - self.win_rate,
-            ci95=self.ci95,
-            mean_return=-self.mean_return,
-            mean_return_ci95=self.mean_return_ci95,
-            parts=parts,
-            plain_win_rate=plain.win_rate,
-            plain_ci95=plain.ci95,
-            variance_ratio=self.variance_ratio,
-        )
-
     @classmethod
     def of(
         cls, variant: Variant, place: tuple[int, int], shares: np.ndarray, is_tie: np.ndarray, returns: np.ndarray
@@ -94,8 +79,7 @@ class Meeting:
         for first, last in parts_of(shares.shape[1]):
             own = shares[:, first - 1 : last]
             parts.append(Part(first, last, float(own.mean()), _share_half_width(own)))
-        won = float(shares.mean()), _share_half_width(shares)
-        earned = float(returns.mean()), _return_half_width(variant, returns)
+        won, earned = _figures(variant, shares, returns)
         return cls(*place, *won, float(is_tie.mean()), *earned, parts)
 
 
@@ -154,8 +138,8 @@ class Copies:
             mine = [place for place, other in enumerate(specs) if other == spec]
             share = shares[:, mine].sum(axis=1).reshape(-1, match)
             earned = returns[:, mine].mean(axis=1).reshape(-1, match)
-            widths = _share_half_width(share), _return_half_width(variant, earned)
-            found.append(cls(spec, len(mine), float(share.mean()), widths[0], float(earned.mean()), widths[1]))
+            won, own = _figures(variant, share, earned)
+            found.append(cls(spec, len(mine), *won, *own))
         return found
 
 
@@ -287,6 +271,11 @@ def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     best = returns >= returns.max(axis=1, keepdims=True) - 1e-6
     return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
+
+
+def _figures(variant: Variant, shares: np.ndarray, returns: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the means of shares and of returns, (matches, games) float64, each with its half-width."""
+    return (float(shares.mean()), _share_half_width(shares)), (float(returns.mean()), _return_half_width(variant, returns))
 
 
 def _share_half_width(shares: np.ndarray) -> float:

@@ -18,8 +18,8 @@ from dice_envs.core.files import atomic, read_json
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.findings import figure_text, measuring
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.measures import measuring
 from dice_envs.experiments.ui.options import JsonOption
 
 __all__ = ["PLACE", "add_policy", "main"]
@@ -116,27 +116,20 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
     Returns what was written as JSON.
     """
     rows = [_row(name, policy) for name, policy in shipped().items()]
-    columns = {
+    headings = {
         "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
     }  # fmt: skip
-    cells = [[_text(row[field]) for field in columns] for row in rows]
-    if rows:
-        Grid("trained policies", list(columns.values()), cells, words=(0, 1), whole=(0,)).show()
-    else:
-        console.print("no policies come with the package")
+    cells = [[figure_text(row[field], 4) for field in headings] for row in rows]
+    Grid("trained policies", list(headings.values()), cells, words=(0, 1), whole=(0,)).show()
     for row in rows:
-        console.print(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by", highlight=False, soft_wrap=True)
-        console.print(f"  {row['command']}", highlight=False, soft_wrap=True, markup=False)
+        console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
     write_json(json, {"policies": rows})
     return rows
 
 
 def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
-    about = policy.about
-    found = _headline(about.get("measures", []))
-    greedy = _headline(about.get("greedy_measures", []))
-    path = POLICIES / f"{name}.npz"
-    either = found or greedy
+    found, greedy = (next(iter(policy.about.get(key, [])), {}) for key in ("measures", "greedy_measures"))
+    path, either = POLICIES / f"{name}.npz", found or greedy
     return {
         "file": path.name,
         "plays": str(policy.variant),
@@ -145,17 +138,5 @@ def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
         "greedy_value": greedy.get("value"),
         "optimum": either.get("optimum"),
         "bytes": path.stat().st_size,
-        "command": about.get("command"),
+        "command": policy.about.get("command"),
     }
-
-
-def _headline(measures: list[dict[str, Any]]) -> dict[str, Any]:
-    return measures[0] if measures else {}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return str(value)

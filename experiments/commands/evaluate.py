@@ -15,7 +15,7 @@ from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss, check_games
 from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
-from dice_envs.experiments.ui.console import console, finish, print_mode
+from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.options import (
@@ -82,7 +82,7 @@ def main(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
     finish(
-        lambda: _show(found, workers.lines()),
+        lambda: show_all(_grids(found, workers.lines())),
         lambda: write_json(json, found),
         lambda: _save_plots(report, found) if report is not None else None,
     )
@@ -91,16 +91,9 @@ def main(
 # --- tables and a plot ----------------------------------------------------------------------------------------------
 
 
-def _show(found: Evaluation, notes: Sequence[str] = ()) -> None:
-    """Print what the player is worth, where it gives wins away, its costliest decisions, and more notes."""
-    show_all(_grids(found))
-    for note in notes:
-        console.whole_line(note)
-
-
-def _grids(found: Evaluation) -> list[Grid]:
-    """Return the tables of an evaluation."""
-    return [_value_grid(found), *_loss_grids(found), *([_worst_grid(found)] if found.worst else [])]
+def _grids(found: Evaluation, notes: Sequence[str]) -> list[Grid]:
+    """Return tables of what the player is worth, of where it gives wins away and of its costliest decisions."""
+    return [_value_grid(found, notes), *_loss_grids(found), *([_worst_grid(found)] if found.worst else [])]
 
 
 def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
@@ -110,7 +103,7 @@ def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
 
 
 def _unit(found: Evaluation) -> str:
-    return "% of games won" if found.unit == GAMES_WON else found.unit
+    return f"% of {GAMES_WON}" if found.unit == GAMES_WON else found.unit
 
 
 def _title(found: Evaluation) -> str:
@@ -131,7 +124,7 @@ def _ratio(found: Evaluation) -> str:
     )
 
 
-def _value_grid(found: Evaluation) -> Grid:
+def _value_grid(found: Evaluation, notes: Sequence[str]) -> Grid:
     given = found.best - found.value
     rows = [
         ("without luck", _figure(found, found.value, found.error), _figure(found, given, found.error)),
@@ -139,7 +132,7 @@ def _value_grid(found: Evaluation) -> Grid:
         ("a best response", _figure(found, found.best), ""),
     ]
     taken = f"share of the luck taken out {found.coefficient:.3f}; {found.note}"
-    return Grid(_title(found), ("", f"{_unit(found)} ± 95 %", "given away"), rows, notes=[_ratio(found), taken])
+    return Grid(_title(found), ("", f"{_unit(found)} ± 95 %", "given away"), rows, notes=[_ratio(found), taken, *notes])
 
 
 def _loss_grids(found: Evaluation) -> list[Grid]:
