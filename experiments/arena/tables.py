@@ -28,7 +28,7 @@ def tournament_grids(result: Result) -> list[Grid]:
     has_parts = any(each.parts for each in result.meetings)
     return [
         _win_grid(result),
-        *([edge_grid(result.edges, "What could be won, % of games", 2)] if result.edges else []),
+        *([edge_grid(result.edges, "What is won and what could be, % of games", 2)] if result.edges else []),
         *([_luck_grid(result)] if any(each.plain_win_rate is not None for each in result.meetings) else []),
         *([_copies_grid(result)] if result.copies else []),
         *([_parts_grid(result)] if has_parts else []),
@@ -38,13 +38,14 @@ def tournament_grids(result: Result) -> list[Grid]:
 def edge_grid(edges: Sequence[dict[str, Any]], title: str, digits: int = 1) -> Grid:
     """Return what agents won, what a best response wins, and the share of its edge over half that they took."""
     rows = []
-    alone = len({edge["agent"] for edge in edges}) == 1
+    first, *others = dict.fromkeys(short(edge["agent"]) for edge in edges)
     for edge in edges:
         best = plus_minus(edge["best_response_wins"], edge["best_response_ci95"] or None, digits, percent=True)
         share = "none" if edge["share"] < -edge["ci95"] else plus_minus(edge["share"], edge["ci95"], 1, percent=True)
-        names = "" if alone else short(edge["agent"]), short(edge["opponent"])
+        names = short(edge["agent"]) if others else "", short(edge["opponent"])
         rows.append((*names, plus_minus(edge["wins"], None, digits, percent=True), best, share))
-    headings = ("agent", "against", "it wins", "a best\nresponse", "share of the\nedge over half")
+    who = "it" if others or first == "ppo" else first
+    headings = ("agent", "against", f"{who} wins", "a best\nresponse", "share of the\nedge over half")
     return Grid(title, headings, rows, words=(0, 1), whole=range(5))
 
 

@@ -54,7 +54,7 @@ def test_it_says_nothing_before_it_can_tell(capsys):
 
 def test_measure_says_so_unless_progress_is_followed(capsys, monkeypatch):
     monkeypatch.setattr(limits, "SILENT", 0.0)
-    measure("liars_dice", "random", num_dice=1, done=lambda amount, total: None)
+    measure("liars_dice", "random", num_dice=2, done=lambda amount, total: None)
     assert capsys.readouterr().err == ""
-    measure("liars_dice", "random", num_dice=1)
+    measure("liars_dice", "random", num_dice=2)
     assert capsys.readouterr().err.startswith("measuring: ")

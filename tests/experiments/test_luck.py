@@ -104,6 +104,11 @@ def test_the_option_says_what_was_done(only_nash, tmp_path):
     assert not json.loads(out.read_text())["without_luck"]
 
 
+def test_who_thinks_by_the_clock_is_named():
+    result = run("random", "mcts:1,seconds=1", "--games", 10)
+    assert "MCTS thinks by the clock: the seed does not repeat its games" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
