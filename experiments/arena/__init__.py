@@ -208,8 +208,9 @@ def exact_tournament(
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
+    players = list(specs) if agents is None else agents
     if seats > 2:
-        shares = winning_shares(variant, list(specs) if agents is None else agents, lambda amount, total: done(amount / total))
+        shares = winning_shares(variant, players, lambda amount, total: done(amount / total))
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
         for seat, (share, earned) in enumerate(zip(shares, returns, strict=True)):
             result.meetings.append(Meeting(0, seat, share, 0.0, 0.0, earned, 0.0))
@@ -218,8 +219,7 @@ def exact_tournament(
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
         return result
     for pair in itertools.combinations(range(len(specs)), 2):
-        first, second = (specs[member] if agents is None else agents[member] for member in pair)
-        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
+        rate = winning_probability(variant, *(players[member] for member in pair), lambda amount, total: done(amount / total))
         for place, won in ((pair, rate), (pair[::-1], 1 - rate)):
             result.meetings.append(Meeting(*place, won, 0.0, 0.0, 2 * won - 1, 0.0))
     result.elo = elo(result.win_rate, MOST_GAMES)
@@ -306,7 +306,6 @@ def add_optimal(result: Result, variant: Variant) -> None:
 
 def best_responses(
     variant: Variant,
-    specs: Sequence[str],
     agents: Sequence[Agent],
     values: Sequence[ResponseValues | None] | None = None,
     seed: int = 0,
@@ -316,22 +315,17 @@ def best_responses(
 
     Args:
         variant: the game. Nothing is known unless two players win or lose it.
-        specs: names of the agents; agents of one name share their best response.
         agents: the agents. Without values, only those are tried that promise fixed probabilities, up to MOST_POSITIONS.
         values: of choices against each agent, from `known_values`, where they are at hand.
         seed: fixes the sample of deals, in games with too many for all of them.
         done: progress callback of each agent in turn, as for `response_values`.
     """
-    found: dict[str, Best | None] = {}
     if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
-        return [None] * len(specs)
-    for place, (spec, agent) in enumerate(zip(specs, agents, strict=True)):
-        own = None if values is None else values[place]
-        if own is not None:
-            found[spec] = won_by(variant, own)
-        elif spec not in found:
-            found[spec] = _best_response(variant, agent, seed, up_to(MOST_POSITIONS, done))
-    return [found[spec] for spec in specs]
+        return [None] * len(agents)
+    return [
+        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, done)) if own is None else won_by(variant, own)
+        for agent, own in zip(agents, values or [None] * len(agents), strict=True)
+    ]
 
 
 def won_by(variant: Variant, values: ResponseValues) -> Best | None:

@@ -117,7 +117,7 @@ def main(
     def hand_over(result: Result, seed: int = 0, values: Sequence[ResponseValues | None] | None = None) -> None:
         add_optimal(result, variant)
         with progress("what a best response wins") as done:
-            result.compare(best_responses(variant, agents, players, values, seed, of_each(done)))
+            result.compare(best_responses(variant, players, values, seed, of_each(done)))
         finish(
             lambda: show(result),
             lambda: write_json(json, result.as_dict()),

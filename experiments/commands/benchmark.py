@@ -146,6 +146,8 @@ def _main_grid(scores: Sequence[Score]) -> Grid:
     random = [f"{each.player}: {each.tally.random:,}" for each in scores if each.tally and each.tally.random]
     if random:
         notes.append(f"moves drawn at random after two illegal replies: {', '.join(random)}")
+    if any(each.player == "nash" and each.regret > min(other.regret for other in scores) for each in scores):
+        notes.append("less regret than nash has says nothing: its solution is an approximation, whose rare moves cost a little")
     return Grid(f"{first.task}: {first.positions:,} positions and {first.games:,} games", headings, rows, notes=notes)
 
 

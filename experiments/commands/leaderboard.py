@@ -77,14 +77,8 @@ def main(
     for path in (json, markdown):
         check_writable(path)
     check_report(report)
-    given = {
-        "names": [task.name for task in tasks],
-        "agents": specs,
-        "others": [*others],
-        "sample": sample,
-        "minutes": minutes,
-    }
-    with resumable(json, resume, {"board": given}, seed, ray) as (seed, workers):
+    given = {"names": [task.name for task in tasks], "agents": specs, "others": [*others]}
+    with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
         console.print(f"seed {seed}")
         rows = plan(tasks, specs or None, others)
         with progress("agents on tasks", len(rows)) as done:
@@ -139,7 +133,7 @@ def _grid(place: Place) -> Grid:
     quantity = f"{place.headline} ({', '.join(units)})" if units and place.headline not in units else place.headline
     rating = "Elo" if place.field else "score"
     headings = ("", "agent", quantity, rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
-    return Grid(f"{place.name}: {place.asks}", headings, rows, (1,), notes, whole=(1,))
+    return Grid(f"{place.name}: {place.asks}", headings, rows, (1, 5), notes, whole=(1,))
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -66,7 +66,8 @@ class Grid:
         console.print(table)
         for row in self.rows if below else ():
             told = [f"{self.headings[each]} {row[each]}".strip() for each in below if str(row[each])]
-            console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
+            if told:
+                console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
 
     def _widths(self, columns: Sequence[int]) -> list[int] | None:
         """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""
