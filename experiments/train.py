@@ -278,7 +278,7 @@ def _add_table(trained: Trained, games: int, result: dict[str, Any]) -> Result:
     add_optimal(table, variant)
     result["table"] = table.as_dict()
     if seats == 2:
-        table.compare([each and won_by(variant, each) for each in values])
+        table.compare([each and won_by(variant, each) for each in values], whose=2)  # the policy's two forms
         result["edges"] = table.edges
     return table
 

@@ -212,14 +212,15 @@ class Result:
         """Return an attribute of all meetings in rows and columns, such as "mean_return"."""
         return self._matrix([getattr(each, figure) for each in self.meetings])
 
-    def compare(self, best: Sequence[Best | None]) -> None:
+    def compare(self, best: Sequence[Best | None], whose: int | None = None) -> None:
         """Fill in `edges`, from what a best response to each agent wins; None where that is not known.
 
-        An edge has the names of `agent` and `opponent`; `wins`, the agent's share of wins; `best_response_wins` and its
-        `best_response_ci95`; and `share`, of the edge, with `ci95`.
+        With `whose` only edges of that many agents, the first ones, are filled in. An edge has the names of `agent` and
+        `opponent`; `wins`, the agent's share of wins; `best_response_wins` and its `best_response_ci95`; and `share`, of the
+        edge, with `ci95`.
         """
         for each in self.meetings:
-            against = best[each.column]
+            against = best[each.column] if each.row < (whose or len(self.agents)) else None
             if against is None or against.wins - 0.5 < LEAST_EDGE:
                 continue
             edge = against.wins - 0.5
