@@ -11,7 +11,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 # processes, and each would compile PyTorch and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train play example check test test-golden test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words
+.PHONY: train train-nash play example check test test-golden test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words
 .PHONY: test-cuda test-lowest test-newest nightly libraries environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
@@ -24,6 +24,10 @@ environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VE
 
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
+
+# Self-play, to be hard to exploit: one die each, the distance from an equilibrium measured exactly on the way.
+train-nash: $(STAMP)
+	$(BIN)/python -m experiments train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --out runs/liars_dice_nash --resume
 
 # A page in the browser, against optimal play; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
 # environment without PyTorch and the tools, which take minutes to install.

@@ -4,7 +4,7 @@ Every module here may offer agents in a dictionary `AGENTS`: name → frozen dat
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
 prints. `plays` names the game of an agent (see `dice_envs.agents.base.OfOneGame`), or is a tuple of games; agents without
 it play any game. `check_variant` refuses variants that an agent does not play. The module of a game's name may list opponents
-in words, from the weakest to the strongest, in `LEVELS`: words → spec.
+in words, from the weakest to the strongest, in `LEVELS`: words → spec; and other names of agents in `ALIASES`: name → spec.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dice_envs.core.own import FORMS, load_own, split_own
 
 __all__ = [
     "NOT_FOUND",
+    "aliases",
     "check_harmless",
     "factories",
     "for_game",
@@ -48,6 +49,17 @@ def factories() -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
+def aliases(game: str) -> dict[str, str]:
+    """Return other names of agents in a game: name → spec, such as "heuristic" → "strongest"."""
+    return dict(_listed(game, "ALIASES"))
+
+
+def _listed(game: str, name: str) -> dict[str, str]:
+    """Return a dictionary of the module that is named after the game; empty if there is none."""
+    known = game in {module.name for module in pkgutil.iter_modules(__path__)}
+    return vars(importlib.import_module(f"{__name__}.{game}")).get(name, {}) if known else {}
+
+
 def for_game(game: str | None) -> dict[str, Any]:
     """Return the agents that play a game, or any game if it is None: name → class.
 
@@ -69,10 +81,7 @@ def levels(variant: Variant) -> dict[str, str]:
 
     A game's module lists them as LEVELS; those that do not play the variant are left out.
     """
-    name = variant.game.name
-    known = name in {module.name for module in pkgutil.iter_modules(__path__)}
-    listed = vars(importlib.import_module(f"{__name__}.{name}")).get("LEVELS", {}) if known else {}
-    return {words: spec for words, spec in listed.items() if _plays(spec, variant)}
+    return {words: spec for words, spec in _listed(variant.game.name, "LEVELS").items() if _plays(spec, variant)}
 
 
 def _plays(spec: str, variant: Variant) -> bool:
@@ -89,11 +98,11 @@ def games_of(player: Any) -> tuple[str, ...]:
     return (played,) if isinstance(played, str) else played
 
 
-def make(spec: str) -> Agent:
+def make(spec: str, game: str = "") -> Agent:
     """Make an agent from its spec: `NAME`, `NAME:VALUE` (its first parameter), or `NAME:KEY=VALUE,KEY=VALUE`.
 
-    NAME is one of `factories`, or a class of the user's own, `FILE.py:CLASS` or `PACKAGE.MODULE:CLASS`; parameters follow
-    the latter after a colon, too.
+    NAME is one of `factories`, one of the `aliases` of the game, or a class of the user's own, `FILE.py:CLASS` or
+    `PACKAGE.MODULE:CLASS`; parameters follow the latter after a colon, too.
 
     A value without a key is the first parameter, so `mcts:1000,select=regret` and `ppo:PATH` work too. Values are written
     as in `dice_envs.core.options.parse_options`, except that text is taken as it is. A comma always separates parameters,
@@ -102,6 +111,9 @@ def make(spec: str) -> Agent:
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
+    name, rest = _split(spec)
+    if (meant := aliases(game).get(name)) is not None:
+        spec = f"{meant}{',' if ':' in meant else ':'}{rest}" if rest else meant
     factory, parameters = parse(spec)
     for name in required(factory):
         if name not in parameters:

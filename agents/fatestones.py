@@ -60,7 +60,7 @@ class BestResponse(OfOneGame, Deterministic):
     def __post_init__(self) -> None:
         if str(self.opponent).count("best_response") > MOST_NESTED:
             raise ValueError(f"opponent must nest best_response at most {MOST_NESTED} times, not {shown(self.opponent)}")
-        agent = resolve(self.opponent)
+        agent = resolve(self.opponent, self.plays)
         if not is_stochastic(agent):
             raise ValueError(f"opponent must be an agent that states its probabilities, not {shown(self.opponent)}")
         object.__setattr__(self, "_agent", agent)
@@ -146,4 +146,5 @@ class Strongest(OfOneGame, KernelAgent, Deterministic):
 
 AGENTS = {"best_response": BestResponse, "strongest": Strongest}
 LEVELS = {"beginner": "random", "rolls the strongest die": "strongest", "optimal": "nash"}
+ALIASES = {"heuristic": "strongest"}
 ROLLOUTS = {"strongest": _roll_out_strongest}

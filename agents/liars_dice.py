@@ -491,4 +491,5 @@ LEVELS = {
     "reads you": "reader",
     "optimal": "nash",
 }
+ALIASES = {"binomial": "numbers", "heuristic": "numbers"}
 ROLLOUTS = {"numbers": _roll_out_numbers}

@@ -187,4 +187,5 @@ def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Rolled]:
 
 
 LEVELS = {"plays the highest die": "highest", "optimal": "random"}
+ALIASES = {"heuristic": "highest"}
 AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": ScoreDiceNash}

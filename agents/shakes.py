@@ -359,3 +359,4 @@ AGENTS = {
     "thompson": Thompson,
     "ucb": UCB,
 }
+ALIASES = {"heuristic": "greedy"}

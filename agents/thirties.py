@@ -245,3 +245,4 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
 
 
 AGENTS = {"thirties": Thirties}
+ALIASES = {"heuristic": "thirties:heuristic"}

@@ -12,7 +12,7 @@ if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
 
 from dice_envs.core.extras import check_extra  # NumPy comes with it
 
-check_extra("experiments", "the command line", "typer", "rich", "filelock")
+check_extra("commands", "the command line", "typer", "rich", "filelock")
 
 if os.environ["OPENBLAS_NUM_THREADS"] == "1":  # NumPy may have been loaded before that was set
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]

@@ -7,10 +7,11 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+import dice_envs
 import dice_envs.experiments.commands
 from dice_envs.core.options import check_seed
 from dice_envs.experiments.discovery import add_commands, modules
@@ -40,6 +41,21 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 
     run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))
     return run
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dice-envs {dice_envs.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
 
 
 add_commands(app, modules(dice_envs.experiments.commands), guarded)

@@ -6,8 +6,6 @@ The command `leaderboard` shows it.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import importlib
 import inspect
 import math
 import sys
@@ -23,6 +21,7 @@ from dice_envs.agent import Agent, ask, check_plays, is_stochastic, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
+from dice_envs.core.own import load_own
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import share_half_width
@@ -41,7 +40,6 @@ __all__ = [
     "chosen",
     "made_by",
     "plan",
-    "source_of",
     "unmeasured",
 ]
 
@@ -166,31 +164,24 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
 
 
 def made_by(text: str) -> Callable[[Variant], Any]:
-    """Return a function that makes an agent for a variant, from MODULE:FACTORY. The current folder is searched first.
+    """Return a function that makes an agent for a variant, from MODULE:FACTORY or FILE.py:FACTORY.
+
+    The current folder is searched first.
 
     FACTORY is called without arguments, or with the variant if it needs one. It returns what `dice_envs.measure` takes.
 
     Raises:
         ValueError: the text has another form, or there is no such module or factory.
     """
-    module_name, colon, name = text.partition(":")
-    if not colon or not name or not module_name:
+    where, _, name = text.rpartition(":")
+    if not where or not name:
         raise ValueError(f"--agent must be MODULE:FACTORY, not {shown(text)}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as problem:
-        if problem.name is not None and (module_name + ".").startswith(problem.name + "."):
-            raise ValueError(f"--agent {shown(text)}: there is no module {problem.name} in {here} or installed") from None
-        raise ValueError(f"--agent {shown(text)}: {module_name} imports {problem.name}, which is not installed") from None
-    except Exception as problem:
-        raise ValueError(f"--agent {shown(text)}: {module_name} cannot be imported: {_words(problem)}") from None
-    factory = vars(module).get(name)
+    factory = load_own(where, name, "--agent")
     if not callable(factory):
-        what = f"has no {name}" if factory is None else f"has {name}, but it cannot be called"
-        raise ValueError(f"--agent {shown(text)}: {module_name} {what}")
+        raise ValueError(f"--agent {shown(text)}: {where} has {name}, but it cannot be called")
     needed = _needed(factory)
     if len(needed) > 1:
         raise ValueError(f"--agent {shown(text)}: {name} must need no arguments or the variant alone, not {', '.join(needed)}")
@@ -202,12 +193,6 @@ def made_by(text: str) -> Callable[[Variant], Any]:
             raise ValueError(f"{name} has failed: {_words(problem)}") from problem
 
     return make
-
-
-def source_of(text: str) -> str:
-    """Return a hash of the file of MODULE, after `made_by` has imported it; empty if it has no file."""
-    path = vars(sys.modules[text.partition(":")[0]]).get("__file__")
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -249,7 +234,7 @@ def _standing(
         if not plays and callable(agent) and len(_needed(agent)) < 2:  # with two arguments it is a policy function
             agent = agent(variant)
         player: Any = asked(agent, variant)
-        original = resolve(agent) if isinstance(agent, str) else agent if isinstance(agent, Agent) else player
+        original = resolve(agent, of.game) if isinstance(agent, str) else agent if isinstance(agent, Agent) else player
         check_plays(original, variant)
         by_play = _against_field if of.field else _measured
         by_play(found, of, variant, agent, original, seed, sample, minutes)
@@ -267,25 +252,32 @@ def _standing(
     return dataclasses.asdict(found)
 
 
+def _in_time(minutes: float, sizes: Sequence[Any], attempt: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """Return the first size at which `attempt(size, done)` ends within the time, and its result; after failures of all, None
+    and the amount of work."""
+    for size in sizes:
+        try:
+            return size, attempt(size, within(minutes))
+        except TooLong as problem:
+            amount = str(problem)
+    return None, amount
+
+
 def _measured(
     found: Standing, task: Task, variant: Variant, agent: Any, player: Agent, seed: int, sample: int | None, minutes: float
 ) -> None:
     """Fill in the measured figures, from a smaller sample where the usual one takes too long."""
-    why = ""
-    for size in SAMPLES if sample is None else (sample,):
-        try:
-            measured = measure(variant, agent, seed=seed, sample=size, done=within(minutes))
-        except TooLong as problem:
-            why = f"it would take more than {minutes:g} minutes: there are {problem} to evaluate"
-            continue
-        headline = measured.measures[0]
-        assert headline.name == task.headline, f"{task.name} is by {task.headline}, not by {headline.name}"
-        found.value, found.error, found.optimum, found.gap = headline.value, headline.error, headline.optimum, headline.gap
-        found.unit, found.note = headline.unit, headline.note
-        found.score, found.score_error = measured.score, measured.score_error
+    sizes = SAMPLES if sample is None else (sample,)
+    _, measured = _in_time(minutes, sizes, lambda size, done: measure(variant, agent, seed=seed, sample=size, done=done))
+    if isinstance(measured, str):
+        found.missing = f"it would take more than {minutes:g} minutes: there are {measured} to evaluate"
+        _played(found, variant, player, seed, minutes)
         return
-    found.missing = why
-    _played(found, variant, player, seed, minutes)
+    headline = measured.measures[0]
+    assert headline.name == task.headline, f"{task.name} is by {task.headline}, not by {headline.name}"
+    found.value, found.error, found.optimum, found.gap = headline.value, headline.error, headline.optimum, headline.gap
+    found.unit, found.note = headline.unit, headline.note
+    found.score, found.score_error = measured.score, measured.score_error
 
 
 def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes: float) -> None:
@@ -296,21 +288,15 @@ def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes
         values = response_values(variant, AGAINST, done=within(minutes))
     except (TooLong, ValueError):
         return
-    for games in PLAYED:
-        told = within(minutes)
 
-        def done(amount: float, games: int = games, told: Any = told) -> None:
-            told(amount, games)
+    def play(games: int, told: Any) -> Any:
+        return evaluate(variant, player, AGAINST, games, seed=seed, values=values, done=lambda amount: told(amount, games))
 
-        try:
-            worth = evaluate(variant, player, AGAINST, games, seed=seed, values=values, done=done)
-        except TooLong:
-            continue
-        if worth.unit == GAMES_WON:
-            found.wins, found.wins_error = worth.value, worth.error
-            share = f"{plus_minus(worth.value, worth.error, percent=True)} %"
-            found.missing = f"wins {share} against {AGAINST} ({games:,} games, without luck), but {found.missing}"
-        return
+    games, worth = _in_time(minutes, PLAYED, play)
+    if games is not None and worth.unit == GAMES_WON:
+        found.wins, found.wins_error = worth.value, worth.error
+        share = f"{plus_minus(worth.value, worth.error, percent=True)} %"
+        found.missing = f"wins {share} against {AGAINST} ({games:,} games, without luck), but {found.missing}"
 
 
 def _against_field(
@@ -319,21 +305,21 @@ def _against_field(
     """Fill in the share of wins at a table with the field, and its Elo rating."""
     seats = variant.facts.num_seats
     players = [player, *map(resolve, task.field)]
-    for games in FIELD_GAMES if sample is None else (min(sample, MOST_GAMES),):
-        told = within(minutes)
-        try:
-            returns = play_table(variant, players, games, seed, lambda amount, told=told, games=games: told(amount, games))  # type: ignore[misc]
-        except TooLong:
-            continue
-        share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
-        half = share_half_width(share, games)
-        found.value, found.error, found.unit = share, half, "of games"
-        # `_elo` adds half a win and half a loss, so that shares of 0 and 1 have a rating.
-        low, middle, high = (_elo(each, seats, games) for each in (share - half, share, share + half))
-        found.elo, found.elo_error = middle, (high - low) / 2
-        found.note = f"{games:,} games; an even share is {1 / seats:.4g}"
+
+    def play(games: int, told: Any) -> Any:
+        return play_table(variant, players, games, seed, lambda amount: told(amount, games))
+
+    games, returns = _in_time(minutes, FIELD_GAMES if sample is None else (min(sample, MOST_GAMES),), play)
+    if games is None:
+        found.missing = f"{FIELD_GAMES[-1]:,} games would take more than {minutes:g} minutes"
         return
-    found.missing = f"{FIELD_GAMES[-1]:,} games would take more than {minutes:g} minutes"
+    share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
+    half = share_half_width(share, games)
+    found.value, found.error, found.unit = share, half, "of games"
+    # `_elo` adds half a win and half a loss, so that shares of 0 and 1 have a rating.
+    low, middle, high = (_elo(each, seats, games) for each in (share - half, share, share + half))
+    found.elo, found.elo_error = middle, (high - low) / 2
+    found.note = f"{games:,} games; an even share is {1 / seats:.4g}"
 
 
 def _elo(share: float, seats: int, games: int) -> float:

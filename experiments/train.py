@@ -19,35 +19,20 @@ from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
-from dice_envs.evaluation import scale_of
 from dice_envs.exact.progress import TooLong, up_to
-from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament
+from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament, won_by
+from dice_envs.experiments.arena.results import Edge
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.ui.console import Stopped, console, print_mode
-from dice_envs.experiments.ui.measures import measuring
+from dice_envs.experiments.ui.findings import measuring
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["Edge", "PoolShare", "TrainingResult", "measured", "setting_text", "train"]
+__all__ = ["PoolShare", "TrainingResult", "measured", "setting_text", "train"]
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
-
-
-@dataclasses.dataclass(frozen=True)
-class Edge:
-    """What "ppo", or "ppo greedy" with its likeliest actions, wins from an opponent beside what a best response wins.
-
-    `share` is that of the best response's edge over one half, and `ci95` the half-width of its 95 % interval.
-    """
-
-    agent: str
-    opponent: str
-    wins: float
-    best_response_wins: float
-    share: float
-    ci95: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +62,6 @@ class TrainingResult:
         not_measured: why these are not known; empty where they are, or only take long.
         notes: what a reader should know of the measures.
         table: the final cross table, for two seats and more.
-        edges: for two seats, against each opponent whose best response is known.
         pool: for three seats and more, against each opponent of the training.
     """
 
@@ -89,8 +73,12 @@ class TrainingResult:
     not_measured: str
     notes: list[str]
     table: Result | None = None
-    edges: list[Edge] | None = None
     pool: list[PoolShare] | None = None
+
+    @property
+    def edges(self) -> list[Edge] | None:
+        """For two seats, what was won from each opponent whose best response is known."""
+        return self.table.edges if self.table is not None and self.table.seats == 2 else None
 
     @property
     def minutes(self) -> float | None:
@@ -218,9 +206,9 @@ def train(
     result = TrainingResult(trained, folder, command, new / seconds if new else None, *found)
     if variant.facts.num_seats == 1:
         return result
-    table, edges = _played(trained, evaluation_games)
+    table = _played(trained, evaluation_games)
     pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
-    return dataclasses.replace(result, table=table, edges=edges, pool=pool)
+    return dataclasses.replace(result, table=table, pool=pool)
 
 
 def _command(
@@ -265,7 +253,7 @@ def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> t
     return measures, "", notes
 
 
-def _played(trained: Trained, games: int) -> tuple[Result, list[Edge] | None]:
+def _played(trained: Trained, games: int) -> Result:
     """Return the final cross table, for games of two or more seats; with two, also the shares of edges.
 
     With two seats it is of pairs, without luck where the values of choices against an opponent are known and found fast.
@@ -296,20 +284,9 @@ def _played(trained: Trained, games: int) -> tuple[Result, list[Edge] | None]:
         table = tournament(variant, row, games, trained.seed, done, players, values=known)
     table.notes = notes
     add_optimal(table, variant)
-    if seats > 2:
-        return table, None
-    wins = [each and scale_of(variant, each).of((each.start(0) + each.start(1)) / 2) for each in values]
-    return table, [edge for column, best in enumerate(wins) if best for edge in _edges(table, column, best)]
-
-
-def _edges(table: Result, column: int, best: float) -> list[Edge]:
-    """Return the policy's share of the edge over one half that a best response, which wins `best`, has."""
-    met = [table.meeting(row, column) for row in (0, 1) if best > 0.5]
-    return [
-        Edge(agent, table.agents[column], each.win_rate, best, (each.win_rate - 0.5) / (best - 0.5), each.ci95 / (best - 0.5))
-        for agent, each in zip(table.agents, met, strict=False)
-        if each is not None
-    ]
+    if seats == 2:
+        table.compare([each and won_by(variant, each) for each in values], whose=2)  # the policy's two forms
+    return table
 
 
 def _against_pool(trained: Trained, games: int) -> list[PoolShare]:

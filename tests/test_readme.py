@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.experiments.commands.train import verdict_grid
-from dice_envs.experiments.train import Edge
+from dice_envs.experiments.arena.results import Edge
+from dice_envs.experiments.arena.tables import edge_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -49,14 +49,14 @@ def test_there_are_commands():
 def test_the_end_of_make_train_is_as_printed(capsys):
     (block,) = re.findall(r"```text\n(.*?)```", TEXT, re.S)
     edges = [
-        Edge("ppo", name, **{key: float(value) / 100 for key, value in found.items()})
+        Edge("ppo", name, best_response_ci95=0.0, **{key: float(value) / 100 for key, value in found.items()})
         for name, found in (
             (cells[0], dict(zip(("wins", "best_response_wins", "share", "ci95"), cells[1:], strict=True)))
             for cells in re.findall(r"│ (\S+) +│ +([\d.]+) │ +([\d.]+) │ +([\d.]+) ± ([\d.]+) │", block)
         )
     ]
     assert len(edges) == 5
-    verdict_grid(edges, 20_000).show()
+    edge_grid(edges, "Games won, % of 20,000 against each").show()
     shown = capsys.readouterr().out.splitlines()
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in block.splitlines()]
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from dice_envs.agent import Drawing, Turn
+from dice_envs.agent import Drawing, Promises, Turn
 from dice_envs.core.game import Facts, Game, Variant
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
@@ -26,24 +26,29 @@ MAX_SIMULATIONS = 10_000_000
 MOST_IN_PASSING = 100_000  # simulations
 MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, in games of the greatest length: a second or two
 MOST_GIB_IN_PASSING = 2
+MOST_SECONDS_IN_PASSING = 2
 SELECTIONS = {"uct": UCT, "regret": REGRET}
 FIRST_CHUNK = 64  # simulations until the first moment at which a search can be stopped
 LONGEST_CHUNK = 0.2  # seconds between two such moments
 
 
-def next_chunk(simulations: int, seconds: float) -> int:
-    """Return the size of the next chunk: the last one had `simulations` and took `seconds`."""
-    if seconds > LONGEST_CHUNK:
+def next_chunk(simulations: int, seconds: float, longest: float = LONGEST_CHUNK) -> int:
+    """Return the size of the next chunk, which may take `longest`: the last one had `simulations` and took `seconds`."""
+    if seconds > longest:
         return max(1, simulations // 2)
-    return simulations if seconds > LONGEST_CHUNK / 2 else 2 * simulations
+    return simulations if seconds > longest / 2 else 2 * simulations
 
 
 @dataclasses.dataclass(frozen=True)
 class MCTS(Drawing):
-    """Monte Carlo tree search, for every game: `mcts:50`, `mcts:1000,select=regret`, `mcts:50,opponent=random,expect=true`.
+    """Monte Carlo tree search, for every game: `mcts:50`, `mcts:seconds=0.1`, `mcts:1000,select=regret`,
+    `mcts:50,opponent=random,expect=true`.
 
     Attributes:
-        simulations: for each move, 1 to 10,000,000.
+        simulations: for each move, 1 to 10,000,000; None: 100, or as many as `seconds` allow.
+        seconds: of thinking for each move, 0.001 to 3600, if that ends before its simulations. How many simulations these are
+            depends on the machine and on what else it does, so a seed does not repeat such play. A move has some dozens
+            of simulations, however short its time.
         select: "uct"; "regret": regret matching, for simultaneous choices.
         exploration: "uct": the constant of UCB1 on returns scaled to a range of 1 (default 1.4); "regret": how often the
             learning seat picks at random (default 0.2).
@@ -55,10 +60,10 @@ class MCTS(Drawing):
             strategy; None: "mixed" for "regret", else "best".
         memory: GiB that the tree of each thread may take, 0.01 to 1000. Simulations in a full tree add no nodes.
         threads: threads that search games in parallel, 1 to 256, and as many as there are cores at most. Results do not
-            depend on it.
+            depend on it, but for `seconds`.
     """
 
-    simulations: int = 100
+    simulations: int | None = None
     select: Literal["uct", "regret"] = "uct"
     exploration: float | None = None
     opponent: Literal["search", "random"] = "search"
@@ -67,9 +72,12 @@ class MCTS(Drawing):
     final: Literal["best", "mixed"] | None = None
     memory: float = 2.0
     threads: int = 1
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
-        check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
+        check_range("simulations", self._most, 1, MAX_SIMULATIONS)
+        if self.seconds is not None:
+            check_range("seconds", self.seconds, 0.001, 3600, whole=False)
         check_choice("select", self.select, tuple(SELECTIONS))
         if self.exploration is not None:
             check_range("exploration", self.exploration, 0, 1 if self.select == "regret" else 100, whole=False)
@@ -79,6 +87,18 @@ class MCTS(Drawing):
         check_choice("final", self.final, (None, "best", "mixed"))
         check_range("memory", self.memory, 0.01, 1000, whole=False)
         check_threads(self.threads)
+
+    @property
+    def _most(self) -> int:
+        """Simulations of a move at most."""
+        if self.simulations is None:
+            return 100 if self.seconds is None else MAX_SIMULATIONS
+        return self.simulations
+
+    @property
+    def promises(self) -> Promises:
+        """With a limit in seconds it thinks by the clock."""
+        return Promises(by_clock=self.seconds is not None)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a game without the kernels that the parameters need, or that needs more `memory`."""
@@ -92,7 +112,8 @@ class MCTS(Drawing):
         fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
         most = max(1, min(MOST_IN_PASSING, fitting))
         for name, value, allowed in (
-            ("simulations", self.simulations, most),
+            ("simulations", 1 if self.seconds is not None else self._most, most),
+            ("seconds", self.seconds or 0, MOST_SECONDS_IN_PASSING / asked),
             ("memory", self.memory, MOST_GIB_IN_PASSING),
             ("threads", self.threads, 1),
         ):
@@ -131,7 +152,9 @@ class MCTS(Drawing):
         copies = np.zeros(facts.num_actions + 1, game.state)
         scratch = Scratch(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
         tree = room.new_tree(settings, facts)
+        longest = LONGEST_CHUNK if self.seconds is None else min(LONGEST_CHUNK, self.seconds / 8)
         chunk, start = FIRST_CHUNK, time.monotonic()
+        searched, began = -1, start  # the game that is searched, and since when, but for its first chunk: it may compile
         tree.runs["left"] = chunk
         while lacking := search(variant.params, settings, searches, scratch, tree):
             if lacking != room.PAUSED:
@@ -139,8 +162,12 @@ class MCTS(Drawing):
                 continue
             if stop.is_set():
                 return
-            seconds, start = time.monotonic() - start, time.monotonic()
-            chunk = next_chunk(chunk, seconds)
+            now = time.monotonic()
+            if tree.runs["game"][0] != searched:
+                searched, began = tree.runs["game"][0], now
+            elif self.seconds is not None and now - began >= self.seconds:
+                tree.runs["simulation"], chunk = settings.simulations, FIRST_CHUNK  # this search is over
+            chunk, start = next_chunk(chunk, now - start, longest), now
             tree.runs["left"] = chunk
         if tree.runs["full"][0]:
             room.tell_full(self.memory, int(tree.runs["nodes"][0]))
@@ -159,9 +186,9 @@ class MCTS(Drawing):
     def _settings(self, game: Game, facts: Facts) -> Settings:
         regret = self.select == "regret"
         exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
-        most_nodes, most_edges = room.most(self.memory, int(self.simulations), game, facts)
+        most_nodes, most_edges = room.most(self.memory, int(self._most), game, facts)
         return Settings(
-            simulations=int(self.simulations),
+            simulations=int(self._most),
             exploration=float(exploration),
             opponent_random=self.opponent == "random",
             best=(self.final or ("mixed" if regret else "best")) == "best",

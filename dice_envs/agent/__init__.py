@@ -156,6 +156,7 @@ class Promises:
             equal ones the first. Empty: another one.
         resigns: the agent may return RESIGNS in place of an action, which loses the game. Games such as those of `arena` take
             that; others raise AgentError.
+        by_clock: what it does depends on how fast the machine is, so that a seed does not repeat its play.
         remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, which the agent
             wrote at earlier turns of this match. It knows only what its own turns have shown. `act` updates the records;
             `probabilities` reads them and changes nothing. Exact measures ask the agent as at the beginning of a match.
@@ -176,6 +177,7 @@ class Promises:
     reads_efficacies: bool = False
     strategy: Literal["", "uniform", "equilibrium", "highest"] = ""
     resigns: bool = False
+    by_clock: bool = False
     remembers: Any = None
     variant: Variant | None = None
     network: Callable[[Variant], Network | None] | None = None
@@ -424,8 +426,8 @@ def make_agent(spec: str) -> Agent:
     return players().make(spec)
 
 
-def resolve(agent: str | Agent) -> Agent:
-    """Return the agent itself, or make it from its spec (see `make_agent`).
+def resolve(agent: str | Agent, game: str = "") -> Agent:
+    """Return the agent itself, or make it from its spec (see `make_agent`); in a game also from another name of an agent.
 
     Raises:
         ValueError: the spec names no known agent.
@@ -434,7 +436,8 @@ def resolve(agent: str | Agent) -> Agent:
     if agent == "random":  # the default of every environment: no need to load all agents for it
         return Uniform()
     if isinstance(agent, str):
-        return make_agent(agent)
+        made: Agent = players().make(agent, game)
+        return made
     if not isinstance(agent, Agent):
         raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
     return agent

@@ -87,14 +87,14 @@ def make_player(variant: Variant, spec: str) -> Agent:
     Raises:
         ValueError: the spec names no agent; for an unknown name the message lists agents that play the game.
     """
-    name = spec.partition(":")[0]
-    if name not in players().factories() and split_own(spec) is None:
+    name, game = spec.partition(":")[0], variant.game.name
+    names = [*players().factories(), *players().aliases(game)]
+    if name not in names and split_own(spec) is None:
         options = "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE"
         hint = options if "=" in name else f"one of your own is written {FORMS}"
-        known = ", ".join(players().for_game(variant.game.name))
-        near = did_you_mean(name, players().factories())
-        raise ValueError(f"unknown agent {shown(name)}; agents for {variant.game.name} are: {known}; {hint}{near}")
-    return resolve(spec)
+        known = ", ".join(players().for_game(game))
+        raise ValueError(f"unknown agent {shown(name)}; agents for {game} are: {known}; {hint}{did_you_mean(name, names)}")
+    return resolve(spec, game)
 
 
 def make_harmless(

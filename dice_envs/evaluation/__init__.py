@@ -222,7 +222,9 @@ def evaluate(
     check_games(games, match)
     player, own_name = _player(agent, variant)
     values = response_values(variant, opponent) if values is None else values
-    agents = [player] * variant.facts.num_seats if values.whole_team else [player, resolve(opponent or OPTIMAL)]
+    agents = (
+        [player] * variant.facts.num_seats if values.whole_team else [player, resolve(opponent or OPTIMAL, variant.game.name)]
+    )
     pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(seed), GAMES_ASKED)
     sizes = [float(match * piece.number) for piece in pieces]
     found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
@@ -257,7 +259,7 @@ def check_games(games: int, match: int = 1) -> None:
 def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
     """Return the agent as it plays, and its name."""
     if isinstance(agent, str | Agent):
-        player = resolve(agent)
+        player = resolve(agent, variant.game.name)
         check_plays(player, variant)
         return player, _name(agent)
     player = asked(agent, variant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import math
 from collections.abc import Callable
@@ -304,14 +305,33 @@ def asked(
     """
     if isinstance(agent, str | Agent) or is_stochastic(agent):
         name = agent if isinstance(agent, str) else name_of(agent)
-        player = resolve(agent) if isinstance(agent, str) else agent
+        player = resolve(agent, variant.game.name) if isinstance(agent, str) else agent
         check_plays(player, variant)
         in_place = promises_of(player).for_variant
         return Asked(in_place(variant) if in_place else player, name, seen)
+    if hasattr(agent, "predict") and hasattr(getattr(agent, "policy", None), "get_distribution"):
+        return Asked(_Function(_of_model(agent)), type(agent).__name__, seen)
     if callable(agent):
         function = _Function(agent)
         return Asked(function, repr(function), seen)
-    raise TypeError(f"an agent is a spec, an object with act or probabilities, or a function, not {agent!r}")
+    raise TypeError(
+        f"an agent is a spec, an object with act or probabilities, a function, or a model such as MaskablePPO, not {agent!r}"
+    )
+
+
+def _of_model(model: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
+    """Return the policy of a model of Stable-Baselines3 as a function. TypeError if it knows no masks of legal actions."""
+    if "action_masks" not in inspect.signature(model.predict).parameters:
+        raise TypeError(
+            f"{type(model).__name__} takes no action masks, so its policy also has illegal actions; MaskablePPO of SB3-contrib "
+            "takes them. Or pass a function from observations and masks to the probabilities of legal actions"
+        )
+
+    def probabilities(observations: np.ndarray, masks: np.ndarray) -> Any:
+        tensor, _ = model.policy.obs_to_tensor(observations)
+        return model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
+
+    return probabilities
 
 
 def is_random(agent: Any) -> bool:

@@ -82,19 +82,37 @@ def within(minutes: float) -> Callable[[float, float], Any]:
     return checked
 
 
+def time_left(clock: Callable[[], float]) -> Callable[[float], float | None]:
+    """Return a function from the share of work that is done to the seconds left; None while that cannot be told.
+
+    Time counts from the function's first call: until then kernels may have compiled.
+    """
+    first: list[float] = []
+
+    def left(share: float) -> float | None:
+        now = clock()
+        first.extend((now, share) if not first else ())
+        began, before = first
+        if share < FORETELLS_FROM or share <= before:
+            return None
+        return (now - began) * max(0.0, 1 - share) / (share - before)
+
+    return left
+
+
 def foretold(clock: Callable[[], float] = time.perf_counter) -> Callable[[float, float], Any]:
     """Return a progress callback that writes one line to standard error, the time left, if the work takes over ten seconds."""
-    start, amount_done, is_told = clock(), 0.0, False
+    start, amount_done, is_told, left = clock(), 0.0, False, time_left(clock)
 
     def told(amount: float, total: float) -> None:
         nonlocal amount_done, is_told
         amount_done += amount
-        seconds, share = clock() - start, amount_done / total
-        if is_told or seconds < SILENT or share < FORETELLS_FROM:
+        share = amount_done / total
+        seconds = left(share)
+        if is_told or clock() - start < SILENT or not seconds:
             return
         is_told = True
-        left = duration(seconds * max(0.0, 1 / share - 1))
-        print(f"measuring: {100 * share:.0f} % of {total:,.0f} positions, about {left} left", file=sys.stderr)
+        print(f"measuring: {100 * share:.0f} % of {total:,.0f} positions, about {duration(seconds)} left", file=sys.stderr)
 
     return told
 

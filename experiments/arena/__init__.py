@@ -1,31 +1,45 @@
 """Agents against each other: every pair, or one table of N; win rates with intervals, and Elo.
 
-`matches` plays games at one table, `tournaments` has agents meet and takes luck out of their results, `results` holds what
-they won and earned. `dice_envs.experiments.ui.tournaments` shows it.
+`play_table` plays games at one table. `tournament` has agents meet and, on request, takes the luck out of the results of pairs;
+`best_responses` says what could have been won. `results` holds what agents won and earned, `tables` shows it.
+
+Luck is what dice and choices of known probabilities did to a result; see `dice_envs.evaluation`. It is measured by the values
+of an agent's choices against the other, whose probabilities must be known and fixed. If both are known, there are two kinds of
+luck, and each is taken out with a coefficient from other games. No kind is chosen by its result, which would bias the mean.
 """
 
-from dice_envs.experiments.arena.matches import MOST_GAMES, check_match, parts_of, play_table
-from dice_envs.experiments.arena.results import Copies, Meeting, Part, Result, Team
-from dice_envs.experiments.arena.tournaments import (
-    add_optimal,
-    check_table,
-    elo,
-    exact_tournament,
-    expanded,
-    known_values,
-    log_writer,
-    num_meetings,
-    tournament,
-)
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import dice_envs.experiments.logs
+from dice_envs.agent import Agent, check_plays, promises_of, resolve
+from dice_envs.agent.compiled import team_of
+from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE, MOST_GAMES, Watch, check_match, pieces_of, play_pieces
+from dice_envs.core.game import MAX_SEATS, Variant
+from dice_envs.core.options import check_range, check_seed, shown
+from dice_envs.evaluation import GAMES_WON, scale_of
+from dice_envs.evaluation.estimate import adjust
+from dice_envs.evaluation.games import expected_returns, play_valued
+from dice_envs.exact import ResponseValues, measure, optima, response_values
+from dice_envs.exact.liars_dice import winning_probability, winning_shares
+from dice_envs.exact.progress import TooLong, up_to
+from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, Team, parts_of, shares_of
+from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.jobs.workers import HERE, Workers
 
 __all__ = [
     "MOST_GAMES",
-    "Copies",
-    "Meeting",
-    "Part",
     "Result",
-    "Team",
     "add_optimal",
+    "best_responses",
     "check_match",
     "check_table",
     "elo",
@@ -34,7 +48,388 @@ __all__ = [
     "known_values",
     "log_writer",
     "num_meetings",
-    "parts_of",
     "play_table",
     "tournament",
+    "won_by",
 ]
+
+PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
+MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that
+SAMPLE = 20_000  # of deals for it, where there are too many for all of them
+_Ways = Sequence[ResponseValues | None]  # values of each agent's choices against the other; None: not known
+_COPIES = re.compile(r"([0-9]+)\*(.+)")
+
+
+def play_table(
+    variant: Variant,
+    agents: Sequence[Agent],
+    games: int,
+    seed: int | np.random.SeedSequence,
+    done: Callable[[int], Any] = lambda amount: None,
+    after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
+    match: int = 1,
+    workers: Workers = HERE,
+) -> np.ndarray:
+    """Play games with one agent a seat, seats rotating from game to game.
+
+    Agents that all have kernels (see `dice_envs.Agent`) play in one compiled loop, with the same results.
+
+    Args:
+        variant: the game.
+        agents: one for each seat; in game k of match m agent a sits at seat (a + m + k) mod seats.
+        games: number of all games, 1 to MOST_GAMES.
+        seed: fixes every game.
+        done: progress callback, called with the number of games that have ended since the last call.
+        after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones
+            included: their states, their numbers, and the seat of agent 0.
+        match: number of games played one after another at the same table; agents with a memory (see
+            `dice_envs.Agent`) keep it from game to game.
+        workers: play parts of the games, to which agents are pickled; with `after_move` all are played in this process.
+
+    Returns:
+        Returns of each agent, (games, agents) float64: the games of a match one after another, match after match.
+
+    Raises:
+        ValueError: too few or too many games, or games that do not make whole matches.
+        AgentError: an agent's action is malformed or not legal.
+    """
+    check_match(games, match)
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(check_seed(seed))
+    seats = variant.facts.num_seats
+    compiled = after_move is None and team_of(agents, variant) is not None
+    # A network's rounding depends on the batch size, so pieces are the same wherever they are played.
+    size, in_part = (GAMES_AT_ONCE, PIECES_IN_PART) if compiled else (GAMES_ASKED, 1)
+    pieces = pieces_of(games // match, seats, sequence, size)
+    if after_move is not None:
+        played = [play_pieces(variant, agents, match, pieces, done, Watch(after_move=after_move))]
+    else:
+        parts = [pieces[first : first + in_part] for first in range(0, len(pieces), in_part)]
+        sizes = [match * sum(piece.number for piece in part) for part in parts]
+        played = workers.run(play_pieces, (variant, agents, match), [(part,) for part in parts], sizes, done)
+    return np.concatenate(played).reshape(games, seats)
+
+
+def tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    games: int,
+    seed: int,
+    done: Callable[[int], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+    log: Any = None,
+    match: int = 1,
+    workers: Workers = HERE,
+    values: Sequence[ResponseValues | None] | None = None,
+) -> Result:
+    """Play every pair of agents (two seats), one table with an agent for each seat (more), or each agent alone (one seat).
+
+    Of two agents that play alone, the one that earns more in its game wins against the other.
+
+    Args:
+        variant: the game.
+        specs: of the agents.
+        games: of each pair, table, or agent that plays alone; 1 to MOST_GAMES.
+        seed: fixes every game.
+        done: called with the number of games that have ended since the last call.
+        agents: those that play, if the specs are only their names; else the specs are resolved.
+        log: records the games of one pair; made by `log_writer`.
+        match: number of games played one after another at the same table, see `play_table`. They are not independent, so
+            intervals are then computed over whole matches.
+        workers: play the games.
+        values: of choices against each agent (see `known_values`), to take luck out of the results of pairs; None where they
+            are not known. The same games are played.
+
+    Raises:
+        ValueError: too few agents, or not one for each seat; one that does not play the variant; too few or too many games,
+            or games that do not make whole matches.
+    """
+    check_table(variant, len(specs), games)
+    check_match(games, match)
+    seed, players = (
+        check_seed(seed),
+        list(agents) if agents is not None else [resolve(spec, variant.game.name) for spec in specs],
+    )
+    for player in players:
+        check_plays(player, variant)
+    n, seats = len(players), variant.facts.num_seats
+    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
+    result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, any(values or ())
+    seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
+    after_move = None if log is None else log.after_move
+    valued: dict[Sequence[int], tuple[_Ways, np.ndarray]] = {}
+
+    def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
+        own = [players[member] for member in members]
+        ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
+        if any(each is not None for each in ways):
+            valued[members] = ways, _play_pair(variant, own, ways, games, own_seed, done, match, workers)
+            return valued[members][1][:, :, :2].reshape(games, 2)
+        return play_table(variant, own, games, own_seed, done, after_move, match, workers)
+
+    def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
+        """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
+        pairs = list(itertools.combinations(range(n), 2))
+        if seats == 1:
+            earned = [play([member], own_seed) for member, own_seed in enumerate(seeds)]
+            result.teams = [Team.of(variant, [member], own.reshape(-1, match)) for member, own in enumerate(earned)]
+            yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in pairs)
+        else:
+            groups = pairs if seats == 2 else [tuple(range(n))]
+            yield from ((members, play(members, own_seed)) for members, own_seed in zip(groups, seeds, strict=True))
+
+    for members, returns in tables():
+        shares, is_tie = shares_of(returns)
+        if result.cooperative:
+            result.teams.append(Team.of(variant, list(members), returns[:, 0].reshape(-1, match)))
+        elif seats > 2 and len(set(specs)) < n:
+            result.copies = Copies.each_of(variant, specs, shares, returns, match)
+        for place, member in enumerate(members):
+            own, earned = (each[:, place].reshape(-1, match) for each in (shares, returns))
+            cell = (0, member) if result.one_table else (member, members[1 - place])
+            result.meetings.append(Meeting.of(variant, cell, own, is_tie, earned))
+        if members in valued:
+            result.meetings[-2:] = _without_luck(variant, result.meetings[-2:], *valued.pop(members))
+    if not result.one_table:
+        result.elo = elo(result.win_rate, games)
+    return result
+
+
+def exact_tournament(
+    variant: Variant,
+    specs: Sequence[str],
+    done: Callable[[float], Any] = lambda amount: None,
+    agents: Sequence[Agent] | None = None,
+) -> Result:
+    """Compute the win rates of every pair of agents, or of all at one table, without playing.
+
+    See `dice_envs.exact.liars_dice.winning_probability` and `winning_shares`, also for what they raise. `done` is called with
+    the share of a pair or table that has been computed since the last call.
+    """
+    check_table(variant, len(specs), 1)
+    seats = variant.facts.num_seats
+    result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
+    players = list(specs) if agents is None else agents
+    if seats > 2:
+        shares = winning_shares(variant, players, lambda amount, total: done(amount / total))
+        returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
+        for seat, (share, earned) in enumerate(zip(shares, returns, strict=True)):
+            result.meetings.append(Meeting(0, seat, share, 0.0, 0.0, earned, 0.0))
+        if len(set(specs)) < seats:
+            copies = Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
+            result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
+        return result
+    for pair in itertools.combinations(range(len(specs)), 2):
+        rate = winning_probability(variant, *(players[member] for member in pair), lambda amount, total: done(amount / total))
+        for place, won in ((pair, rate), (pair[::-1], 1 - rate)):
+            result.meetings.append(Meeting(*place, won, 0.0, 0.0, 2 * won - 1, 0.0))
+    result.elo = elo(result.win_rate, MOST_GAMES)
+    return result
+
+
+def expanded(specs: Sequence[str]) -> list[str]:
+    """Return specs with each `3*SPEC` replaced by three copies.
+
+    Raises:
+        ValueError: the number of copies is not 1 to MAX_SEATS.
+    """
+    found: list[str] = []
+    for spec in specs:
+        count = _COPIES.fullmatch(spec)
+        if count is None:
+            found.append(spec)
+            continue
+        check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
+        found += [count[2]] * int(count[1])
+    return found
+
+
+def check_table(variant: Variant, agents: int, games: int) -> None:
+    """Raise ValueError unless this number of agents can play a tournament of this number of games."""
+    seats = variant.facts.num_seats
+    check_range("games", games, 1, MOST_GAMES)
+    if seats <= 2 and agents < 2:
+        raise ValueError(f"an arena needs at least 2 agents, not {agents}")
+    if seats > 2 and agents != seats:
+        raise ValueError(f"{variant} has {seats} seats, so name {seats} agents, not {agents}")
+
+
+def num_meetings(variant: Variant, agents: int) -> int:
+    """Return how often a tournament plays its number of games: once for each pair, table, or agent that plays alone."""
+    seats = variant.facts.num_seats
+    return agents if seats == 1 else agents * (agents - 1) // 2 if seats == 2 else 1
+
+
+def log_writer(variant: Variant, agents: int) -> Any:
+    """Return a writer that records the games of one pair in the game's own log format (see `dice_envs.experiments.logs`).
+
+    Raises:
+        ValueError: the game has no log format, or the format does not hold these options or more than two agents.
+    """
+    formats = modules(dice_envs.experiments.logs)
+    if variant.game.name not in formats:
+        raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
+    if agents != 2:
+        raise ValueError(f"a log holds the games of one pair: name 2 agents, not {agents}")
+    return formats[variant.game.name].Writer(variant)
+
+
+def elo(win_rate: Matrix, games: int) -> list[float]:
+    """Fit Elo ratings to all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
+
+    Every pair gets half a win more each way, so that a clean sweep has a finite rating.
+    """
+    n = len(win_rate)
+    wins = np.zeros((n, n))
+    for i, j in itertools.permutations(range(n), 2):
+        share = win_rate[i][j] or 0.0
+        wins[i, j] = 0.5 + min(max(share, 0.0), 1.0) * games  # without luck a share may lie just outside
+    strength = np.ones(n)
+    met = wins + wins.T
+    for _ in range(10_000):
+        new = wins.sum(1) / (met / (strength[:, None] + strength)).sum(1)
+        new /= np.exp(np.log(new).mean())
+        if np.abs(np.log(new / strength)).max() < 1e-10:
+            break
+        strength = new
+    return (1500 + 400 * np.log10(strength)).tolist()
+
+
+def add_optimal(result: Result, variant: Variant) -> None:
+    """Add the return of optimal play to a tournament with teams, where it is known."""
+    if result.teams:
+        with contextlib.suppress(ValueError):
+            result.optimal = optima(variant)
+
+
+# --- what could have been won -----------------------------------------------------------------------------------------
+
+
+def best_responses(
+    variant: Variant,
+    agents: Sequence[Agent],
+    values: Sequence[ResponseValues | None] | None = None,
+    seed: int = 0,
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+) -> list[Best | None]:
+    """Return what a best response to each agent wins, None where it is not known; see `Result.compare`.
+
+    Args:
+        variant: the game. Nothing is known unless two players win or lose it.
+        agents: the agents. Without values, only those are tried that promise fixed probabilities, up to MOST_POSITIONS.
+        values: of choices against each agent, from `known_values`, where they are at hand.
+        seed: fixes the sample of deals, in games with too many for all of them.
+        done: progress callback of each agent in turn, as for `response_values`.
+    """
+    if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
+        return [None] * len(agents)
+    return [
+        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, done)) if own is None else won_by(variant, own)
+        for agent, own in zip(agents, values or [None] * len(agents), strict=True)
+    ]
+
+
+def won_by(variant: Variant, values: ResponseValues) -> Best | None:
+    """Return what the best response of these values wins."""
+    scale = scale_of(variant, values)
+    return Best(scale.of((values.start(0) + values.start(1)) / 2)) if scale.unit == GAMES_WON else None
+
+
+def _best_response(variant: Variant, agent: Agent, seed: int, done: Callable[[float, float], Any]) -> Best | None:
+    """Return what a best response to an agent of fixed probabilities wins, if that is found soon: from what the game knows of
+    the values of choices, else from the agent's exploitability, which is a best response's return, mean of both seats."""
+    promised = promises_of(agent)
+    if not (promised.memoryless or promised.observes_only or promised.strategy):
+        return None
+    with contextlib.suppress(ValueError, TooLong):
+        return won_by(variant, response_values(variant, agent, done=done))
+    with contextlib.suppress(ValueError, TooLong):
+        headline = measure(variant, agent, seed=seed, sample=SAMPLE, done=done).measures[0]
+        if headline.name == "exploitability" and variant.facts.max_return == 1:
+            return Best(0.5 + headline.value / 2, headline.error / 2)
+    return None
+
+
+# --- without luck ---------------------------------------------------------------------------------------------------
+
+
+def known_values(
+    variant: Variant,
+    specs: Sequence[str],
+    agents: Sequence[Agent],
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+) -> tuple[list[ResponseValues | None], list[str]]:
+    """Return the values of choices against each agent, None where they are not known, and the reasons for these.
+
+    Args:
+        variant: the game.
+        specs: names of the agents; agents of one name share their values.
+        agents: the agents.
+        done: progress callback of each agent in turn, as for `response_values`; it may raise TooLong.
+    """
+    found: dict[str, ResponseValues | None] = {}
+    reasons = []
+    for spec, agent in zip(specs, agents, strict=True):
+        if spec in found:
+            continue
+        found[spec] = None
+        try:
+            values = response_values(variant, agent, done=done)
+            if scale_of(variant, values).unit != GAMES_WON:
+                raise ValueError(f"{variant} is not won or lost alone")
+            found[spec] = values
+        except TooLong as problem:
+            reasons.append(f"no values against {spec}: there are {problem} to evaluate")
+        except ValueError as problem:
+            reasons.append(f"no values against {spec}: {problem}")
+    return [found[spec] for spec in specs], reasons
+
+
+def _play_pair(
+    variant: Variant,
+    agents: Sequence[Agent],
+    ways: _Ways,
+    games: int,
+    seed: np.random.SeedSequence,
+    done: Callable[[int], Any],
+    match: int,
+    workers: Workers,
+) -> np.ndarray:
+    """Play the games of `play_table` and value decisions; see `play_valued` for (matches, match, 4) that are returned."""
+    pieces = pieces_of(games // match, 2, seed, GAMES_ASKED)
+    sizes = [match * piece.number for piece in pieces]
+    found = workers.run(play_valued, (variant, agents, ways, match), [([piece],) for piece in pieces], sizes, done)
+    return np.concatenate(found)
+
+
+def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, played: np.ndarray) -> list[Meeting]:
+    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_pair` returned."""
+    earned, expected, lost, losers = played[:, :, 0], [], [], []
+    scale = next(scale_of(variant, values) for values in ways if values is not None)
+    for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
+        if values is not None:  # in returns of the first agent: the second one's are their negatives
+            expected.append(sign * expected_returns(values, *earned.shape, agent=agent))
+            lost.append(played[:, :, 2 + agent])
+            losers.append(sign)
+    results, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
+    whole = adjust(results, starts, given, losers=losers)
+    parts = []
+    for first, last in parts_of(earned.shape[1]):
+        here = slice(first - 1, last)
+        parts.append((first, last, adjust(results[:, here], starts[:, :, here], given[:, :, here], losers=losers)))
+    found = []
+    for own, shift, sign in zip(plain, (0, 1), (1, -1), strict=True):  # the second agent wins what the first one does not
+        share = shift + sign * whole.value
+        found.append(
+            dataclasses.replace(
+                own,
+                win_rate=share,
+                ci95=whole.error,
+                mean_return=2 * share - 1,
+                mean_return_ci95=2 * whole.error,
+                parts=[Part(first, last, shift + sign * part.value, part.error) for first, last, part in parts],
+                plain_win_rate=own.win_rate,
+                plain_ci95=own.ci95,
+                variance_ratio=whole.variance_ratio,
+            )
+        )
+    return found

@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.exact.intervals import match_half_width
-from dice_envs.experiments.arena.matches import parts_of
 
-__all__ = ["Copies", "Matrix", "Meeting", "Part", "Result", "Team", "shares_of"]
+__all__ = ["Best", "Copies", "Edge", "Matrix", "Meeting", "Part", "Result", "Team", "parts_of", "shares_of"]
 
 Matrix = list[list[float | None]]
+PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
+LEAST_EDGE = 0.005  # over half of the games; of less nobody can be said to have a share
+FIGURES = ("win_rate", "ci95", "draws", "mean_return", "mean_return_ci95")  # of meetings, in JSON files
+WITHOUT_LUCK = ("plain_win_rate", "plain_ci95", "variance_ratio")  # the same where luck is taken out
+
+
+class Best(NamedTuple):
+    """What a best response to an agent wins, mean of both seats, and the half-width of its interval, 0 if it is exact."""
+
+    wins: float
+    ci95: float = 0.0
+
+
+@dataclasses.dataclass
+class Edge:
+    """What an agent took of the edge over one half that a best response to its opponent has.
+
+    Attributes:
+        agent, opponent: their names.
+        wins: the agent's share of wins.
+        best_response_wins, best_response_ci95: of a best response, and the half-width of its interval.
+        share, ci95: of the edge, and the half-width.
+    """
+
+    agent: str
+    opponent: str
+    wins: float
+    best_response_wins: float
+    best_response_ci95: float
+    share: float
+    ci95: float
 
 
 @dataclasses.dataclass
@@ -59,21 +90,6 @@ class Meeting:
     plain_ci95: float | None = None
     variance_ratio: float | None = None
 
-    def mirrored(self, plain: Meeting) -> Meeting:
-        """Return the other agent's meeting without luck, from its plain one."""
-        parts = [dataclasses.replace(part, win_rate=1 - part.win_rate) for part in self.parts]
-        return dataclasses.replace(
-            plain,
-            win_rate=1 - self.win_rate,
-            ci95=self.ci95,
-            mean_return=-self.mean_return,
-            mean_return_ci95=self.mean_return_ci95,
-            parts=parts,
-            plain_win_rate=plain.win_rate,
-            plain_ci95=plain.ci95,
-            variance_ratio=self.variance_ratio,
-        )
-
     @classmethod
     def of(
         cls, variant: Variant, place: tuple[int, int], shares: np.ndarray, is_tie: np.ndarray, returns: np.ndarray
@@ -83,8 +99,7 @@ class Meeting:
         for first, last in parts_of(shares.shape[1]):
             own = shares[:, first - 1 : last]
             parts.append(Part(first, last, float(own.mean()), _share_half_width(own)))
-        won = float(shares.mean()), _share_half_width(shares)
-        earned = float(returns.mean()), _return_half_width(variant, returns)
+        won, earned = _figures(variant, shares, returns)
         return cls(*place, *won, float(is_tie.mean()), *earned, parts)
 
 
@@ -143,8 +158,8 @@ class Copies:
             mine = [place for place, other in enumerate(specs) if other == spec]
             share = shares[:, mine].sum(axis=1).reshape(-1, match)
             earned = returns[:, mine].mean(axis=1).reshape(-1, match)
-            widths = _share_half_width(share), _return_half_width(variant, earned)
-            found.append(cls(spec, len(mine), float(share.mean()), widths[0], float(earned.mean()), widths[1]))
+            won, own = _figures(variant, share, earned)
+            found.append(cls(spec, len(mine), *won, *own))
         return found
 
 
@@ -172,7 +187,8 @@ class Result:
         copies: of agents that sit at the one table more than once, and of the others there; else empty.
         optimal: what optimal play reaches, by measure: first of the return, then of P(win), each by itself.
         without_luck: luck was taken out of the meetings' shares and returns where that is possible; `draws` are as played.
-        notes: why it was not possible against some agents.
+        edges: what agents took of the edge over half that a best response to their opponent has; see `compare`.
+        notes: why luck was not taken out against some agents.
     """
 
     game: str
@@ -190,6 +206,7 @@ class Result:
     copies: list[Copies] = dataclasses.field(default_factory=list)
     optimal: dict[str, float] | None = None
     without_luck: bool = False
+    edges: list[Edge] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -204,27 +221,31 @@ class Result:
     @property
     def win_rate(self) -> Matrix:
         """Shares of wins; a tie counts half."""
-        return self._matrix([each.win_rate for each in self.meetings])
+        return self.matrix("win_rate")
 
     @property
     def ci95(self) -> Matrix:
         """Half-widths of the shares' intervals."""
-        return self._matrix([each.ci95 for each in self.meetings])
+        return self.matrix("ci95")
 
-    @property
-    def draws(self) -> Matrix:
-        """Shares of ties."""
-        return self._matrix([each.draws for each in self.meetings])
+    def matrix(self, figure: str) -> Matrix:
+        """Return an attribute of all meetings in rows and columns, such as "mean_return"."""
+        return self._matrix([getattr(each, figure) for each in self.meetings])
 
-    @property
-    def mean_return(self) -> Matrix:
-        """Mean returns."""
-        return self._matrix([each.mean_return for each in self.meetings])
+    def compare(self, best: Sequence[Best | None], whose: int | None = None) -> None:
+        """Fill in `edges`, from what a best response to each agent wins; None where that is not known.
 
-    @property
-    def mean_return_ci95(self) -> Matrix:
-        """Half-widths of the mean returns' intervals."""
-        return self._matrix([each.mean_return_ci95 for each in self.meetings])
+        With `whose` only edges of that many agents, the first ones, are filled in.
+        """
+        for each in self.meetings:
+            against = best[each.column] if each.row < (whose or len(self.agents)) else None
+            if against is None or against.wins - 0.5 < LEAST_EDGE:
+                continue
+            edge = against.wins - 0.5
+            share = (each.win_rate - 0.5) / edge
+            half = math.hypot(each.ci95, share * against.ci95) / edge
+            names = self.agents[each.row], self.agents[each.column]
+            self.edges.append(Edge(*names, each.win_rate, *against, share, half))
 
     def _matrix(self, values: Sequence[float | None]) -> Matrix:
         """Arrange values, one for each meeting, in rows and columns."""
@@ -240,32 +261,18 @@ class Result:
             own = [each.parts[number] for each in self.meetings]
             shares, halves = self._matrix([part.win_rate for part in own]), self._matrix([part.ci95 for part in own])
             parts.append({"first": first, "last": last, "win_rate": shares, "ci95": halves})
-        return {
-            "game": self.game,
-            "options": self.options,
-            "agents": list(self.agents),
-            "games": self.games,
-            "seed": self.seed,
-            "win_rate": self.win_rate,
-            "ci95": self.ci95,
-            "draws": self.draws,
-            "mean_return": self.mean_return,
-            "elo": self.elo,
-            "seats": self.seats,
-            "mean_return_ci95": self.mean_return_ci95,
-            "exact": self.exact,
-            "match": self.match,
-            "parts": parts,
-            "cooperative": self.cooperative,
-            "teams": [dataclasses.asdict(team) for team in self.teams],
-            "copies": [dataclasses.asdict(each) for each in self.copies],
-            "optimal": self.optimal,
-            "without_luck": self.without_luck,
-            "plain_win_rate": self._matrix([each.plain_win_rate for each in self.meetings]) if self.without_luck else None,
-            "plain_ci95": self._matrix([each.plain_ci95 for each in self.meetings]) if self.without_luck else None,
-            "variance_ratio": self._matrix([each.variance_ratio for each in self.meetings]) if self.without_luck else None,
-            "notes": list(self.notes),
-        }
+        found = dataclasses.asdict(self)
+        del found["meetings"]
+        found |= {figure: self.matrix(figure) for figure in FIGURES}
+        found |= {figure: self.matrix(figure) if self.without_luck else None for figure in WITHOUT_LUCK}
+        return {**found, "parts": parts}
+
+
+def parts_of(match: int) -> list[tuple[int, int]]:
+    """Return the first and last game, from 1, of each part of a match; no parts if it is no longer than the first."""
+    starts = [1, *(end + 1 for end in PARTS_END if end < match)]
+    ends = [*(end for end in PARTS_END if end < match), match]
+    return list(zip(starts, ends, strict=True)) if len(starts) > 1 else []
 
 
 def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -275,6 +282,11 @@ def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     best = returns >= returns.max(axis=1, keepdims=True) - 1e-6
     return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
+
+
+def _figures(variant: Variant, shares: np.ndarray, returns: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the means of shares and of returns, (matches, games) float64, each with its half-width."""
+    return (float(shares.mean()), _share_half_width(shares)), (float(returns.mean()), _return_half_width(variant, returns))
 
 
 def _share_half_width(shares: np.ndarray) -> float:

@@ -11,15 +11,15 @@ import typer
 from rich.text import Text
 
 from dice_envs import load, measure, names
-from dice_envs.agents import for_game
+from dice_envs.agents import aliases, for_game
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs.core.files import read_json
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.findings import figure_text, measuring
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.measures import measuring
 from dice_envs.experiments.ui.options import JsonOption
 
 __all__ = ["PLACE", "add_policy", "main"]
@@ -54,6 +54,8 @@ def main(
     for game in names():
         own = {name: factory for name, factory in for_game(game).items() if name not in for_game(None)}
         _print_agents(game, load(game).title, own)
+        for name, spec in aliases(game).items():
+            console.print(Text.assemble("\n  ", (name, "bold"), f"  another name of {spec}"))
 
 
 def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> None:
@@ -113,27 +115,20 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
     Returns what was written as JSON.
     """
     rows = [_row(name, policy) for name, policy in shipped().items()]
-    columns = {
+    headings = {
         "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
     }  # fmt: skip
-    cells = [[_text(row[field]) for field in columns] for row in rows]
-    if rows:
-        Grid("trained policies", list(columns.values()), cells, words=(0, 1), whole=(0,)).show()
-    else:
-        console.print("no policies come with the package")
+    cells = [[figure_text(row[field], 4) for field in headings] for row in rows]
+    Grid("trained policies", list(headings.values()), cells, words=(0, 1), whole=(0,)).show()
     for row in rows:
-        console.print(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by", highlight=False, soft_wrap=True)
-        console.print(f"  {row['command']}", highlight=False, soft_wrap=True, markup=False)
+        console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
     write_json(json, {"policies": rows})
     return rows
 
 
 def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
-    about = policy.about
-    found = _headline(about.get("measures", []))
-    greedy = _headline(about.get("greedy_measures", []))
-    path = POLICIES / f"{name}.npz"
-    either = found or greedy
+    found, greedy = (next(iter(policy.about.get(key, [])), {}) for key in ("measures", "greedy_measures"))
+    path, either = POLICIES / f"{name}.npz", found or greedy
     return {
         "file": path.name,
         "plays": str(policy.variant),
@@ -142,17 +137,5 @@ def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
         "greedy_value": greedy.get("value"),
         "optimum": either.get("optimum"),
         "bytes": path.stat().st_size,
-        "command": about.get("command"),
+        "command": policy.about.get("command"),
     }
-
-
-def _headline(measures: list[dict[str, Any]]) -> dict[str, Any]:
-    return measures[0] if measures else {}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return str(value)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
 from dice_envs.core.files import write_text
 from dice_envs.core.game import Variant
@@ -17,6 +16,7 @@ from dice_envs.exact import ResponseValues
 from dice_envs.experiments.arena import (
     Result,
     add_optimal,
+    best_responses,
     check_match,
     check_table,
     exact_tournament,
@@ -26,6 +26,7 @@ from dice_envs.experiments.arena import (
     num_meetings,
     tournament,
 )
+from dice_envs.experiments.arena.tables import save_plot, show
 from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.console import finish, print_mode
@@ -43,7 +44,6 @@ from dice_envs.experiments.ui.options import (
     game_options,
 )
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.experiments.ui.tournaments import save_plot, show
 
 __all__ = ["PLACE", "main"]
 
@@ -77,6 +77,9 @@ def main(
     Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
     computed, no games are played, and --games and --seed have no effect.
 
+    Where a best response to an agent is known, a second table has what it wins from that agent, and the share of its edge
+    over half that others took. Where it takes long to find, --without-luck finds it.
+
     With --without-luck the same games give smaller intervals: what dice and choices of known probabilities did to the chance
     to win is taken out. At least one agent of a pair must have fixed probabilities to which a best response is known.
 
@@ -107,8 +110,14 @@ def main(
     players = logged(players, json, resume)
     meetings = num_meetings(variant, len(agents))
 
-    def hand_over(result: Result) -> None:
+    def of_each(done: Callable[[float], Any]) -> Callable[[float, float], Any]:
+        """Return a callback for work on each different agent in turn."""
+        return lambda amount, total: done(amount / total / len(set(agents)))
+
+    def hand_over(result: Result, seed: int = 0, values: Sequence[ResponseValues | None] | None = None) -> None:
         add_optimal(result, variant)
+        with progress("what a best response wins") as done:
+            result.compare(best_responses(variant, players, values, seed, of_each(done)))
         finish(
             lambda: show(result),
             lambda: write_json(json, result.as_dict()),
@@ -123,18 +132,16 @@ def main(
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
     with resumable(json if log is None else None, resume, what, seed, ray) as (seed, plain):
-        values, reasons = _values(variant, agents, players) if without_luck else (None, [])
+        values: list[ResponseValues | None] | None = None
+        reasons: list[str] = []
+        if without_luck:
+            with progress("values of choices") as done:
+                values, reasons = known_values(variant, agents, players, of_each(done))
         workers = Counted(plain, players)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
         result.notes = [*reasons, *workers.lines()]
-        hand_over(result)
-
-
-def _values(variant: Variant, specs: Sequence[str], agents: Sequence[Agent]) -> tuple[list[ResponseValues | None], list[str]]:
-    """Do what `known_values` does, with progress."""
-    with progress("values of choices") as done:
-        return known_values(variant, specs, agents, lambda amount, total: done(amount / total / len(set(specs))))
+        hand_over(result, seed, values)
 
 
 def _check_together(exact: bool, match: int, given: Sequence[str]) -> None:

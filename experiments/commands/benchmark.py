@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from dice_envs.experiments.jobs.workers import Workers, kept_beside
 from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.grids import Grid, show_all
+from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.options import JsonOption, ReportOption, ResumeOption, count_option
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import plots_noted, saved_plot
@@ -122,11 +121,10 @@ def _grids_of(scores: Sequence[Score]) -> list[Grid]:
     return [_main_grid(scores), *([_bluff_grid(scores)] if scores[0].bluffs else []), *_kind_grids(scores)]
 
 
-def _figure(value: float, unit: str, error: float = math.nan) -> str:
+def _figure(value: float, unit: str, error: float | None = None) -> str:
     """Write a value: in per cent if it is a share."""
-    factor, digits = (100, 2) if unit.startswith("%") or unit == GAMES_WON else (1, 3)
-    text = f"{factor * value:.{digits}f}"
-    return text if math.isnan(error) else f"{text} ± {factor * error:.{digits}f}"
+    is_share = unit.startswith("%") or unit == GAMES_WON
+    return plus_minus(value, error, 2 if is_share else 3, is_share)
 
 
 def _main_grid(scores: Sequence[Score]) -> Grid:
@@ -148,6 +146,8 @@ def _main_grid(scores: Sequence[Score]) -> Grid:
     random = [f"{each.player}: {each.tally.random:,}" for each in scores if each.tally and each.tally.random]
     if random:
         notes.append(f"moves drawn at random after two illegal replies: {', '.join(random)}")
+    if any(each.player == "nash" and each.regret > min(other.regret for other in scores) for each in scores):
+        notes.append("less regret than nash has says nothing: its solution is an approximation, whose rare moves cost a little")
     return Grid(f"{first.task}: {first.positions:,} positions and {first.games:,} games", headings, rows, notes=notes)
 
 

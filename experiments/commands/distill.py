@@ -22,8 +22,7 @@ from dice_envs.exact.liars_dice.solver import solve, throttled
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.measures import measuring
-from dice_envs.experiments.ui.measures import show as show_measures
+from dice_envs.experiments.ui.findings import measuring, show_measures
 from dice_envs.experiments.ui.options import (
     DeviceOption,
     GameArgument,

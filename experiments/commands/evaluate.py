@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from dice_envs import evaluate, response_values
@@ -16,7 +15,7 @@ from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss, check_games
 from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
-from dice_envs.experiments.ui.console import console, finish, print_mode
+from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.options import (
@@ -30,7 +29,7 @@ from dice_envs.experiments.ui.options import (
     count_option,
     game_options,
 )
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.plots import bars, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "main"]
@@ -83,7 +82,7 @@ def main(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
     finish(
-        lambda: _show(found, workers.lines()),
+        lambda: show_all(_grids(found, workers.lines())),
         lambda: write_json(json, found),
         lambda: _save_plots(report, found) if report is not None else None,
     )
@@ -92,16 +91,9 @@ def main(
 # --- tables and a plot ----------------------------------------------------------------------------------------------
 
 
-def _show(found: Evaluation, notes: Sequence[str] = ()) -> None:
-    """Print what the player is worth, where it gives wins away, its costliest decisions, and more notes."""
-    show_all(_grids(found))
-    for note in notes:
-        console.whole_line(note)
-
-
-def _grids(found: Evaluation) -> list[Grid]:
-    """Return the tables of an evaluation."""
-    return [_value_grid(found), *_loss_grids(found), *([_worst_grid(found)] if found.worst else [])]
+def _grids(found: Evaluation, notes: Sequence[str]) -> list[Grid]:
+    """Return tables of what the player is worth, of where it gives wins away and of its costliest decisions."""
+    return [_value_grid(found, notes), *_loss_grids(found), *([_worst_grid(found)] if found.worst else [])]
 
 
 def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
@@ -111,7 +103,7 @@ def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
 
 
 def _unit(found: Evaluation) -> str:
-    return "% of games won" if found.unit == GAMES_WON else found.unit
+    return f"% of {GAMES_WON}" if found.unit == GAMES_WON else found.unit
 
 
 def _title(found: Evaluation) -> str:
@@ -132,7 +124,7 @@ def _ratio(found: Evaluation) -> str:
     )
 
 
-def _value_grid(found: Evaluation) -> Grid:
+def _value_grid(found: Evaluation, notes: Sequence[str]) -> Grid:
     given = found.best - found.value
     rows = [
         ("without luck", _figure(found, found.value, found.error), _figure(found, given, found.error)),
@@ -140,7 +132,7 @@ def _value_grid(found: Evaluation) -> Grid:
         ("a best response", _figure(found, found.best), ""),
     ]
     taken = f"share of the luck taken out {found.coefficient:.3f}; {found.note}"
-    return Grid(_title(found), ("", f"{_unit(found)} ± 95 %", "given away"), rows, notes=[_ratio(found), taken])
+    return Grid(_title(found), ("", f"{_unit(found)} ± 95 %", "given away"), rows, notes=[_ratio(found), taken, *notes])
 
 
 def _loss_grids(found: Evaluation) -> list[Grid]:
@@ -170,19 +162,15 @@ def _worst_grid(found: Evaluation) -> Grid:
 def _save_plots(folder: Path, found: Evaluation) -> None:
     """Save a plot of where the player gives wins away, one part for each heading."""
     groups = _by_heading(found)
-    bars = [len(losses) for losses in groups.values()]
-    if not bars:
+    if not groups:
         return
-    factor = 100 if found.unit == GAMES_WON else 1
-    sizes = {"figsize": (8, 1.6 * len(bars) + 0.35 * sum(bars)), "gridspec_kw": {"height_ratios": [each + 1 for each in bars]}}
+    factor, rows = 100 if found.unit == GAMES_WON else 1, [len(losses) for losses in groups.values()]
+    sizes = {"figsize": (8, 1.6 * len(rows) + 0.35 * sum(rows)), "gridspec_kw": {"height_ratios": [each + 1 for each in rows]}}
     caption = f"{_title(found)}: where it gives away what it lacks of a best response."
-    with saved_plot(folder, f"evaluate_{found.game}", caption, nrows=len(bars), squeeze=False, **sizes) as (canvas, axes):
+    with saved_plot(folder, f"evaluate_{found.game}", caption, nrows=len(rows), squeeze=False, **sizes) as (canvas, axes):
         for (heading, losses), own in zip(groups.items(), axes[:, 0], strict=True):
-            places = np.arange(len(losses))[::-1]
-            values = factor * np.array([each.loss for each in losses])
-            errors = factor * np.array([each.error for each in losses])
-            own.barh(places, values, 0.6, xerr=errors, capsize=3, color="#2a6f97", ecolor="#333333")
-            own.set_yticks(places, [each.label for each in losses])
+            values, errors = zip(*((factor * each.loss, factor * each.error) for each in losses), strict=True)
+            bars(own, [each.label for each in losses], values, errors)
             own.set_title(f"by {heading}", loc="left")
             own.set_xlim(left=0)
         axes[-1, 0].set_xlabel(f"given away a game, {_unit(found)} ± 95 %")

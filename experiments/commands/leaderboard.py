@@ -16,31 +16,13 @@ import typer
 from dice_envs.core.files import write_text
 from dice_envs.core.options import options_text
 from dice_envs.experiments.jobs.workers import resumable
-from dice_envs.experiments.leaderboard import (
-    TIMED,
-    Board,
-    Place,
-    Standing,
-    board,
-    chosen,
-    made_by,
-    plan,
-    source_of,
-    unmeasured,
-)
+from dice_envs.experiments.leaderboard import TIMED, Board, Place, board, chosen, made_by, plan, unmeasured
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.grids import LONGEST, Grid, short
-from dice_envs.experiments.ui.options import (
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    count_option,
-)
+from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
+from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, count_option
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
-from dice_envs.experiments.ui.plots import Plot, plots_noted, saved_plot
+from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
 __all__ = ["PLACE", "as_markdown", "main", "plot_scores", "sections"]
@@ -48,15 +30,11 @@ __all__ = ["PLACE", "as_markdown", "main", "plot_scores", "sections"]
 PLACE = 10  # in the list of --help
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
-LONGEST_REASON = 130  # characters of why an agent is missing, on the terminal
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
-    f"play and 1 for optimal play; ± is half of a 95 % interval. Time per move is that of one process: {TIMED} games together, "
-    "and one alone. Large games are measured on a sample, as the notes say."
+    "play and 1 for optimal play; ± is half of a 95 % interval, and figures without it are exact. Time per move is that of one "
+    f"process: {TIMED} games together, and one alone. Large games are measured on a sample, as the notes say."
 )
-HEADINGS = ("", "agent", "", "± 95 %", "gap", "score", "±", f"ms/move, {TIMED} games", "ms/move, alone")
-TRAINED = ("steps trained", "minutes", "note")
-WORDS = (1, len(HEADINGS) + len(TRAINED) - 1)
 
 
 def main(
@@ -99,14 +77,8 @@ def main(
     for path in (json, markdown):
         check_writable(path)
     check_report(report)
-    given = {
-        "names": [task.name for task in tasks],
-        "agents": specs,
-        "others": {text: source_of(text) for text in others},
-        "sample": sample,
-        "minutes": minutes,
-    }
-    with resumable(json, resume, {"board": given}, seed, ray) as (seed, workers):
+    given = {"names": [task.name for task in tasks], "agents": specs, "others": [*others]}
+    with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
         console.print(f"seed {seed}")
         rows = plan(tasks, specs or None, others)
         with progress("agents on tasks", len(rows)) as done:
@@ -124,7 +96,7 @@ def main(
 
         if not nowhere:
             finish(
-                lambda: _show(found),
+                lambda: [show_all([_grid(place)]) for place in found.tasks],
                 lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
@@ -136,47 +108,36 @@ def main(
 # --- the board on the terminal, on a page, as Markdown and as a plot ------------------------------------------------
 
 
-def _headings(place: Place) -> tuple[str, ...]:
-    units = {each.unit for each in place.standings if each.unit}
+def _figure(value: float | None, error: float | None, digits: int) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:.{digits}f} ± ?" if error is None else plus_minus(value, error or None, digits)
+
+
+def _grid(place: Place) -> Grid:
+    """Return the agents of a task, the best first; notes have what was sampled, long names and why agents are missing."""
+    rows, told = [], dict[str, list[str]]()
+    measured = [each for each in place.standings if not each.missing]
+    for number, each in enumerate(measured, start=1):
+        worth = (each.elo, each.elo_error, 0) if place.field else (each.score, each.score_error, 4)
+        times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
+        trained = "" if each.steps is None else f"{each.steps:,}, {_number(each.minutes, 1)}"
+        figures = (_figure(each.value, each.error, 6), _figure(*worth), " / ".join(times), trained)
+        rows.append((str(number), short(each.agent), *figures))
+        if each.note:
+            told.setdefault(each.note, []).append(each.agent)
+    notes = [note if len(names) == len(rows) else f"{', '.join(names)}: {note}" for note, names in told.items()]
+    notes += [f"{number} = {each.agent}" for number, each in enumerate(measured, start=1) if len(each.agent) > LONGEST]
+    notes += [f"– {each.agent}: {each.missing}" for each in place.standings if each.missing]
+    units = {each.unit for each in measured if each.unit}
     quantity = f"{place.headline} ({', '.join(units)})" if units and place.headline not in units else place.headline
-    headings = [*HEADINGS, *TRAINED]
-    headings[2] = quantity
-    if place.field:
-        headings[4:7] = ["Elo", "±", ""]
-    return tuple(headings)
+    rating = "Elo" if place.field else "score"
+    headings = ("", "agent", quantity, rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
+    return Grid(f"{place.name}: {place.asks}", headings, rows, (1, 5), notes, whole=(1,))
 
 
-def _number(value: float | None, digits: int = 6) -> str:
+def _number(value: float | None, digits: int) -> str:
     return UNKNOWN if value is None else f"{value:.{digits}f}"
-
-
-def _cells(place: Place, number: int, each: Standing) -> tuple[str, ...]:
-    """Cells of one row; against a field the Elo rating stands where others have gap and score."""
-    if place.field:
-        worth = [_number(each.elo, 0), _number(each.elo_error, 0), ""]
-    else:
-        error = "exact" if each.score_error == 0 else _number(each.score_error, 4)
-        worth = [_number(each.gap), _number(each.score, 4), error]
-    return (
-        str(number),
-        each.agent,
-        _number(each.value),
-        "exact" if each.error == 0 else _number(each.error),
-        *worth,
-        UNKNOWN if each.batch_ms is None else f"{each.batch_ms:.3g}",
-        UNKNOWN if each.alone_ms is None else f"{each.alone_ms:.3g}",
-        UNKNOWN if each.steps is None else f"{each.steps:,}",
-        _number(each.minutes, 1),
-        each.note,
-    )
-
-
-def _rows(place: Place) -> list[tuple[str, ...]]:
-    return [_cells(place, number, each) for number, each in enumerate((s for s in place.standings if not s.missing), start=1)]
-
-
-def _missing(place: Place) -> list[str]:
-    return [f"– {each.agent}: {each.missing}" for each in place.standings if each.missing]
 
 
 def _about_task(place: Place) -> list[str]:
@@ -186,30 +147,6 @@ def _about_task(place: Place) -> list[str]:
     facts += [] if optimum is None else [f"optimal play {optimum:.6g}"]
     facts += [f"the field: {', '.join(place.field)}; optimal play is not known"] if place.field else []
     return [f"{place.asks[0].upper()}{place.asks[1:]}.", "; ".join(facts) + "."]
-
-
-def _show(found: Board) -> None:
-    """Print a table for each task."""
-    for place in found.tasks:
-        headings, rows = _headings(place), _rows(place)
-        rating = "Elo" if place.field else "score"
-        columns = ("", "agent", headings[2], rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
-        cells = []
-        for number, agent, value, error, *worth, batch_ms, alone_ms, steps, minutes, _ in rows:
-            score = worth[:2] if place.field else worth[1:]
-            trained = "" if steps == UNKNOWN else f"{steps}, {minutes}"
-            figures = (_with_error(value, error), _with_error(*score), f"{batch_ms} / {alone_ms}")
-            cells.append((number, short(agent), *figures, trained))
-        Grid(f"{place.name}: {place.asks}", columns, cells, words=(1,), whole=(1,)).show()
-        for line in _missing(place):
-            console.whole_line(f"  {line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + '…'}")
-        for number, agent, *_ in rows:
-            if len(agent) > LONGEST:
-                console.whole_line(f"  {number} = {agent}")
-
-
-def _with_error(value: str, error: str) -> str:
-    return value if error in ("exact", UNKNOWN) else f"{value} ± {error}"
 
 
 def _optimum(place: Place) -> float | None:
@@ -242,10 +179,7 @@ def _summary(found: Board) -> Grid:
 def sections(found: Board, plots: Sequence[Plot] = ()) -> list[Section]:
     """Return the board as sections of a page."""
     parts = [Section("All tasks", grids=[_summary(found)], plots=plots)]
-    for place in found.tasks:
-        grid = Grid(place.headline, _headings(place), _rows(place), WORDS, _missing(place))
-        parts.append(Section(place.name, _about_task(place), [grid]))
-    return parts
+    return parts + [Section(place.name, _about_task(place), [_grid(place)]) for place in found.tasks]
 
 
 def as_markdown(found: Board, command: str) -> str:
@@ -284,13 +218,11 @@ def plot_scores(folder: Path, found: Board) -> None:
             axis.set_visible(False)
         for axis, place in zip(axes.flat, places, strict=False):
             shown_here = [each for each in place.standings if each.score is not None]
-            across_here = np.arange(len(shown_here))[::-1]
             scores = np.array([each.score for each in shown_here], float)
-            errors = [each.score_error or 0.0 for each in shown_here]
-            axis.barh(across_here, np.maximum(scores, -0.25), 0.7, xerr=errors, color="#2a6f97", ecolor="#333333")
-            axis.axvline(1, color="#e76f51", linestyle="--", linewidth=1)
+            names, errors = zip(*((short(each.agent, 22), each.score_error or 0.0) for each in shown_here), strict=True)
+            bars(axis, names, np.maximum(scores, -0.25), errors)
+            axis.axvline(1, color=ORANGE, linestyle="--", linewidth=1)
             axis.axvline(0, color="grey", linewidth=0.8)
-            axis.set_yticks(across_here, [short(each.agent, 22) for each in shown_here])
             axis.set_xlim(min(0.0, max(-0.25, scores.min())) - 0.02, 1.08)
             axis.set_xticks([0, 0.5, 1])
             axis.set_title(place.name, fontsize=12)

@@ -26,7 +26,7 @@ from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers, on_ray
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.measures import measuring, show
+from dice_envs.experiments.ui.findings import measuring, show_measures
 from dice_envs.experiments.ui.options import (
     GameArgument,
     JsonOption,
@@ -95,7 +95,7 @@ def main(
             with measuring(agent) as done:
                 apply = map if ray is None else workers.map
                 measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply, against=against or ())
-    finish(lambda: show(measured, trained=response is not None), lambda: write_json(json, measured))
+    finish(lambda: show_measures(measured, trained=response is not None), lambda: write_json(json, measured))
 
 
 def train_response(

@@ -13,13 +13,14 @@ import typer
 from dice_envs import Measures, names
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
+from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_grids
+from dice_envs.experiments.arena.tables import show as show_table
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
-from dice_envs.experiments.train import Edge, PoolShare, TrainingResult, train
+from dice_envs.experiments.train import PoolShare, TrainingResult, train
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import measures_grid, show_measures
 from dice_envs.experiments.ui.grids import Grid, plus_minus, short
-from dice_envs.experiments.ui.measures import measures_grid
-from dice_envs.experiments.ui.measures import show as show_measures
 from dice_envs.experiments.ui.options import (
     DeviceOption,
     GameArgument,
@@ -32,12 +33,10 @@ from dice_envs.experiments.ui.options import (
 )
 from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved_plot
-from dice_envs.experiments.ui.tournaments import save_plot, tournament_grids
-from dice_envs.experiments.ui.tournaments import show as show_table
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["PLACE", "gap_label", "main", "run_sections", "verdict_grid"]
+__all__ = ["PLACE", "gap_label", "main", "run_sections"]
 
 PLACE = 6  # in the list of --help
 
@@ -175,7 +174,8 @@ def _show_verdict(result: TrainingResult, games: int) -> None:
     trained, measures = result.trained, result.measures
     against = result.edges if result.edges and not trained.preset.self_play else None
     if against:
-        verdict_grid(against, games).show()
+        own = [edge for edge in against if edge.agent == "ppo"]
+        edge_grid(own, f"Games won, % of {games:,} against each").show()
     elif result.pool:
         _pool_grid(result.pool, result).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
@@ -188,16 +188,6 @@ def _show_verdict(result: TrainingResult, games: int) -> None:
         )
     elif measures:
         _distances_grid(measures).show()
-
-
-def verdict_grid(edges: Sequence[Edge], games: int) -> Grid:
-    """What the policy won from each opponent, what could be won, and the share of that: of the edge over one half."""
-    rows = []
-    for edge in (edge for edge in edges if edge.agent == "ppo"):
-        wins = [f"{100 * figure:.1f}" for figure in (edge.wins, edge.best_response_wins)]
-        rows.append((edge.opponent, *wins, plus_minus(edge.share, edge.ci95, 1, percent=True)))
-    headings = ("against", "it wins", "a best\nresponse", "share of the\nedge over half")
-    return Grid(f"Games won, % of {games:,} against each", headings, rows, whole=range(4))
 
 
 def _distances_grid(measures: Sequence[Measures]) -> Grid:
@@ -231,7 +221,6 @@ def run_sections(result: TrainingResult, plots: Sequence[Plot]) -> list[Section]
     why = [f"Not measured: {result.not_measured}"] if result.not_measured else []
     games = [] if result.table is None else tournament_grids(result.table)
     games += [_pool_grid(result.pool, result)] if result.pool else []
-    games += [verdict_grid(result.edges, result.table.games)] if result.table is not None and result.edges else []
     return [
         Section("What was trained", ["; ".join(trained) + "."], plots=plots),
         Section("How far from optimal play", why, [measures_grid(each) for each in result.measures]),

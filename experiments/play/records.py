@@ -227,7 +227,7 @@ def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
     sections = []
     for number, each in enumerate(groups, 1):
         plots: list[Plot] = []
-        if each.record is not None:
+        if each.record is not None and len(each.played) > 1:
             name = f"review_{number}_{each.played[0].sitting.variant.game.name}"
             caption = f"What each game's moves gave away: {each.title}."
             with plots_noted() as plots, saved_plot(report, name, caption) as (_, axes):

@@ -24,7 +24,7 @@ from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import Finding, print_rows, verdict
+from dice_envs.experiments.ui.findings import INDEPENDENT, Finding, print_rows, verdict
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import (
     GamesOption,
@@ -41,7 +41,6 @@ from dice_envs.games.shakes import EFFICACIES, Options
 
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
-CHECK = "independent computation"
 EXACT = "exact distribution"
 DICE_IN_THE_BOX = 10  # the rules ask for about ten
 GAMES_AT_ONCE = 4096
@@ -301,7 +300,7 @@ def _agent_rows(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
                 published = None if checked is None else float(checked)
                 agrees = None if checked is None else rounds_to(checked, ours)
                 rows.append(
-                    Finding(CHECK if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note)
+                    Finding(INDEPENDENT if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note)
                 )
     return rows
 

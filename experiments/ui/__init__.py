@@ -1,6 +1,6 @@
 """Input and output of commands.
 
 `options` holds the arguments that several commands share; `console` is the terminal, `progress` shows long work; `grids` are
-tables, `findings` those of published figures, `measures` those of `measure`, `tournaments` those of `arena`; `files` writes
-results, `plots` saves plots, `page` writes reports.
+tables, `findings` those of published figures and of `measure`; `files` writes results, `plots` saves plots,
+`page` writes reports.
 """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs import Agent
+from dice_envs.agent import promises_of
 from dice_envs.agents.chat import Chat, Tally
 from dice_envs.experiments.jobs.workers import PLAN, Done, OnRay, Workers
 
@@ -51,6 +52,7 @@ class Counted(Workers):
         super().__init__(workers.kept)
         self._workers = workers
         self.chats = [agent for agent in agents if isinstance(agent, Chat)]
+        self.by_clock = [type(agent).__name__ for agent in agents if promises_of(agent).by_clock]
         self.tallies = [Tally() for _ in self.chats]
         for chat in self.chats:
             if chat.cost and isinstance(workers, OnRay):
@@ -85,8 +87,9 @@ class Counted(Workers):
         return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in told]
 
     def lines(self) -> list[str]:
-        """Return a line for each language model: moves, replies without a legal move and what became of them, tokens."""
-        return [
+        """Return a line for each language model: moves, replies without a legal move and what became of them, tokens; and
+        one for each agent whose play no seed repeats."""
+        return [f"{name} thinks by the clock: the seed does not repeat its games" for name in self.by_clock] + [
             f"{chat.model}: {tally.moves:,} moves, {tally.illegal:,} replies without a legal move, "
             f"{tally.random:,} moves drawn instead, {tally.lost:,} games lost by them; {tally.tokens:,} tokens"
             + (f", which cost {tally.cost:.4g}" if tally.cost else "")

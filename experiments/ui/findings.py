@@ -1,15 +1,32 @@
-"""Published figures beside ours."""
+"""Tables of published figures beside ours, and of an agent's distance from optimal play as `dice_envs.measure` found it."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rich.text import Text
 
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs import Measures
+from dice_envs.core.options import options_text
+from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
+from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["Finding", "figure_text", "findings_grid", "print_rows", "verdict"]
+__all__ = [
+    "INDEPENDENT",
+    "Finding",
+    "figure_text",
+    "findings_grid",
+    "measures_grid",
+    "measuring",
+    "print_rows",
+    "show_measures",
+    "verdict",
+]
+
+INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 
 
 @dataclasses.dataclass
@@ -37,6 +54,7 @@ class Finding:
 def figure_text(value: float | str | None, digits: int = 6) -> str:
     """Format a figure for tables with at most `digits` decimals; a dash for None."""
     if isinstance(value, float):
+        value = round(value, digits) + 0.0  # no -0
         return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
     return "-" if value is None else str(value)
 
@@ -47,7 +65,8 @@ def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, erro
     for each in findings:
         published, ours, error = (figure_text(value, digits) for value in (each.published, each.ours, each.error))
         rows.append((each.figure, published, ours, error if each.error else "exact", verdict(each.agrees), each.note))
-    return Grid(title, ("figure", "published", "ours", error_heading, "agrees", "note"), rows, (0, 4, 5))
+    beside = "computed independently" if {each.source for each in findings} == {INDEPENDENT} else "published"
+    return Grid(title, ("figure", beside, "ours", error_heading, "agrees", "note"), rows, (0, 4, 5))
 
 
 def print_rows(title: str, findings: Sequence[Finding], digits: int = 4) -> None:
@@ -58,3 +77,39 @@ def print_rows(title: str, findings: Sequence[Finding], digits: int = 4) -> None
 def verdict(agrees: bool | None) -> Text:
     """Return a green yes, a red no, or nothing for None."""
     return Text("") if agrees is None else Text("yes", "green") if agrees else Text("no", "red")
+
+
+# --- measures ----------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def measuring(agent: str) -> Iterator[Callable[[float, float], Any]]:
+    """Show the progress of one measurement; yields the callback `done` for `measure`."""
+    with progress(f"measuring {agent}") as done:
+        yield lambda amount, total: done(amount / total)
+
+
+def measures_grid(measured: Measures, trained: bool = False) -> Grid:
+    """Return the measurements as a table, the headline first, with the score below it.
+
+    Measurements of a trained response are compared with the even share instead of the optimum, and have no score.
+    """
+    rows: list[tuple[str, ...]] = []
+    for each in measured.measures:
+        value, optimum, gap = (f"{figure:.5f}" for figure in (each.value, each.optimum, each.gap))
+        rows.append((each.name, value, f"{each.error:.5f}" if each.error else "exact", optimum, gap, each.unit, each.note))
+    notes = []
+    if measured.score is not None:
+        score = plus_minus(measured.score, measured.score_error or None, 6)
+        notes = [f"score {score} (0: uniformly random play, 1: optimal)"]
+    elif not trained:
+        notes = ["score: none, since uniformly random play is optimal here"]
+    options = f" ({options_text(measured.options)})" if measured.options else ""
+    compared = ("response", "± 95 %", "even share", "above it") if trained else ("agent", "± 95 %", "optimal", "gap")
+    title = f"{measured.agent} in {measured.game}{options}, seed {measured.seed}"
+    return Grid(title, ("quantity", *compared, "unit", "note"), rows, (0, 5, 6), notes)
+
+
+def show_measures(measured: Measures, trained: bool = False) -> None:
+    """Print the measurements and the score."""
+    show_all([measures_grid(measured, trained)])

@@ -66,7 +66,8 @@ class Grid:
         console.print(table)
         for row in self.rows if below else ():
             told = [f"{self.headings[each]} {row[each]}".strip() for each in below if str(row[each])]
-            console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
+            if told:
+                console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
 
     def _widths(self, columns: Sequence[int]) -> list[int] | None:
         """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""
@@ -124,7 +125,7 @@ def _line(row: Iterable[Cell]) -> str:
 def plus_minus(value: float, half: float | None, digits: int = 2, percent: bool = False, sign: bool = False) -> str:
     """Format a figure and the half-width of its 95 % interval, `12.34 ± 0.56`; without one the figure alone."""
     factor = 100 if percent else 1
-    text = f"{factor * value:{'+' if sign else ''}.{digits}f}"
+    text = f"{round(factor * value, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0: no -0.00
     return text if half is None else f"{text} ± {factor * half:.{digits}f}"
 
 

@@ -21,7 +21,7 @@ from dice_envs.experiments.ui.findings import Finding, findings_grid
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import Plot
 
-with needs("experiments", "a page"):
+with needs("commands", "a page"):
     import jinja2
 
 __all__ = ["About", "Chapter", "Section", "command_line", "render", "sections_of", "versions", "write_page"]

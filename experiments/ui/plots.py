@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dice_envs.core.files import atomic, named_in_errors
 from dice_envs.experiments.ui.console import console
 
-__all__ = ["Plot", "counted", "logarithmic", "plots_noted", "saved_plot"]
+__all__ = ["BLUE", "ORANGE", "Plot", "bars", "counted", "logarithmic", "plots_noted", "saved_plot"]
+
+
+BLUE, ORANGE = "#2a6f97", "#e76f51"  # told apart by colour-blind people, too
 
 
 class Plot(NamedTuple):
@@ -68,6 +71,13 @@ def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Ite
     noted = _noted.get()
     if noted is not None:
         noted.append(Plot(path, caption or name.replace("_", " ")))
+
+
+def bars(axes: Any, labels: Sequence[str], values: Sequence[float], errors: Sequence[float]) -> None:
+    """Draw horizontal bars with the half-widths of their intervals, the first on top."""
+    places = range(len(values) - 1, -1, -1)
+    axes.barh(places, values, 0.6, xerr=errors, capsize=3, color=BLUE, ecolor="#333333")
+    axes.set_yticks(places, labels)
 
 
 def counted(axes: Any, which: Literal["x", "y"]) -> None:

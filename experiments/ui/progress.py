@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from dice_envs.exact.progress import FORETELLS_FROM, duration
+from dice_envs.exact.progress import duration, time_left
 
 __all__ = ["progress"]
 
@@ -48,21 +48,21 @@ class _Lines:
     def __init__(self, what: str, total: float | None, clock: Callable[[], float]) -> None:
         self.what, self.total, self.clock = what, total, clock
         self.amount = 0.0
-        self.start = clock()
-        self.next_line = self.start + SOON
+        self.left = time_left(clock)
+        self.next_line = clock() + SOON
 
     def __call__(self, amount: float = 1) -> None:
         self.amount += amount
         now = self.clock()
+        share = self.amount if self.total is None else self.amount / self.total
+        seconds = self.left(share)
         if now < self.next_line:
             return
-        share = self.amount if self.total is None else self.amount / self.total
         line = f"{self.what}: {100 * share:.0f} %"
         if self.total is not None:
             line += f", {self.amount:,.0f} of {self.total:,.0f}"
-        is_known = share >= FORETELLS_FROM
-        if is_known:
-            line += f", about {duration((now - self.start) * max(0.0, 1 / share - 1))} left"
-        self.next_line = now + (LATER if is_known else SOON)
+        if seconds is not None:
+            line += f", about {duration(seconds)} left"
+        self.next_line = now + (SOON if seconds is None else LATER)
         with contextlib.suppress(OSError):  # a line that cannot be written must not stop the work
             typer.echo(line, err=True)

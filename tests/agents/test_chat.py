@@ -14,7 +14,7 @@ from dice_envs import AgentError, configure, evaluate, make_agent
 from dice_envs.agent import check_in_passing
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import TextTable
-from dice_envs.experiments.arena.matches import play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.chat_server import lowest, lowest_words, said, serving
 

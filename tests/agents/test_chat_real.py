@@ -12,7 +12,7 @@ import pytest
 
 from dice_envs import configure, make_agent
 from dice_envs.agents.chat import Chat
-from dice_envs.experiments.arena.matches import play_table
+from dice_envs.experiments.arena import play_table
 
 pytestmark = pytest.mark.thorough
 MOST_SECONDS = 180  # until the server answers, on a slow machine

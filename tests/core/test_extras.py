@@ -42,8 +42,8 @@ def test_without_any_extra(run_python):
         'dice_envs.train needs torch: pip install "dice-envs[sb3]"',
         'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
         'dice_envs.learn.rollout needs torch: pip install "dice-envs[sb3]"',
-        'the command line needs typer: pip install "dice-envs[experiments]"',
-        'the command line needs typer: pip install "dice-envs[experiments]"',
+        'the command line needs typer: pip install "dice-envs[commands]"',
+        'the command line needs typer: pip install "dice-envs[commands]"',
     ]
 
 
@@ -85,7 +85,7 @@ def test_every_extra_that_is_named_is_there():
         extras = tomllib.load(file)["project"]["optional-dependencies"]
     sources = "".join(path.read_text() for folder in ("dice_envs", "experiments") for path in (ROOT / folder).rglob("*.py"))
     named = set(re.findall(r"\b(?:needs|check_extra)\(\"(\w+)\"", sources))
-    assert {"cuda", "exact", "experiments", "mcp", "ray", "render", "sb3", "textarena", "verifiers", "web"} == named
+    assert {"commands", "cuda", "exact", "experiments", "mcp", "ray", "render", "sb3", "textarena", "verifiers", "web"} == named
     assert named <= set(extras)
 
 

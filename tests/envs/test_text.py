@@ -12,8 +12,7 @@ from dice_envs.agent import ask, fresh_memory
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unreadable, prompt
-from dice_envs.experiments.arena import exact_tournament
-from dice_envs.experiments.arena.matches import play_table
+from dice_envs.experiments.arena import exact_tournament, play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ, scaled
 from tests.support.subsets import few

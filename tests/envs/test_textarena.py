@@ -19,7 +19,7 @@ from dice_envs.core.dice import faces_of
 from dice_envs.core.game import OVER
 from dice_envs.envs.text.textarena import GameEnv
 
-PAGE = Path(__file__).parents[2] / "docs" / "interfaces.md"
+PAGE = Path(__file__).parents[2] / "docs" / "words.md"
 PLAYERS = [(name, configure(name).facts.num_seats) for name in names()]
 EVERY_WRAPPER = ["LLMObservationWrapper", "GameMessagesAndCurrentBoardObservationWrapper", "GameBoardObservationWrapper"]
 

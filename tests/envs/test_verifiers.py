@@ -24,7 +24,7 @@ from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.chat_server import said, serving
 from tests.support.variants import SMALL
 
-PAGE = Path(__file__).parents[2] / "docs" / "interfaces.md"
+PAGE = Path(__file__).parents[2] / "docs" / "words.md"
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
 
 

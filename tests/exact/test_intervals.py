@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, t
 
 from dice_envs.exact.intervals import half_width, match_half_width, mean_interval, share_half_width, t95
 
@@ -23,6 +23,11 @@ def test_shares_have_the_limits_of_clopper_and_pearson(count):
         share = wins / count
         assert 0.9999 * (share - exact[0]) <= share - lower <= 1.005 * (share - exact[0])
         assert 0.9999 * (exact[1] - share) <= upper - share <= 1.005 * (exact[1] - share)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 10, 999, 1000, 1001, 10**6])
+def test_students_points(degrees):
+    assert t95(degrees) == pytest.approx(t.ppf(0.975, degrees), rel=1e-8)
 
 
 @pytest.mark.parametrize("count", [3, 10, 40])

@@ -41,7 +41,7 @@ def test_a_long_measurement_says_once_how_long_it_takes(capsys):
     for second, amount in ((9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)):
         now = float(second)
         done(amount, 2_000)
-    assert capsys.readouterr().err == "measuring: 2 % of 2,000 positions, about 7 min left\n"
+    assert capsys.readouterr().err == "measuring: 5 % of 2,000 positions, about 2 min left\n"
 
 
 def test_it_says_nothing_before_it_can_tell(capsys):
@@ -54,7 +54,7 @@ def test_it_says_nothing_before_it_can_tell(capsys):
 
 def test_measure_says_so_unless_progress_is_followed(capsys, monkeypatch):
     monkeypatch.setattr(progress, "SILENT", 0.0)
-    measure("liars_dice", "random", num_dice=1, done=lambda amount, total: None)
+    measure("liars_dice", "random", num_dice=2, done=lambda amount, total: None)
     assert capsys.readouterr().err == ""
-    measure("liars_dice", "random", num_dice=1)
+    measure("liars_dice", "random", num_dice=2)
     assert capsys.readouterr().err.startswith("measuring: ")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dice_envs import configure, measure
-from dice_envs.exact import optima
+from dice_envs import Uniform, configure, make_agent, measure
+from dice_envs.exact import BEST_RESPONSE_WINS, optima
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena import expanded, tournament
+from dice_envs.experiments.arena import best_responses, expanded, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import joined, legend, letters, short
 
@@ -63,9 +63,11 @@ def test_a_team_is_told_what_it_earned(tmp_path):
 def test_few_games_say_little_about_returns():
     one_match = tournament(configure("liars_dice"), ["random", "numbers"], 10, seed=1, match=10)
     facts = configure("liars_dice").facts
-    assert one_match.mean_return_ci95[0][1] > 0.97 * (facts.max_return - facts.min_return), "one match says little of others"
+    assert one_match.matrix("mean_return_ci95")[0][1] > 0.97 * (facts.max_return - facts.min_return), (
+        "one match says little of others"
+    )
     swept = tournament(configure("liars_dice"), ["random", "numbers"], 1, seed=1)
-    assert swept.mean_return_ci95[0][1] > 0.5, "one game neither"
+    assert swept.matrix("mean_return_ci95")[0][1] > 0.5, "one game neither"
 
 
 def test_optima_are_those_of_measure():
@@ -100,7 +102,7 @@ def test_who_plays_alone_is_told_how_often_it_wins():
     assert abs(best.win - wins) < 2 * best.win_ci95
     assert worst.win + worst.win_ci95 < best.win
     np.testing.assert_allclose(
-        [team.mean_return for team in result.teams], [result.mean_return[0][1], result.mean_return[1][0]]
+        [team.mean_return for team in result.teams], [result.matrix("mean_return")[0][1], result.matrix("mean_return")[1][0]]
     )
 
 
@@ -122,3 +124,39 @@ def test_mean_returns_are_shown_where_wins_do_not_say_all(monkeypatch):
     ):
         output = run("arena", game, *agents, *options, "--games", 60, "--seed", 1).output
         assert ("mean return" in output) == shown_too
+
+
+SMALL = ("-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single")
+
+
+@pytest.mark.parametrize("how", [("--exact",), ("--games", 400, "--seed", 1, "--without-luck"), ("--games", 400, "--seed", 1)])
+def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
+    out = tmp_path / "arena.json"
+    result = run("arena", "liars_dice", "random", "numbers", *SMALL, *how, "--json", out)
+    assert result.exit_code == 0, result.output
+    data = json.loads(out.read_text())
+    options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
+    assert [(edge["agent"], edge["opponent"]) for edge in data["edges"]] == [("random", "numbers"), ("numbers", "random")]
+    for edge, (row, column) in zip(data["edges"], ((0, 1), (1, 0)), strict=True):
+        (best,) = [m for m in measure("liars_dice", edge["opponent"], **options).measures if m.name == BEST_RESPONSE_WINS]
+        assert edge["best_response_wins"] == pytest.approx(best.value)
+        assert edge["best_response_ci95"] == 0
+        assert edge["wins"] == data["win_rate"][row][column]
+        assert edge["share"] == pytest.approx((edge["wins"] - 0.5) / (best.value - 0.5))
+        assert edge["ci95"] == pytest.approx(data["ci95"][row][column] / (best.value - 0.5))
+    assert re.search(r"│ random +│ numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result.output)
+    assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result.output)
+
+
+def test_no_best_response_is_sought_where_it_takes_long_or_nobody_wins():
+    search = make_agent("mcts:5")
+    variant = configure("liars_dice", num_dice=1)
+    assert best_responses(variant, [search]) == [None], "its answers are random"
+    assert best_responses(configure("shakes"), [Uniform()] * 3) == [None] * 3
+    assert best_responses(configure("liars_dice"), [Uniform()]) == [None], "with five dice it takes a minute"
+
+
+def test_where_no_values_are_known_exploitability_says_what_can_be_won():
+    variant = configure("fatestones", dice=(123456, 333444, 222555, 111666), hand_size=1)
+    (best,) = best_responses(variant, [Uniform()])
+    assert best == (0.5 + measure(variant, "random").measures[0].value / 2, 0.0)

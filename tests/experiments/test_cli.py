@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from dice_envs import agents, configure
+from dice_envs import __version__, agents, configure
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
@@ -442,3 +442,8 @@ def test_help_breaks_a_line_only_where_the_next_word_does_not_fit(columns):
         for lines in (paragraph.splitlines() for paragraph in about):
             for line, following in itertools.pairwise(lines):
                 assert len(line.rstrip()) + 1 + len(following.split()[0]) > columns - 1, (words, line)
+
+
+def test_the_package_runs_the_command_line():
+    done = subprocess.run([sys.executable, "-m", "dice_envs", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"dice-envs {__version__}\n"

@@ -41,6 +41,24 @@ def test_players_of_the_game_and_of_any_are_made():
     assert make_players(configure("liars_dice"), []) == []
 
 
+@pytest.mark.parametrize("game", names())
+def test_other_names_are_those_of_a_games_own_agents(game):
+    variant = configure(game)
+    found = agents.aliases(game)
+    assert "heuristic" in found
+    assert not set(found) & set(agents.factories())
+    for name, spec in found.items():
+        assert make_players(variant, [name]) == [agents.make(spec)]
+
+
+def test_another_name_takes_parameters():
+    assert agents.make("binomial:bluff=0.5", "liars_dice") == agents.make("numbers:bluff=0.5")
+    with pytest.raises(ValueError, match="unknown agent 'binomial'; agents for fatestones are"):
+        make_players(configure("fatestones"), ["binomial"])
+    with pytest.raises(ValueError, match="did you mean 'heuristic'"):
+        make_players(configure("fatestones"), ["heuristics"])
+
+
 @pytest.mark.parametrize(
     ("spec", "words"),
     [

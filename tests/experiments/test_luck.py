@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from dice_envs import configure
 from dice_envs.agent import resolve
 from dice_envs.exact.liars_dice import winning_probability
+from dice_envs.experiments import arena
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena import known_values, tournament, tournaments
-from dice_envs.experiments.arena.tournaments import elo
+from dice_envs.experiments.arena import elo, known_values, tournament
 from tests.evaluation.test_evaluate import SMALL, values
 from tests.support.subsets import few
 
@@ -27,7 +27,7 @@ def known(variant, opponent, done=None):
 
 @pytest.fixture
 def only_nash(monkeypatch):
-    monkeypatch.setattr(tournaments, "response_values", known)
+    monkeypatch.setattr(arena, "response_values", known)
 
 
 def run(*arguments):
@@ -103,6 +103,11 @@ def test_the_option_says_what_was_done(only_nash, tmp_path):
     nothing = run("random", "numbers", "--games", 400, "--without-luck", "--json", out)
     assert "without luck" not in nothing.output, "no values are known here, so no luck was taken out"
     assert not json.loads(out.read_text())["without_luck"]
+
+
+def test_who_thinks_by_the_clock_is_named():
+    result = run("random", "mcts:1,seconds=1", "--games", 10)
+    assert "MCTS thinks by the clock: the seed does not repeat its games" in result.output
 
 
 @pytest.mark.parametrize(

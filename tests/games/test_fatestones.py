@@ -246,7 +246,7 @@ def test_best_response_wins_what_is_to_be_won():
 def test_margins_come_out_in_play():
     result = tournament(configure("fatestones"), ["best_response:random", "random"], 20_000, seed=1)
     # One draw in two hundred is a scratch and is redrawn, which changes the margin by less than a thousandth.
-    assert result.mean_return[0][1] == pytest.approx(0.036, abs=2.6 * 2 * result.ci95[0][1] / 1.96 + 0.001)
+    assert result.matrix("mean_return")[0][1] == pytest.approx(0.036, abs=2.6 * 2 * result.ci95[0][1] / 1.96 + 0.001)
 
 
 def test_the_edge_is_measured_against_random_choices_throughout():

@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
 from typer.testing import CliRunner
 
 import dice_envs
+import dice_envs.envs.sb3
 from dice_envs.experiments.__main__ import app
 from dice_envs.learn.presets import LACKS, PRESETS, Preset, preset_of, stock_plan
 from dice_envs.learn.sb3 import StockPPO
@@ -108,3 +111,19 @@ def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
     for preset in ("quick", "full"):
         plan = stock_plan(preset_of(game, preset), {})
         assert all(getattr(plan, name) == getattr(Preset(steps=1), name) for name in LACKS)
+
+
+@pytest.mark.thorough
+def test_a_model_is_measured_and_evaluated_as_it_is():
+    env = dice_envs.envs.sb3.make_vec_env("thirties", 2, seed=1, num_players=1)
+    model = MaskablePPO("MlpPolicy", env, seed=1, device="cpu")
+
+    def policy(observations, masks):
+        return model.policy.get_distribution(torch.from_numpy(observations), masks).distribution.probs
+
+    found = dice_envs.measure("thirties", model)
+    assert found.agent == "MaskablePPO"
+    assert found.measures == dice_envs.measure("thirties", policy).measures
+    assert dice_envs.evaluate("thirties", model, games=20, seed=1).agent == "MaskablePPO"
+    with pytest.raises(TypeError, match="PPO takes no action masks"):
+        dice_envs.measure("thirties", PPO("MlpPolicy", env, device="cpu"))

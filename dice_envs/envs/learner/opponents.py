@@ -61,9 +61,9 @@ def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
             raise ValueError(
                 f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(opponents)}"
             )
-        agents = [resolve(agent) for agent in opponents]
+        agents = [resolve(agent, variant.game.name) for agent in opponents]
     else:
-        agents = [resolve(opponents)]
+        agents = [resolve(opponents, variant.game.name)]
     for agent in agents:
         check_plays(agent, variant)
     return agents

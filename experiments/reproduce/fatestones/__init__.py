@@ -403,7 +403,7 @@ def _plot_margins(report: Path) -> None:
         f"{' > '.join(str(CODES[die]) for die in (*circle, circle[0]))}."
     )
     with saved_plot(report, "fatestones_margins", caption, figsize=(11, 9.5)) as (figure, axes):
-        shown = axes.imshow(margin, cmap="RdYlGn", vmin=-0.5, vmax=0.5)
+        shown = axes.imshow(margin, cmap="RdBu", vmin=-0.5, vmax=0.5)
         for one, other in zip(circle, (*circle[1:], circle[0]), strict=True):
             axes.scatter(at[other], at[one], marker="s", s=110, facecolors="none", edgecolors="black", linewidths=1.8)
         axes.set_xticks(range(len(order)), names, rotation=90, fontsize=7)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 from functools import cache
 
 import numpy as np
@@ -163,6 +164,7 @@ def test_more_simulations_leave_less_to_be_won_at_liars_dice():
     ("spec", "message"),
     [
         ("mcts:0", "simulations must be a whole number from 1"),
+        ("mcts:seconds=0", "seconds must be a number from 0.001 to 3600, not 0"),
         ("mcts:10,select=joint", "select must be one of 'uct', 'regret', not 'joint'"),
         ("mcts:10,select=regret,exploration=2", "exploration must be a number from 0 to 1"),
         ("mcts:10,opponent=nash", "opponent must be one of"),
@@ -252,9 +254,21 @@ def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
 def test_the_moments_at_which_a_search_can_be_stopped_change_nothing(game, chunk, monkeypatch):
     whole = MCTS(40).search(turn_of(game, 3))
     monkeypatch.setattr("dice_envs.agents.mcts.agent.FIRST_CHUNK", chunk)
-    monkeypatch.setattr("dice_envs.agents.mcts.agent.next_chunk", lambda simulations, seconds: chunk)
+    monkeypatch.setattr("dice_envs.agents.mcts.agent.next_chunk", lambda *given: chunk)
     for found, expected in zip(MCTS(40).search(turn_of(game, 3)), whole, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_search_by_the_clock_ends_with_it(monkeypatch):
+    clock = itertools.count()  # a second passes between any two looks
+    monkeypatch.setattr("dice_envs.agents.mcts.agent.time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
+    turn = turn_of("liars_dice", 3)
+    policies, _ = MCTS(seconds=4).search(turn)  # of ten million simulations
+    assert policies.sum(axis=1) == pytest.approx(1)
+    assert (policies[turn.legal == 0] == 0).all()
+    assert next(clock) == 1 + 3 * 5, "for each game one look when it begins, and four more until its time is over"
+    assert MCTS(seconds=4).promises.by_clock
+    assert not MCTS().promises.by_clock
 
 
 def test_chunks_grow_and_shrink_with_their_time():

@@ -185,7 +185,7 @@ def test_agents_play_legally_and_the_equilibrium_loses_nothing(options):
     games = 500
     result = tournament(configure("score_dice", **options), specs, games, 3)
     # Seats rotate, so an equilibrium player earns 0 on average against another one, and at least 0 against anybody.
-    earned = result.mean_return[0][1:]
+    earned = result.matrix("mean_return")[0][1:]
     assert all(mean > -5 / math.sqrt(games) for mean in earned), earned
 
 

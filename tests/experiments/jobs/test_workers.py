@@ -17,7 +17,7 @@ from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
 from dice_envs.core.own import FILES, load_own, module_of_file
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena.matches import play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import workers
 from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings
@@ -54,7 +54,7 @@ class Shuffled(Workers):
     ],
 )
 def test_games_are_the_same_wherever_their_parts_are_played(game, specs, options, games, match, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.arena.matches.PIECES_IN_PART", 1)
+    monkeypatch.setattr("dice_envs.experiments.arena.PIECES_IN_PART", 1)
     variant, told = configure(game, **options), []
     tables = [
         play_table(variant, [agents.make(spec) for spec in specs], games, 5, done, match=match, workers=each)

@@ -311,8 +311,8 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
         lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "3 × 2,000 games: 5 %, 300 of 6,000, about 3 min left",
-        "3 × 2,000 games: 35 %, 2,100 of 6,000, about 74 s left",
-        "3 × 2,000 games: 65 %, 3,900 of 6,000, about 38 s left",
+        "3 × 2,000 games: 35 %, 2,100 of 6,000, about 72 s left",
+        "3 × 2,000 games: 65 %, 3,900 of 6,000, about 37 s left",
         "3 × 2,000 games: 95 %, 5,700 of 6,000, about 5 s left",
     ]
 
@@ -328,7 +328,7 @@ def test_progress_before_anything_is_done(capsys):
         done()
     assert capsys.readouterr().err.splitlines() == [
         "[games]: 0 %, 0 of 10",
-        "[games]: 10 %, 1 of 10, about 6 min left",
+        "[games]: 10 %, 1 of 10, about 4 min left",
         "[games]: 20 %, 2 of 10, about 10.0 h left",
     ]
 
@@ -341,8 +341,8 @@ def test_progress_in_per_cent_looks_again_soon_until_it_can_foretell(capsys):
             done(share)
     assert capsys.readouterr().err.splitlines() == [
         "measuring: 0 %",
-        "measuring: 2 %, about 17 min left",
-        "measuring: 50 %, about 51 s left",
+        "measuring: 2 %, about 9 min left",
+        "measuring: 50 %, about 40 s left",
     ]
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.findings import figure_text
 from dice_envs.experiments.ui.grids import Grid, plus_minus
 
 ROWS = [("a | b", "1.5", Text("no", "red")), ("<b>", "12.5", Text("yes", "green"))]
@@ -85,3 +86,8 @@ def test_in_markdown():
 )
 def test_a_figure_and_its_interval(text: str, arguments: tuple):
     assert plus_minus(*arguments) == text
+
+
+def test_nothing_is_minus_nought():
+    assert plus_minus(-0.0001, 0.01) == "0.00 ± 0.01"
+    assert figure_text(-1e-9) == "0"

@@ -64,6 +64,7 @@ LONG = {"thirties": {"num_players": 6, "rounds": 1000}, "shakes": {"num_players"
 TOO_MUCH = [  # game, options, spec, what the error names
     ("fatestones", {}, "mcts:10000000", "simulations must be at most 50,000 where people wait for a move, not 10000000"),
     ("liars_dice", {}, "mcts:100001", "simulations must be at most 100,000"),
+    ("liars_dice", {}, "mcts:seconds=3", "seconds must be at most 2"),
     ("liars_dice", {}, "mcts:10,memory=2.5", "memory must be at most 2 where people wait for a move, not 2.5"),
     ("liars_dice", {}, "mcts:10,threads=2", "threads must be at most 1"),
     ("thirties", LONG["thirties"], "mcts:1000", "simulations must be at most"),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dice_envs.core.options import options_text
-from dice_envs.experiments.arena.results import Result
+from dice_envs.experiments.arena.results import Edge, Result
 from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.plots import ORANGE, bars, saved_plot
 
-__all__ = ["save_plot", "show", "tournament_grids"]
+__all__ = ["edge_grid", "save_plot", "show", "tournament_grids"]
 
 
 def show(result: Result) -> None:
@@ -27,10 +28,25 @@ def tournament_grids(result: Result) -> list[Grid]:
     has_parts = any(each.parts for each in result.meetings)
     return [
         _win_grid(result),
+        *([edge_grid(result.edges, "What is won and what could be, % of games", 2)] if result.edges else []),
         *([_luck_grid(result)] if any(each.plain_win_rate is not None for each in result.meetings) else []),
         *([_copies_grid(result)] if result.copies else []),
         *([_parts_grid(result)] if has_parts else []),
     ]
+
+
+def edge_grid(edges: Sequence[Edge], title: str, digits: int = 1) -> Grid:
+    """Return what agents won, what a best response wins, and the share of its edge over half that they took."""
+    rows = []
+    first, *others = dict.fromkeys(short(edge.agent) for edge in edges)
+    for edge in edges:
+        best = plus_minus(edge.best_response_wins, edge.best_response_ci95 or None, digits, percent=True)
+        share = "none" if edge.share < -edge.ci95 else plus_minus(edge.share, edge.ci95, 1, percent=True)
+        names = short(edge.agent) if others else "", short(edge.opponent)
+        rows.append((*names, plus_minus(edge.wins, None, digits, percent=True), best, share))
+    who = "it" if others or first == "ppo" else first
+    headings = ("agent", "against", f"{who} wins", "a best\nresponse", "share of the\nedge over half")
+    return Grid(title, headings, rows, words=(0, 1), whole=range(5))
 
 
 def _title(result: Result, what: str) -> str:
@@ -193,14 +209,12 @@ def _plot_bars(axes: Any, result: Result, names: list[str]) -> None:
             [100 * x for x in each] for each in zip(*((m.win_rate, m.ci95) for m in result.meetings), strict=True)
         )
         mark, what = ("an even share", 100 / result.seats), "% of games won"
-    places = np.arange(len(values))[::-1]
-    axes.barh(places, values, 0.6, xerr=halves, capsize=3, color="#2a6f97", ecolor="#333333")
-    for place, value, half in zip(places, values, halves, strict=True):
+    bars(axes, names, values, halves)
+    for place, value, half in zip(axes.get_yticks(), values, halves, strict=True):
         axes.annotate(f"{value:.4g} ± {half:.2g}", (0, place), (4, 0), textcoords="offset points", va="center", color="white")
     if mark is not None:
-        axes.axvline(mark[1], color="#e76f51", linestyle="--", label=f"{mark[0]}: {mark[1]:.4g}")
+        axes.axvline(mark[1], color=ORANGE, linestyle="--", label=f"{mark[0]}: {mark[1]:.4g}")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    axes.set_yticks(places, names)
     axes.set_xlim(0, 1.05 * max(*values, mark[1] if mark else 0.0, 1e-9) if min(values) >= 0 else None)
     axes.set_xlabel(what)
     axes.spines[["top", "right"]].set_visible(False)
@@ -209,7 +223,7 @@ def _plot_bars(axes: Any, result: Result, names: list[str]) -> None:
 
 def _plot_win_rates(axes: Any, result: Result, names: list[str]) -> None:
     """Draw the cross table as coloured cells."""
-    axes.imshow(np.array(result.win_rate, float), cmap="RdYlGn", vmin=0, vmax=1)  # None becomes NaN, which is left blank
+    axes.imshow(np.array(result.win_rate, float), cmap="RdBu", vmin=0, vmax=1)  # None becomes NaN, which is left blank
     for each in result.meetings:
         text = f"{100 * each.win_rate:.1f}" + ("" if result.exact else f"\n±{100 * each.ci95:.1f}")
         color = "white" if abs(each.win_rate - 0.5) > 0.35 else "black"
