@@ -25,11 +25,11 @@ environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VE
 train: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
 
-# A page in the browser, against optimal play; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
+# A page in the browser with all games; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
 # environment without PyTorch and the tools, which take minutes to install.
 PLAY_VENV = $(if $(wildcard $(STAMP)),$(VENV),$(VENV)-play)
 play: $(PLAY_VENV)/.installed
-	$(PLAY_VENV)/bin/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
+	$(PLAY_VENV)/bin/python -m experiments play --web $(ARGS)
 
 $(VENV)-play/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-play

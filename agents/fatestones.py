@@ -147,5 +147,5 @@ class Strongest(OfOneGame, KernelAgent, Deterministic):
 
 
 AGENTS = {"best_response": BestResponse, "strongest": Strongest}
-LEVELS = {"beginner": "random", "rolls the strongest die": "strongest", "optimal": "nash"}
+LEVELS = {"beginner": "random", "simple player": "strongest", "optimal player": "nash"}
 ROLLOUTS = {"strongest": _roll_out_strongest}

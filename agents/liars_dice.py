@@ -488,9 +488,9 @@ def _roll_out_numbers(params, state, mask):
 AGENTS = {"numbers": Numbers, "reader": Reader}
 LEVELS = {
     "beginner": "random",
-    "plays the numbers": "numbers:bluff=0",
-    "bluffs now and then": "numbers:bluff=0.25",
-    "reads you": "reader",
-    "optimal": "nash",
+    "careful player": "numbers:bluff=0",
+    "bluffer": "numbers:bluff=0.25",
+    "mind reader": "reader",
+    "optimal player": "nash",
 }
 ROLLOUTS = {"numbers": _roll_out_numbers}

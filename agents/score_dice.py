@@ -189,5 +189,5 @@ def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Die]:
     }
 
 
-LEVELS = {"plays the highest die": "highest", "optimal": "random"}
+LEVELS = {"simple player": "highest", "optimal player": "random"}
 AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": Nash}

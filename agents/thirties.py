@@ -270,3 +270,4 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
 
 
 AGENTS = {"thirties": Thirties}
+LEVELS = {"beginner": "thirties:beginner", "sensible player": "thirties:heuristic", "strong player": "thirties"}
