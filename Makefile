@@ -29,11 +29,11 @@ train: $(STAMP)
 train-nash: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --out runs/liars_dice_nash --resume
 
-# A page in the browser, against optimal play; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
+# A page in the browser with all games; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
 # environment without PyTorch and the tools, which take minutes to install.
 PLAY_VENV = $(if $(wildcard $(STAMP)),$(VENV),$(VENV)-play)
 play: $(PLAY_VENV)/.installed
-	$(PLAY_VENV)/bin/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
+	$(PLAY_VENV)/bin/python -m experiments play --web $(ARGS)
 
 $(VENV)-play/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-play

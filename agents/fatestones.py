@@ -145,6 +145,6 @@ class Strongest(OfOneGame, KernelAgent, Deterministic):
 
 
 AGENTS = {"best_response": BestResponse, "strongest": Strongest}
-LEVELS = {"beginner": "random", "rolls the strongest die": "strongest", "optimal": "nash"}
+LEVELS = {"beginner": "random", "simple player": "strongest", "optimal player": "nash"}
 ALIASES = {"heuristic": "strongest"}
 ROLLOUTS = {"strongest": _roll_out_strongest}

@@ -486,10 +486,10 @@ def _roll_out_numbers(params, state, mask):
 AGENTS = {"numbers": Numbers, "reader": Reader}
 LEVELS = {
     "beginner": "random",
-    "plays the numbers": "numbers:bluff=0",
-    "bluffs now and then": "numbers:bluff=0.25",
-    "reads you": "reader",
-    "optimal": "nash",
+    "careful player": "numbers:bluff=0",
+    "bluffer": "numbers:bluff=0.25",
+    "mind reader": "reader",
+    "optimal player": "nash",
 }
 ALIASES = {"binomial": "numbers", "heuristic": "numbers"}
 ROLLOUTS = {"numbers": _roll_out_numbers}

@@ -186,6 +186,6 @@ def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Rolled]:
     }
 
 
-LEVELS = {"plays the highest die": "highest", "optimal": "random"}
+LEVELS = {"simple player": "highest", "optimal player": "random"}
 ALIASES = {"heuristic": "highest"}
 AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": ScoreDiceNash}

@@ -351,6 +351,7 @@ class Bayes(TallyPolicy):
         return super()._chances_at(options, states)
 
 
+LEVELS = {"beginner": "random", "sensible maester": "argument"}
 AGENTS = {
     "argument": Argument,
     "bayes": Bayes,

@@ -246,3 +246,4 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
 
 AGENTS = {"thirties": Thirties}
 ALIASES = {"heuristic": "thirties:heuristic"}
+LEVELS = {"beginner": "thirties:beginner", "sensible player": "thirties:heuristic", "strong player": "thirties"}

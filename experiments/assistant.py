@@ -8,7 +8,6 @@ import functools
 import inspect
 import io
 import json
-import math
 import os
 import signal
 import sys
@@ -161,15 +160,17 @@ class Games:
         """Return what a move would give away now: the value of the best move less its own. Does not play it."""
         variant, state, moves = self._turn(game_id)
         action = read_reply(variant, state, move)
-        values = values_of(variant, state, moves)
+        values = values_of(variant, state, moves, played=action)
+        words = variant.describe_action(action)
+        if values is None:
+            return f"nobody knows what {words} gives away here"
         best = int(np.nanargmax(values.values))
         cost = float(values.values[best] - values.values[action])
-        error = None if values.errors is None else math.hypot(values.errors[best], values.errors[action])
-        words = variant.describe_action(action)
+        error = None if values.errors is None else float(values.errors[action])
         if cost <= (NO_COST if error is None else error):
             return f"{words} gives nothing away: nothing is better\n({values.note})"
         worth = figure(float(values.values[best]), values)
-        lost = figure(cost, values, error).removeprefix("+")
+        lost = figure(cost, values, error)
         return f"{words} gives away {lost}: the best, {variant.describe_action(best)}, has {worth}\n({values.note})"
 
     def review(self, game_id: GameId) -> str:

@@ -168,6 +168,7 @@ class Game:
     # options → the rules in force, in a few sentences for people who have never played; if left out, the docstring's "Play"
     rules_in_short: Callable[[Any], Sequence[str]] | None = None
     first_game: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options of a short game to learn with
+    known_as: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # another title → options it stands for
     # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
     # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None

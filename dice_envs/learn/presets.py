@@ -56,7 +56,8 @@ class Preset:
         settle: decrease the learning rate to 0 during each update.
         least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by its stake: half the
             difference between its best and its worst action by the central critic, but at least this.
-        expected_rewards: pay the expected reward of a roll, see `with_expected_rewards` in `dice_envs.core.game`; not every game provides it.
+        expected_rewards: pay the expected reward of a roll, see `with_expected_rewards` in `dice_envs.core.game`; not every
+            game provides it.
         central_critic: whether the critic sees the observations of all seats and values every action; only training needs
             it. The policy's mean of these values is then maximised as well.
         input_scale: multiplies the initial weights of the first layers, 1 to 100. Inputs lie between 0 and 1; steeper layers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -15,13 +14,13 @@ from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
-from dice_envs.exact.measuring import MOST_MOVES
-from dice_envs.table.advice import figure, values_of
+from dice_envs.table.advice import MOST_MOVES, figure, percent_of_winning, values_of
 from dice_envs.table.sitting import Entry, Sitting
 
 __all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "review"]
 
-MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
+MOST_REVIEWED = 15 * MOST_MOVES  # limit on the moves of all playouts of a review together
+NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
 
 # A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
 # worst result: where a game is won or lost, 1 and 5 points of a hundred.
@@ -146,7 +145,7 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     """Compare every move of a person with the best one, and divide the results into play and luck.
 
     Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
-    shows, without the division.
+    shows, without the division. A move is left out where no sample tells its choices apart.
 
     Args:
         sitting: a game that is over; a review shows what was hidden.
@@ -169,8 +168,8 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         return Review((), {}, {}, "")
     try:
         values = _quick_values(variant, sitting.position(0).state)
-    except ValueError as problem:
-        return _by_single_values(sitting, seats, entries, str(problem), done)
+    except ValueError:
+        return _by_single_values(sitting, seats, entries, done)
     return _by_response_values(sitting, seats, entries, values, done)
 
 
@@ -187,21 +186,23 @@ def _quick_values(variant: Variant, state: Any) -> ResponseValues:
 
 
 def _by_single_values(
-    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], why: str, done: Callable[[int, int], Any]
+    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int, int], Any]
 ) -> Review:
-    """Review by the values that `give_hint` shows; `why` says what keeps results from being divided."""
-    each = []
-    most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
+    """Review by the values that `give_hint` shows."""
+    each = {}
+    most = min(MOST_MOVES, MOST_REVIEWED // max(len(entries), 1))
     for entry in entries:
         done(entry.number, len(sitting))
-        each.append(values_of(sitting.variant, sitting.position(entry.number - 1).state, entry.number, most_moves))
-    spread = _spread(sitting.variant, each)
-    moves = [_judged(sitting.variant, entry, found, spread) for entry, found in zip(entries, each, strict=True)]
-    found = each[0] if each else None
-    note = f"luck and play are not told apart: {why}"
-    if found is not None:
-        note = found.note if why in found.note else f"{found.note}; {note}"
-    return _reviewed(moves, seats, found, note)
+        state = sitting.position(entry.number - 1).state
+        values = values_of(sitting.variant, state, entry.number, most, entry.action)
+        if values is not None:
+            each[entry] = values
+    spread = _spread(sitting.variant, list(each.values()))
+    moves = [_judged(sitting.variant, entry, found, spread) for entry, found in each.items()]
+    if not each:
+        return Review((), {}, {}, "what these moves have cost is not known")
+    found = next(iter(each.values()))
+    return _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
 
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
@@ -236,14 +237,14 @@ def _by_response_values(
         found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
-        single = action_values(sitting.variant, position.state, in_passing=True)
+        single = percent_of_winning(sitting.variant, action_values(sitting.variant, position.state, in_passing=True))
         if single.reached:
             moves.append(dataclasses.replace(move, before=best, after=after))
         else:
             move = _judged(sitting.variant, entry, single, scale.spread)
             moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
-    note = f"{values.note}; luck is all that was not the player's own choice: the dice{others}"
+    note = f"{values.note.replace('nash', 'optimal play')}; luck is all that was not the player's own choice: the dice{others}"
     splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
     return dataclasses.replace(_reviewed(moves, seats, found, note), splits=splits)
 
@@ -271,9 +272,9 @@ def _outcome(result: float, scale: Scale) -> str:
 
 
 def amount(change: float, scale: Scale) -> str:
-    """Return a change of the expected result as people read it: "−31 points" of a game, "−0.35 patients saved"."""
-    points = 100 * change
-    text, unit = (f"{points:+.{int(abs(points) < 1)}f}", "points") if scale.is_share else (f"{change:+.2f}", scale.unit)
+    """Return a change of the expected result as people read it: "−31 %" of winning, "−0.35 patients saved"."""
+    percent = 100 * change
+    text, unit = (f"{percent:+.{int(abs(percent) < 1)}f}", "%") if scale.is_share else (f"{change:+.2f}", scale.unit)
     return f"{text.replace('-', '−') if float(text) else '0'} {unit}"
 
 
@@ -283,25 +284,15 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
     assert action is not None  # the history of a game that is over hides nothing
     best = int(np.nanargmax(found.values))
     cost = float(found.values[best] - found.values[action])
-    blur = NO_COST if found.errors is None else math.hypot(found.errors[best], found.errors[action])
-    if cost <= blur:
+    if cost <= (NO_COST if found.errors is None else found.errors[action]):
         return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was better")
     better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
-    text = f"move {number}: {words} cost {_cost(cost, found)}; {better}"
+    text = f"move {number}: {words} cost {figure(cost, found)}; {better}"
     mark: Mark = "fine" if cost < FINE * spread else "slip" if cost < SLIP * spread else "blunder"
     return Judged(number, entry.seat, action, words, cost, best, text, mark=mark)
 
 
 def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
     totals = {seat: sum(move.cost for move in moves if move.seat == seat and move.counted) for seat in seats}
-    texts = {seat: f"{_sum(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
+    texts = {seat: f"{figure(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
     return Review(tuple(moves), totals, texts, note)
-
-
-def _cost(cost: float, values: ActionValues) -> str:
-    return figure(cost, values).removeprefix("+")
-
-
-def _sum(cost: float, values: ActionValues) -> str:
-    """Return the cost of several moves as people read it."""
-    return f"{cost:.2f} {values.counted}" if values.counted else _cost(cost, values)

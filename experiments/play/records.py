@@ -180,8 +180,8 @@ def _tells(record: Record) -> str:
 
 
 def _figure(value: float, error: float | None, scale: Scale, sign: bool = False) -> str:
-    """Write a value and its interval: in points if it is a share."""
-    return f"{plus_minus(value, error, percent=scale.is_share, sign=sign)} {'points' if scale.is_share else scale.unit}"
+    """Write a value and its interval: in percent of winning if it is a share."""
+    return f"{plus_minus(value, error, percent=scale.is_share, sign=sign)} {'%' if scale.is_share else scale.unit}"
 
 
 # --- data and plots ---------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
 
 
 def _plot(axes: Any, found: Group, scale: Scale) -> None:
-    factor, unit = (100, "points") if scale.is_share else (1, scale.unit)
+    factor, unit = (100, "% of winning") if scale.is_share else (1, scale.unit)
     given = -factor * np.array([each.split.play for each in found.played if each.split is not None])
     places = np.arange(1, len(given) + 1)
     means = np.cumsum(given) / places

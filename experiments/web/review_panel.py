@@ -10,7 +10,7 @@ from nicegui import events, ui
 
 from dice_envs.core.options import check_range
 from dice_envs.experiments.web.graph import MOST_STEPS, SIGNS, chance_graph, level
-from dice_envs.experiments.web.parts import button, heading, reporting, sentence, words
+from dice_envs.experiments.web.parts import button, heading, markup, reporting, sentence, words
 from dice_envs.experiments.web.table import Place
 from dice_envs.table.review import Judged, Review
 
@@ -66,7 +66,7 @@ def show_review(
         if split is not None:
             words(sentence(split.text), "split total", "p")
         with ui.element("div").classes("line marks"):
-            ui.html(_chips(review.marks(seat)), sanitize=False)
+            markup(_chips(review.marks(seat)))
         if split is not None:
             _graph(review, place, seat, at, look)
         if worst is not None:
@@ -102,9 +102,9 @@ def _graph(review: Review, place: Place, seat: int, at: int | None, look: Callab
     mine = seat == place.seat
     here = len(place.sitting) if at is None else at
     graph = chance_graph(split, said, review.by_number, here, "your" if mine else f"{place.name(seat)}'s")
-    ui.html(graph, sanitize=False).classes("graph-box").on("click", reporting(go), js_handler=GO)
+    markup(graph).classes("graph-box").on("click", reporting(go), js_handler=GO)
     key = {"luck": "dice and others", "play": "your play" if mine else "own play"}
-    ui.html("".join(f'<span class="key {by}">{text}</span>' for by, text in key.items()), sanitize=False).classes("words keys")
+    markup("".join(f'<span class="key {by}">{text}</span>' for by, text in key.items())).classes("words keys")
 
 
 def show_lesson(review: Review, place: Place, at: int, chosen: int | None) -> None:
@@ -117,12 +117,12 @@ def show_lesson(review: Review, place: Place, at: int, chosen: int | None) -> No
     who = "You" if move.seat == place.seat else place.name(move.seat)
     with ui.element("div").classes("lesson").props(f"data-move={move.number}"):
         played = f"{who} played <b>{html.escape(move.words)}</b>{_worth(move.after, shares)}."
-        ui.html(f"{_chip(move.mark, move.text)} {played}", sanitize=False)
+        markup(f"{_chip(move.mark, move.text)} {played}")
         if move.cost and move.after is None:
             words(f"{_cost_of(move)}.")
         elif move.cost:
             best = html.escape(place.sitting.variant.describe_action(move.best))
-            ui.html(f"Better was <b>{best}</b>{_worth(move.before, shares)}.", sanitize=False)
+            markup(f"Better was <b>{best}</b>{_worth(move.before, shares)}.")
         else:
             words("Nothing was better.")
         if place.may_play_on(at):

@@ -12,7 +12,6 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from dice_envs.core.extras import needs
-from dice_envs.core.game import names
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.table.sitting import Sitting
@@ -28,7 +27,7 @@ with needs("web", "the page"):  # what NiceGUI brings along
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import PlainTextResponse
 
-from dice_envs.experiments.web.start_page import StartPage, link_page
+from dice_envs.experiments.web.start_page import StartPage, link_page, tiles
 from dice_envs.experiments.web.table import PAUSE, Kind, Place, Tables
 from dice_envs.experiments.web.table_page import TablePage
 
@@ -131,7 +130,7 @@ def serve(
     port = _checked_port(host, port)
     tables = Tables(pause)
     token = "" if is_loopback(host) else secrets.token_urlsafe(16)
-    _add_pages(tables, token, sittings[0].variant.game.name if sittings else names()[0])
+    _add_pages(tables, token, sittings[0].variant.game.name if sittings else next(iter(tiles())))
     app.add_middleware(OwnPages)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=names_of(host), www_redirect=False)
     local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
@@ -168,7 +167,7 @@ def _add_pages(tables: Tables, token: str, usual: str) -> None:
     # A wrong address is refused before NiceGUI builds a page, which costs time and memory.
     def check_start(request: Request, game: str = usual) -> None:
         given = request.query_params.get("token", "")
-        if not secrets.compare_digest(given.encode(), token.encode()) or game not in names():
+        if not secrets.compare_digest(given.encode(), token.encode()) or game not in tiles():
             raise HTTPException(404)
 
     @ui.page("/", dependencies=[Depends(check_start)])

@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 import html
-import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from nicegui import events, ui
 
 from dice_envs import agents, load, names
-from dice_envs.agent import check_plays
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.options import seed_or_fresh
-from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
-from dice_envs.experiments.web.parts import begin, bullets, button, heading, reporting, words
+from dice_envs.experiments.web.forms import Field, fields_of, follows, in_labels, options_of, whole
+from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
 from dice_envs.experiments.web.table import Table, Tables, make_agent
-from dice_envs.table.rules import rules_in_short
+from dice_envs.table.rules import known_as, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
-__all__ = ["StartPage", "link_page"]
+__all__ = ["StartPage", "link_page", "tiles"]
 
+OPTIMAL = "optimal player"
 SHOWN_AT_FIRST = 3  # options; the others are folded away
+ANOTHER = "another"  # in place of a level: the agent is typed
+
+
+class Tile(NamedTuple):
+    """A game as people know it: a game with the options that its title stands for."""
+
+    title: str
+    game: Game
+    options: Mapping[str, Any]
+
+
+def tiles() -> dict[str, Tile]:
+    """Return what can be chosen on the start page, the usual one first: key in its address → tile."""
+    games = [load(name) for name in names()]
+    known = {title.lower(): Tile(title, game, options) for game in games for title, options in game.known_as.items()}
+    return {**known, **{game.name: Tile(game.title, game, {}) for game in games}}
+
+
+def _players(variant: Variant) -> dict[str, str]:
+    """Return the agents that play a variant as fast as people wait for: spec → its level in words."""
+    return {spec: words for words, spec in agents.levels(variant).items() if _plays(variant, spec)}
+
+
+def _plays(variant: Variant, spec: str) -> bool:
+    try:
+        make_agent(variant, spec)
+    except (ValueError, OSError, ImportError):
+        return False
+    return True
 
 
 class StartPage:
@@ -30,46 +57,48 @@ class StartPage:
 
     Args:
         tables: the server's tables.
-        game: name of the chosen game.
+        key: of the chosen tile.
         query: query string that links to this page must repeat.
     """
 
-    def __init__(self, tables: Tables, game: str, query: str = "") -> None:
+    def __init__(self, tables: Tables, key: str, query: str = "") -> None:
         self.tables = tables
         self.client = ui.context.client
-        self.game: Game = load(game)
+        self.tile = tiles()[key]
+        self.game = self.tile.game
         self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
-        self.seats: list[str] = []  # PERSON or an agent's spec
-        self.seated: Variant = self.game.configure()  # the variant whose seats are shown
+        self.values |= self.tile.options
+        self.inputs: dict[str, tuple[Field, Any]] = {}
+        self.followed: dict[str, Any] = {}  # options that are no choice
+        self.variant = self._configured()
+        self.players = _players(self.variant)
+        self.seats = [PERSON, *[self._usual] * (self.variant.facts.num_seats - 1)]  # PERSON or an agent's spec
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
         with ui.element("div").classes("narrow"):
-            self._pick(query)
+            with ui.element("nav").classes("pick").props('aria-label="games"'):
+                for each, tile in tiles().items():
+                    link = ui.link(tile.title, f"/?game={each}{query}").classes("chosen" if each == key else "")
+                    if each == key:
+                        link.props("aria-current=page")
             with ui.element("section").classes("card"):
                 heading("The rules")
                 self.rules = ui.element("div").props("aria-live=polite")
                 with ui.element("div").classes("line"):
-                    button("Play now", self._start, "tool main", name="play-now", title="with the options and players below")
-                    title = "a short one, in which the page says what to look at and what to press"
+                    button("Play now", self._start, "tool main", name="play-now", title="with the players and options below")
+                    title = "a short game, in which the page says what to look at and what to press"
                     button("Show me how", self._learn, name="learn", title=title)
-                    self.level_box = ui.element("div")
                     self.opponents = words("", "words", "span")
-            with ui.element("section").classes("card"):
-                heading("Options")
-                self._options()
+                    self.wait = ui.spinner(size="sm")
+                    self.wait.visible = False
+                self.error = words("", "bad").props("role=alert")
             with ui.element("section").classes("card"):
                 heading("Who plays")
                 self.box = ui.element("div").classes("column")
-                self._refresh_seats()
             with ui.element("section").classes("card"):
-                with ui.element("div").classes("line"):
-                    seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
-                    seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
-                    button("Start", self._start, "tool main", name="start")
-                    self.wait = ui.spinner(size="sm")
-                    self.wait.visible = False
-                words("The seed fixes all that is random. It is shown once the game is over.")
-                self.error = words("", "bad").props("role=alert")
+                heading("Options")
+                self._options()
+            self._build()
             with ui.element("section").classes("card"):
                 heading("Go on with a saved game, or step through it")
                 upload = ui.upload(auto_upload=True, max_files=1, on_upload=reporting(self._load))
@@ -77,13 +106,12 @@ class StartPage:
                 pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
                 pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
 
-    def _pick(self, query: str) -> None:
-        with ui.element("nav").classes("pick").props('aria-label="games"'):
-            for name in names():
-                chosen = name == self.game.name
-                link = ui.link(load(name).title, f"/?game={name}{query}").classes("chosen" if chosen else "")
-                if chosen:
-                    link.props("aria-current=page")
+    @property
+    def _usual(self) -> str:
+        """The opponent for a first game: the best that people know how to beat, just below optimal play, or any."""
+        found = [spec for spec in self.players if spec != "random"]
+        below = [spec for spec in found if self.players[spec] != OPTIMAL]
+        return (below or found or ["random"])[-1]
 
     # --- options ----------------------------------------------------------------------------------------------------
 
@@ -92,59 +120,64 @@ class StartPage:
         with ui.element("div").classes("form"):
             for field in fields[:SHOWN_AT_FIRST]:
                 self._input(field)
-        if fields[SHOWN_AT_FIRST:]:
-            with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
-                for field in fields[SHOWN_AT_FIRST:]:
-                    self._input(field)
+        with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
+            for field in fields[SHOWN_AT_FIRST:]:
+                self._input(field)
+            seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
+            seed.props["hint"] = "fixes all that is random; shown once the game is over"
+            seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
 
     def _input(self, field: Field) -> None:
         made: Any
+        label, value = field.words.label, self.values[field.name]
         if field.kind == "choice":
-            made = ui.select(dict(field.choices), label=_label(field.name), value=field.default)
+            made = ui.select(dict(field.choices), label=label, value=value)
         elif field.kind == "switch":
-            made = ui.select({True: "yes", False: "no"}, label=_label(field.name), value=field.default)
+            made = ui.select({True: "yes", False: "no"}, label=label, value=value)
         elif field.kind == "number":
-            made = ui.number(_label(field.name), value=field.default, min=field.low, max=field.high, precision=0)
+            made = ui.number(label, value=value, min=field.low, max=field.high, precision=0)
             made.props("clearable" if field.optional else "")
         else:
-            made = ui.input(_label(field.name), value=field.default)
+            made = ui.input(label, value=value)
         made.props("outlined dense").classes(f"option-{field.name}")
-        made.props["hint"] = field.help
         made.on_value_change(reporting(lambda event: self._change(field.name, event.value)))
+        self.inputs[field.name] = field, made
 
     def _change(self, name: str, value: Any) -> None:
-        self.values[name] = value
-        self._refresh_seats()
+        if name not in self.followed and self.values[name] != value:
+            self.values[name] = value
+            self._build()
 
-    def _variant(self) -> Variant:
+    def _configured(self) -> Variant:
         return self.game.configure(**options_of(self.game, self.values))
 
-    # --- seats --------------------------------------------------------------------------------------------------------
-
-    def _refresh_seats(self) -> None:
+    def _build(self) -> None:
+        """Show what the options mean: the rules in force, values that follow from others, and who can play."""
         try:
-            variant = self._variant()
-        except ValueError:  # shown when Start is pressed
+            self.variant = self._configured()
+        except ValueError as problem:
+            self.error.content = html.escape(in_labels(self.game, str(problem)))
             return
+        self.error.content = ""
         self.rules.clear()
         with self.rules:
-            bullets(rules_in_short(variant))
-        count = variant.facts.num_seats
-        renamed = any(variant.seat_name(seat) != self.seated.seat_name(seat) for seat in range(count))
-        self.seated = variant
-        if len(self.seats) != count:
-            self.seats = [*self.seats, *[_usual_agent(variant)] * count][:count]
-            if PERSON not in self.seats:
-                self.seats[0] = PERSON
-            self._build_seats()
-            self._build_levels()
-        elif renamed or not self.box.default_slot.children:
-            self._build_seats()
+            bullets(rules_in_short(self.variant))
+        self.followed = follows(self.variant, self.values, self.tile.options)
+        for name, (field, made) in self.inputs.items():
+            made.set_enabled(name not in self.followed)
+            value = self.followed.get(name, self.values[name])
+            made.set_value(value)
+            made.props["hint"] = "follows from the rules" if name in self.followed else field.meaning(value)
+            made.update()
+        usual, self.players = self._usual, _players(self.variant)
+        count = self.variant.facts.num_seats
+        kept = [who if who in (PERSON, *self.players) or _plays(self.variant, who) else self._usual for who in self.seats]
+        self.seats = [*kept, *[usual if usual in self.players else self._usual] * count][:count]
+        if PERSON not in self.seats and PERSON in kept:
+            self.seats[0] = PERSON
+        self._build_seats()
 
-    @property
-    def _others(self) -> list[str]:
-        """The agents that are chosen, each once."""
-        return [who for who in dict.fromkeys(self.seats) if who != PERSON]
+    # --- seats --------------------------------------------------------------------------------------------------------
 
     def _build_seats(self) -> None:
         self.box.clear()
@@ -155,60 +188,32 @@ class StartPage:
             select.on_value_change(reporting(lambda event: self._set_people(event.value)))
             for seat in range(count):
                 self._seat(seat)
+        others = [self.players.get(who, who) for who in dict.fromkeys(self.seats) if who != PERSON]
+        self.opponents.content = html.escape(
+            f"against {' and '.join(f'a {who}' for who in others)}" if others else "people only"
+        )
 
     def _seat(self, seat: int) -> None:
-        """Add the choice of a seat's player, and a field for an agent's parameters."""
-        known = {name: name for name, made in agents.for_game(self.game.name).items() if not agents.required(made)}
-        who, _, typed = self.seats[seat].partition(":")
+        """Add the choice of a seat's player, and a field for an agent that is no level."""
+        who, name = self.seats[seat], in_names(self.variant.seat_name(seat))
+        typed = who not in (PERSON, *self.players)
+        choices = {PERSON: "a person", **self.players, ANOTHER: "another player …"}
         with ui.element("div").classes("seat"):
-            name = self.seated.seat_name(seat)
             words(name, "")
-            select = ui.select({PERSON: "a person", **known}, value=who).classes(f"who-{seat}")
+            select = ui.select(choices, value=ANOTHER if typed else who).classes(f"who-{seat}")
             select.props("outlined dense").props["aria-label"] = name
-            parameters = ui.input(value=typed).classes(f"how-{seat}").props("outlined dense")
-            parameters.props["aria-label"] = f"parameters of {name}"
-            about = words("", "words about-agent")
+            if typed:
+                agent = ui.input(value="" if who == ANOTHER else who, placeholder="as in the terminal, say mcts:500")
+                agent.classes(f"how-{seat}").props("outlined dense").props["aria-label"] = f"the agent of {name}"
+                agent.on_value_change(lambda event: self.seats.__setitem__(seat, (event.value or "").strip() or ANOTHER))
+        select.on_value_change(reporting(lambda event: self._choose(seat, event.value)))
 
-        def show() -> None:
-            example = _example(select.value)
-            parameters.visible, about.visible = bool(example), select.value != PERSON
-            parameters.props["placeholder"] = f"parameters, say {example}"
-            about.content = html.escape(_described(select.value))
-            self._name_opponents()
-
-        def choose() -> None:
-            self.seats[seat] = select.value
-            parameters.value = ""  # they were another agent's
-            show()
-
-        def enter() -> None:
-            given = parameters.value or ""
-            self.seats[seat] = f"{select.value}:{given}" if given.strip() else select.value
-            self._name_opponents()
-
-        show()
-        select.on_value_change(choose)
-        parameters.on_value_change(enter)
-
-    def _build_levels(self) -> None:
-        """Offer levels of opponents in words; a choice seats them everywhere but at people's seats."""
-        self.level_box.clear()
-        offered = {spec: f"opponent: {level}" for level, spec in agents.levels(self.seated).items()}
-        if offered:
-            with self.level_box:
-                select = ui.select(offered, value=next((who for who in self._others[:1] if who in offered), None))
-                select.props('outlined dense aria-label="level of the opponents"').classes("level")
-                select.on_value_change(reporting(lambda event: self._seat_agents(event.value)))
-
-    def _seat_agents(self, spec: str) -> None:
-        self.seats = [who if who == PERSON else spec for who in self.seats]
+    def _choose(self, seat: int, who: str) -> None:
+        self.seats[seat] = who
         self._build_seats()
 
-    def _name_opponents(self) -> None:
-        self.opponents.content = html.escape(f"against {' and '.join(self._others)}" if self._others else "people only")
-
     def _set_people(self, count: int) -> None:
-        agent = next(iter(self._others), "") or _usual_agent(self._variant())
+        agent = next((who for who in self.seats if who != PERSON), self._usual)
         self.seats = [PERSON if seat < count else agent if who == PERSON else who for seat, who in enumerate(self.seats)]
         self._build_seats()
 
@@ -216,7 +221,9 @@ class StartPage:
 
     async def _start(self) -> None:
         def make() -> Sitting:
-            variant = self._variant()
+            if ANOTHER in self.seats:
+                raise ValueError("type which other player sits there, say mcts:500")
+            variant = self._configured()
             seed = seed_or_fresh(None if self.seed is None else whole("seed", self.seed))
             return Sitting(variant, seed, self.seats[: variant.facts.num_seats], make_agent)
 
@@ -224,8 +231,8 @@ class StartPage:
 
     async def _learn(self) -> None:
         def make() -> Sitting:
-            variant = self.game.configure(**self.game.first_game)
-            others = [_usual_agent(variant)] * (variant.facts.num_seats - 1)
+            variant = self.game.configure(**{**self.game.first_game, **self.tile.options})
+            others = [agents.usual(variant)] * (variant.facts.num_seats - 1)
             return Sitting(variant, seed_or_fresh(None), [PERSON, *others], make_agent)
 
         await self._go(make, guided=True)
@@ -242,30 +249,13 @@ class StartPage:
         try:
             table = await self.tables.make(make, saved)
         except (ValueError, OSError, ImportError) as problem:
-            self.error.content = html.escape(str(problem))
-            raise ValueError(str(problem)) from None
+            self.error.content = html.escape(in_labels(self.game, str(problem)))
+            return
         finally:
             self.wait.visible = False
         table.guided = guided
         if not self.client.is_deleted:
             ui.navigate.to(table.first_link)
-
-
-def _described(agent: str) -> str:
-    """Return an agent in a sentence: the first line of its docstring."""
-    return "" if agent == PERSON else (inspect.getdoc(agents.factories()[agent]) or "").partition("\n")[0].replace("`", "")
-
-
-def _example(agent: str) -> str:
-    """Return one parameter of an agent with its default, as typed; empty if it has none."""
-    parameters = {} if agent == PERSON else agents.parameters_of(agents.factories()[agent])
-    known = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
-    return options_text(dict(list(known.items())[:1]))
-
-
-def _label(option: str) -> str:
-    """Return an option's name in words: `num_players` becomes `players`."""
-    return option.removeprefix("num_").replace("_", " ")
 
 
 def link_page(table: Table, base: str, alone: bool) -> None:
@@ -277,7 +267,7 @@ def link_page(table: Table, base: str, alone: bool) -> None:
         alone: whether only this machine reaches the server.
     """
     sitting = table.sitting
-    begin(sitting.variant.game.title, str(sitting.variant), "/" if alone else "")
+    begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if alone else "")
     with ui.element("div").classes("narrow"):
         with ui.element("section").classes("card column"):
             heading("One link for each person")
@@ -297,12 +287,13 @@ def link_page(table: Table, base: str, alone: bool) -> None:
             path = next(path for path, place in table.links.items() if place.kind == "together")
             ui.link("Play here", path).classes("link together")
         named = [(sitting.variant.seat_name(seat), who) for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
-        agents_here = [f"{name}: {who}" for name, who in named]
-        if agents_here:
-            words("Agents: " + ", ".join(agents_here))
+        if named:
+            words("Agents: " + ", ".join(f"{name}, {agents.in_words(sitting.variant, who)}" for name, who in named))
 
 
 def _link(name: str, url: str, path: str) -> None:
+    name = in_names(name)
+
     def copy() -> None:
         ui.clipboard.write(url)
         ui.notify(f"The link of {name} is copied.")
@@ -311,19 +302,3 @@ def _link(name: str, url: str, path: str) -> None:
         words(name, "", "strong")
         ui.link(url, path).classes("link seat-link")
         button("Copy", copy)
-
-
-def _usual_agent(variant: Variant) -> str:
-    """Return the opponent for a first game: the second level, else the first of the game's own agents, or `random`."""
-    if len(levels := list(agents.levels(variant).values())) > 1:
-        return levels[1]
-    everywhere = agents.for_game(None)
-    for name in agents.for_game(variant.game.name):
-        if name in everywhere:
-            continue
-        try:
-            check_plays(agents.make(name), variant)
-        except (ValueError, OSError, ImportError):
-            continue
-        return name
-    return "random"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from nicegui import events, ui
 
-from dice_envs.core.options import options_text
+from dice_envs.agents import in_words
 from dice_envs.experiments.web.guide import show_guide
 from dice_envs.experiments.web.moves import show_moves
 from dice_envs.experiments.web.parts import (
@@ -24,7 +24,9 @@ from dice_envs.experiments.web.parts import (
     bullets,
     button,
     heading,
+    in_names,
     keys,
+    markup,
     reporting,
     sentence,
     words,
@@ -34,12 +36,13 @@ from dice_envs.experiments.web.style import icon
 from dice_envs.experiments.web.table import PAUSE, Place
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, Row
-from dice_envs.table.rules import rules_in_short, sections
+from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Entry
 
 __all__ = ["TablePage"]
 
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
+MOST_SAID = 6  # moves that the line above the buttons repeats
 REPLAY_PAUSE = 1.0  # seconds between two positions of a replay
 SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by seconds before a move
 # On a phone the picture is far above what leads to another position.
@@ -88,18 +91,17 @@ class TablePage:
         sitting = place.sitting
         if self.table.loaded and sitting.over and self.games == 1:
             self.at = 0
-        begin(
-            sitting.variant.game.title,
-            options_text(sitting.variant.changed_options()) or "default options",
-            "/" if home else "",
-        )
+        begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if home else "")
         with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
                 self.guide_card = ui.element("section").classes("card guide").props("aria-live=polite")
                 self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
                 with self.picture_card:
                     self.pictures = [ui.html("", sanitize=False).classes(f"{width}-only") for width in ("wide", "narrow")]
-                self.moves = ui.element("section").classes("card moves").props("tabindex=-1")
+                with ui.element("section").classes("card"):
+                    # Built once: a screen reader says what changes in it.
+                    self.said = words("", "said").props("role=status aria-live=polite")
+                    self.moves = ui.element("div").classes("moves").props("tabindex=-1")
                 self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
                 self.tools = ui.element("section").classes("card")
@@ -120,12 +122,10 @@ class TablePage:
         with ui.element("details").classes("card rules"):
             words("Rules", "", "summary")
             bullets(rules_in_short(self.place.sitting.variant))
-            heading("In full")
-            for section in sections(self.place.sitting.variant.game):
-                if section.heading:
-                    heading(section.heading)
+            for section in rules_for_players(self.place.sitting.variant.game):
+                heading({"Play": "In full", "Readings": "How the rules are read"}.get(section.heading, section.heading))
                 for paragraph in section.paragraphs:
-                    words(paragraph, "laid" if "  " in paragraph else "words", "p")
+                    words(paragraph, "laid" if is_table(paragraph) else "words", "p")
 
     # --- showing ------------------------------------------------------------------------------------------------------
 
@@ -156,13 +156,15 @@ class TablePage:
                 if place.to_move and self.at is None:
                     self._legal_moves()
         open_to_see = place.curtain is None
+        self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
+        self.said.content = in_names(self._latest()) if open_to_see else ""
         with self._rebuilt(self.guide_card, open_to_see and self.table.guided and place.kind == "seat") as shown:
             if shown:
                 self.hinted = self.hinted or self._current is not None
                 show_guide(place, self.hinted, self._current)
         self.picture_card.visible = open_to_see
         for box, narrow in zip(self.pictures, (False, True), strict=True):
-            box.content = svg(place.picture(self.at, self.everything), narrow=narrow) if open_to_see else ""
+            box.content = in_names(svg(place.picture(self.at, self.everything), narrow=narrow)) if open_to_see else ""
         for card, show in ((self.tools, self._tools), (self.steps, self._steps), (self.history, self._history)):
             with self._rebuilt(card, open_to_see) as shown:
                 if shown:
@@ -204,16 +206,14 @@ class TablePage:
     def _curtain(self, seat: int) -> None:
         with ui.element("div").classes("curtain"):
             who = sentence(self.place.sitting.variant.seat_name(seat))
-            words(f"{who}: is nobody else looking?", "status", "p").style("justify-content: center")
+            words(f"{who}: is nobody else looking?", "", "p")
             button("Show my view", self.place.uncover, "tool main", name="uncover")
 
     def _status(self) -> None:
+        """Add how the game stands, and what its agents wait for."""
         table, sitting, present = self.table, self.place.sitting, self.at is None
-        mine = present and self.place.to_move
-        with ui.element("div").classes("status mine" if mine else "status").props("role=status aria-live=polite"):
-            words(self._stands(), "", "span")
-            if table.thinking and present:
-                ui.spinner(size="1.2em")
+        if table.thinking and present:
+            ui.spinner(size="1.2em")
         if present and table.thinking and table.solving:
             self._follow(lambda: f"It solves the game first, once. {sentence(table.solving)}.")
         elif present and table.preparing:
@@ -223,9 +223,18 @@ class TablePage:
             words(table.problem, "bad")
         if sitting.over and present:
             earned = ", ".join(f"{self.place.name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
-            words(f"Earned: {earned}. The seed was {sitting.seed}.")
+            result = "" if sitting.variant.facts.zero_sum else f"Earned: {earned}. "
+            words(f"{result}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
             show_lesson(table.review, self.place, self.at, self.reviewed)
+
+    def _latest(self) -> str:
+        """Return how the game stands, and what the others have done since the last move of the person here, as HTML."""
+        sitting, seat = self.place.sitting, self.place.seat if self.place.person is None else self.place.person
+        first = max(len(sitting) - MOST_SAID, 0 if seat is None else sitting.latest(seat) - 1, 0)
+        entries = self.place.history(self.everything, first) if self.at is None else []
+        done = [". ".join(map(sentence, (f"{self.place.name(each.seat)}: {each.words}", *each.notes))) for each in entries]
+        return f"{html.escape('. '.join(done))}<b>{html.escape(self._stands())}</b>"
 
     def _stands(self) -> str:
         """Return how the game stands, in words."""
@@ -236,10 +245,10 @@ class TablePage:
             return "The game cannot go on"
         if sitting.over:
             return self._verdict()
-        who, name = sitting.seats[sitting.mover], sentence(sitting.variant.seat_name(sitting.mover))
+        name = sentence(sitting.variant.seat_name(sitting.mover))
         if self.place.to_move:
             return "Your move" if self.place.kind == "seat" else f"{name}, your move"
-        return f"{name} is to move" + ("" if who == PERSON else f": {who}")
+        return f"{name} is to move"
 
     def _verdict(self) -> str:
         sitting = self.place.sitting
@@ -248,7 +257,7 @@ class TablePage:
         if len(returns) == 1 or (best.all() and not sitting.variant.facts.zero_sum):
             return "The game is over"
         if best.all():
-            return "The game is over: a tie"
+            return "A tie"
         if self.place.kind == "seat" and self.place.seat is not None:
             return "You win" if best[self.place.seat] else "You lose"
         winners = " and ".join(sitting.variant.seat_name(int(seat)) for seat in np.flatnonzero(best))
@@ -456,7 +465,8 @@ class TablePage:
         first, last = self._shown_from(), self._shown_to()
         entries = place.history(self.everything, first, last)
         heading("History")
-        seats = ", ".join(f"{place.name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
+        players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
+        seats = ", ".join(f"{place.name(seat)}{f' ({who})' if who else ''}" for seat, who in enumerate(players))
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
@@ -490,10 +500,12 @@ def _hint(advice: Advice) -> None:
     """Add the value of each choice as a table."""
     heading(sentence(advice.title))
     mixed = any(row.share is not None for row in advice.rows)
-    head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
+    head = f"<tr><th>choice</th><th>{advice.meaning}</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
     rows = "".join(_choice(row, mixed) for row in advice.rows)
     with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
-        ui.html(f"<thead>{head}</thead><tbody>{rows}</tbody>", tag="table", sanitize=False).classes("hint")
+        markup(f"<thead>{head}</thead><tbody>{rows}</tbody>", "hint", "table")
+    if sum(row.close for row in advice.rows) > 1:
+        words("No sample tells which of those in bold letters is the best.")
     if advice.note:
         words(sentence(advice.note))
 
@@ -504,7 +516,7 @@ def _choice(row: Row, mixed: bool) -> str:
         percent = 100 * (row.share or 0.0)
         track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
         cells += f'<td class="share">{percent:.0f} %{track}</td>'
-    return f"<tr>{cells}</tr>"
+    return f"<tr{' class=close' if row.close else ''}>{cells}</tr>"
 
 
 def _signed(value: float) -> str:

@@ -114,13 +114,13 @@ def test_hint_and_price_are_the_exact_values():
     hint, prices = using(use)
     values = action_values(variant, TextTable(variant, 1).sitting.state).values
     best = int(np.nanargmax(values))
-    assert re.search(rf"^ +{variant.describe_action(best)} +{100 * values[best]:.1f} % of games won", hint, re.M)
+    assert re.search(rf"^ +{variant.describe_action(best)} +{100 * values[best]:.1f} %", hint, re.M)
     assert len(prices) == 12
     for action, words in enumerate(map(variant.describe_action, range(12))):
         cost = values[best] - values[action]
         if cost > 1e-6:
-            assert f"{words} gives away {100 * cost:.1f} % of games won: the best, " in prices[words]
-            assert f"has {100 * values[best]:.1f} % of games won\n(" in prices[words]
+            assert f"{words} gives away {100 * cost:.1f} %: the best, " in prices[words]
+            assert f"has {100 * values[best]:.1f} %\n(" in prices[words]
         else:
             assert prices[words].startswith(f"{words} gives nothing away")
 

@@ -122,9 +122,10 @@ class Options:
             call and +1/(n-1) for the others, or +1 for a right exact call and -1/(n-1) for the others); "dice": -1 for each
             die lost, when it is lost, and +1 for each won back.
         past_rounds: false: agents forget the dice shown in earlier rounds; the observation lacks the block `past_bids`.
-        rules: "openspiel" stands for num_players=2, raise_rule="either", wild="highest", rounds="single" and
-            starter="first"; "perudo" for raise_rule="perudo", wild="ones", palifico=True and exact_call=True; "textarena"
-            for raise_rule="nondecreasing", starter="first" and next_starter="after_caller".
+        rules: whose rules are played: those that the other options say, or a set of them. "openspiel" stands for
+            num_players=2, raise_rule="either", wild="highest", rounds="single" and starter="first"; "perudo" for
+            raise_rule="perudo", wild="ones", palifico=True and exact_call=True; "textarena" for
+            raise_rule="nondecreasing", starter="first" and next_starter="after_caller".
     """
 
     num_players: Annotated[int, Range(2, MAX_SEATS)] = 2
@@ -687,4 +688,5 @@ GAME = Game.of(
     rules_in_short=rules_in_short,
     reset_options=("dice",),
     first_game={"num_dice": 2},
+    known_as={"Perudo": {"rules": "perudo"}},
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from dice_envs import load, names
-from dice_envs.experiments.web.forms import fields_of, options_of
+from dice_envs.experiments.web.forms import fields_of, follows, in_labels, options_of
 
 
 @pytest.mark.parametrize("game", names())
@@ -13,7 +13,7 @@ def test_every_option_has_a_field(game):
     assert list(fields) == list(vars(defaults.options))
     assert options_of(load(game), {name: field.default for name, field in fields.items()}) == {}
     for field in fields.values():
-        assert field.help, field.name
+        assert field.meaning(field.default) or field.words.meanings, field.name
         for value in field.choices:
             options_of(load(game), {field.name: value})
         for beyond in (field.low - 1, field.high + 1) if field.low is not None and field.high is not None else ():
@@ -65,3 +65,16 @@ def test_a_form_with_any_value_is_read_or_refused_by_name(game):
             except ValueError as found:
                 problem = str(found)
             assert not problem or (field.name in problem and "\n" not in problem)
+
+
+def test_values_that_follow_from_others_are_no_choice():
+    game = load("liars_dice")
+    values = {field.name: field.default for field in fields_of(game)}
+    assert follows(game.configure(), values, {}) == {}
+    perudo = follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {})
+    assert perudo == {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True}
+    assert follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {"rules": "perudo"})["rules"] == "perudo"
+
+
+def test_errors_name_options_as_the_form_does():
+    assert in_labels(load("liars_dice"), "num_dice must be 1, not num_faces") == "dice each must be 1, not faces"
