@@ -25,13 +25,26 @@ GAMES = {
 ENABLED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
 SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 128
+MOVING = 900, 560  # size of the moving picture, width and height in pixels
+SHOWN = 2500  # milliseconds, each frame of it
+
+
+def picture(page, full_page=True):
+    """What the page shows once nothing moves any more."""
+    page.wait_for_timeout(SETTLED)
+    return Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
 
 
 def save(page, path, full_page=True):
     """Save a PNG with few colours."""
-    page.wait_for_timeout(SETTLED)
-    image = Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
-    image.quantize(COLOURS).save(path, optimize=True)
+    picture(page, full_page).quantize(COLOURS).save(path, optimize=True)
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def save_moving(frames, path):
+    """Save pictures of the page, one after another, as a GIF that begins again at its end."""
+    first, *others = (frame.resize(MOVING, Image.Resampling.LANCZOS).quantize(COLOURS // 2) for frame in frames)
+    first.save(path, save_all=True, append_images=others, duration=SHOWN, loop=0, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -68,14 +81,21 @@ def documentation(browser, folder, links):
     save(page, folder / "page_fatestones.png")
     page.goto(links["liars_dice"])
     play(page, 1, random.Random(1))
+    frames = [picture(page, False)]
     hint(page)
     save(page, folder / "page_liars_dice.png")
+    frames.append(picture(page, False))
+    play(page, 1, random.Random(1))
+    frames.append(picture(page, False))
     play(page, 100, random.Random(1))
+    frames.append(picture(page, False))
     review(page)
+    frames.append(picture(page, False))
     if page.locator("[data-name=worst]").count():
         page.click("[data-name=worst]")
         page.wait_for_selector(".lesson")
     save(page, folder / "page_review.png")
+    save_moving([*frames, picture(page, False)], folder / "page.gif")
     phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark", device_scale_factor=2)
     phone.set_default_timeout(WAIT)
     phone.goto(links["liars_dice"])
