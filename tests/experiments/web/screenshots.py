@@ -25,7 +25,7 @@ GAMES = {
 ENABLED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
 SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 128
-MOVING = 900, 560  # size of the moving picture, width and height in pixels
+MOVING = 900, 562  # size of the moving picture, width and height in pixels
 SHOWN = 2500  # milliseconds, each frame of it
 
 
