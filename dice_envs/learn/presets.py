@@ -49,7 +49,7 @@ class Preset:
         least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by its stake: half the
             difference between its best and its worst action by the central critic, but at least this. In a match of many
             rounds one round may be worth a hundredth of a return of ±1 and another all of it, so no fixed weight suits both.
-        expected_rewards: pay the expected reward of a roll (see `dice_envs.core.expected`); not every game provides it.
+        expected_rewards: pay the expected reward of a roll (see `dice_envs.core.game`); not every game provides it.
         central_critic: whether the critic sees the observations of all seats and values every action; only training needs
             it. The policy's mean of these values is then maximised, and PPO's clipped loss covers only the advantage of a
             sampled action beyond them: the expected gradient is the same, with far less noise.

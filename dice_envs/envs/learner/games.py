@@ -86,7 +86,7 @@ class SeatGames:
         self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
         illegal_action: "raise": an illegal action of the learner's raises IllegalActionError; "lose": it ends the game with
             the least possible return, for learners without masks. The first one in a process gives a warning.
-        expected_rewards: pay a roll's expected reward (see `dice_envs.core.expected`).
+        expected_rewards: pay a roll's expected reward (see `dice_envs.core.game`).
 
     Attributes:
         seats: the arrays of all games; `states`, `streams`, `memories`, `learners`, `players` and `returns` are the same ones.
