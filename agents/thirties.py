@@ -168,12 +168,6 @@ def _choose_by_throw(params, options, state, stream):
     return np.int64(options["again"][_place_of(state["counts"], options["num_dice"], options["num_faces"])])
 
 
-@kernel
-def _places_of(counts, num_dice, num_faces, out):
-    for i in range(len(counts)):
-        out[i] = _place_of(counts[i], num_dice, num_faces)
-
-
 @functools.lru_cache(maxsize=64)
 def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
     """Return the kernel of a named strategy, which looks up each throw; None for one that depends on the dice aside."""
@@ -185,8 +179,7 @@ def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
         throw for count in range(1, rules.num_dice + 1) for throw in itertools.combinations_with_replacement(faces, count)
     ]
     counts = np.array([np.bincount(throw, minlength=MAX_FACES + 1)[1:] for throw in throws])
-    places = np.empty(len(throws), np.int64)
-    _places_of(counts, rules.num_dice, rules.num_faces, places)
+    places = [_place_of(each, rules.num_dice, rules.num_faces) for each in counts]
     again = np.zeros(len(throws) + 1, np.int8)  # and no dice at all
     again[places] = [strategy(throw) for throw in throws]
     kind = np.dtype([("num_dice", np.int64), ("num_faces", np.int64), ("again", np.int8, again.shape)])

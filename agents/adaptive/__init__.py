@@ -51,7 +51,7 @@ from .beliefs import (
     posterior,
 )
 from .responses import NOWHERE, PlayedResponse, respond_to, response_to
-from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
+from .rounds import MEMORY, began, decisions_of, may_respond, open_rounds, settle
 
 __all__ = ["AGENTS", "Adaptive"]
 
@@ -114,14 +114,13 @@ class Adaptive(OfOneGame):
         self.check(turn)
         variant, states = turn.variant, turn.states
         memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
-        new = (memory["open"] == 0) | (states["num_bids"] <= 1)
+        new = began(states, memory)
         worth = _worth(variant, self.precision)
         settle(states, memory, worth)
         positions, actions, rows = decisions_of(variant, states, memory)
         if len(rows):
             learn(memory, rows, log_likelihoods(variant, LiarsDiceNash(self.precision), positions, actions))
-        allowed = np.empty(len(turn), bool)
-        may_respond(states, memory, worth, allowed)
+        allowed = may_respond(states, memory, worth)
         memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
         chosen = np.full(len(turn), NOWHERE, np.int64)
         for response in np.unique(memory["response"][memory["response"] > 0]).tolist():

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Promises, Turn, Uniform, ask_probabilities, promises_of
+from dice_envs.agent import Promises, Turn, ask_probabilities, promises_of
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import is_legal, matching, wild_face
 from dice_envs.games.liars_dice.raises import NO_BID
 
+from ..base import Random
 from ..liars_dice import LiarsDiceNash, Numbers, Reader, chance_blind
 
 _MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
@@ -90,11 +91,6 @@ class Claims:
         out[claimed, bids[claimed]] = 1
         out[:, -1] = ~out.any(axis=1)
         return out
-
-
-@dataclasses.dataclass(frozen=True)
-class Anything(Uniform):
-    """Plays a uniformly random legal action."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +207,7 @@ _THRESHOLDS = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 # The first style of each part is `numbers` by the article's text; the last ones are `reader`. Its raises and calls depend on
 # each other, and a best response to them mixed with other styles takes minutes, so they are known as a whole only.
 _OPENINGS = (
-    Style(Claims(1), Anything(), (0.0, 0.5, 1.0)),
+    Style(Claims(1), Random(), (0.0, 0.5, 1.0)),
     Style(Claims(0)),
     Style(Claims(2)),
     Style(Lowest()),

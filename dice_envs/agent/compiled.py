@@ -58,8 +58,7 @@ def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
     offers: list[_Offer | None] = []
     for agent in agents:
         check_plays(agent, variant)
-        is_asked = not isinstance(agent, KernelAgent) or promises_of(agent).remembers is not None
-        offered = None if is_asked else agent.kernel(variant)
+        offered = agent.kernel(variant) if isinstance(agent, KernelAgent) and promises_of(agent).remembers is None else None
         if offered is None:
             offers.append(None)
             continue

@@ -45,23 +45,16 @@ def _pairs(size: int) -> list[tuple[int, int]]:
     return [(a, b) for a in subsets for b in subsets if SIZE_OF[a] == SIZE_OF[b]]
 
 
-@kernel
-def _positions(hands, a, b, seat, states):
+def _positions(hands: np.ndarray, a: int, b: int, seat: int, states: np.ndarray) -> None:
     """Set each state to hands[i] with only the dice of subsets a and b left and the seat to move. In place."""
-    for n in range(len(hands)):
-        state = states[n]
-        for whose in range(2):
-            left = 0
-            for i in range(hands.shape[2]):
-                if (a if whose == 0 else b) >> i & 1:
-                    state["hands"][whose, left] = hands[n, whose, i]
-                    left += 1
-            for i in range(left, MAX_HAND):
-                state["hands"][whose, i] = GONE
-            state["left"] = left
-        state["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
-        state["seat"] = seat
-        state["draws"] = 1
+    states["hands"] = GONE
+    for whose, subset in enumerate((a, b)):
+        dice = [i for i in range(hands.shape[2]) if subset >> i & 1]
+        states["hands"][:, whose, : len(dice)] = hands[:, whose, dice]
+    states["left"] = SIZE_OF[a]
+    states["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
+    states["seat"] = seat
+    states["draws"] = 1
 
 
 def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:

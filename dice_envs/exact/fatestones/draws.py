@@ -18,7 +18,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
-from dice_envs.games.fatestones import MAX_HAND, duel
+from dice_envs.games.fatestones import COUNTS, MAX_HAND, duel
 
 _SUBSETS = 1 << MAX_HAND
 SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
@@ -71,18 +71,11 @@ def compare(hands, size, work):
             work.margin[i, j], work.tie[i, j] = _duel(hands[0, i], hands[1, j])
 
 
-@kernel
-def _margins(dice, out):
-    for i in range(len(dice)):
-        for j in range(len(dice)):
-            out[i, j], _ = _duel(dice[i], dice[j])
-
-
 def margins(dice: np.ndarray) -> np.ndarray:
     """Return P(die i beats die j) − P(it loses), (n, n) float64, of dice given as rows of FACES (n,)."""
-    out = np.empty((len(dice), len(dice)))
-    _margins(np.ascontiguousarray(dice, np.int64), out)
-    return out
+    counts = COUNTS[dice].astype(np.int64)
+    wins = counts @ (counts.cumsum(axis=1) - counts).T
+    return (wins - wins.T) / 36
 
 
 class Cycle(NamedTuple):

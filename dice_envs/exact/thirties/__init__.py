@@ -25,7 +25,6 @@ from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
@@ -479,29 +478,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 _COUNTED = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "turns at the target or over"}
 
 
-@kernel
-def _look_up(states, before, out):
-    """Write the value of throwing 0, 1, … of the lowest dice again; NaN for illegal actions. In place."""
-    out[:] = np.nan
-    for i in range(len(states)):
-        state = states[i]
-        kept = np.int64(state["score"])  # pips aside after the action
-        for k in range(MAX_FACES):
-            kept += np.int64(state["counts"][k]) * (k + 1)
-        face, left = 0, np.int64(state["counts"][0])
-        for again in range(state["thrown"]):  # at most num_dice, the length of a row
-            out[i, again] = before[again, kept]
-            while left == 0:  # ends: of the dice on the table `again` are counted so far
-                face += 1
-                left = np.int64(state["counts"][face])
-            left -= 1
-            kept -= face + 1
-
-
 def _values(before: np.ndarray, states: np.ndarray) -> np.ndarray:
-    out = np.empty((len(states), len(before) - 1))
-    _look_up(states, before, out)
-    return out
+    """Return the value of throwing 0, 1, … of the lowest dice again, (n, num_dice) float64; NaN for illegal actions."""
+    again, faces = np.arange(len(before) - 1), np.arange(1, MAX_FACES + 1)
+    counts = states["counts"].astype(np.int64)
+    lower = counts.cumsum(axis=1) - counts  # dice that show less than each face
+    thrown = np.clip(again[:, None] - lower[:, None], 0, counts[:, None]) @ faces  # pips thrown again
+    kept = (states["score"] + counts @ faces)[:, None] - thrown
+    return np.where(again < states["thrown"][:, None], before[again, kept], np.nan)
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
