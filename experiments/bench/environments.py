@@ -20,7 +20,7 @@ from dice_envs.core.dice import STREAM, below, choose_from_mask, new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.bench import BenchRow, Part, best_rate, best_seconds
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate, best_seconds
 
 __all__ = ["PARTS", "SPIEL", "spiel_rate"]
 
@@ -297,13 +297,13 @@ def _plain_game(source: random.Random, argue: bool) -> int:
 
 
 PARTS = (
-    Part("", _machine),
-    *(Part(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
-    Part("score_dice", _score_dice_batch),
-    Part("liars_dice", _article_games),
-    Part("liars_dice", _batched),
-    Part("liars_dice", _vector),
-    Part("liars_dice", _raw_env),
-    Part("liars_dice", _first_step),
-    Part("shakes", _patients),
+    BenchPart("", _machine),
+    *(BenchPart(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
+    BenchPart("score_dice", _score_dice_batch),
+    BenchPart("liars_dice", _article_games),
+    BenchPart("liars_dice", _batched),
+    BenchPart("liars_dice", _vector),
+    BenchPart("liars_dice", _raw_env),
+    BenchPart("liars_dice", _first_step),
+    BenchPart("shakes", _patients),
 )

@@ -33,7 +33,7 @@ from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
 from dice_envs.exact.shakes.policies import evaluate, solve
 from dice_envs.exact.thirties import Rules, forget_solutions, throws
 from dice_envs.exact.thirties import solve as solve_thirties
-from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds
+from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_rate, best_seconds
 from dice_envs.experiments.reproduce.thirties import all_rows
 from dice_envs.games.thirties import GOALS
 
@@ -279,14 +279,14 @@ def _choices(game: str, quick: bool) -> Iterator[BenchRow]:
 
 
 PARTS = (
-    Part("fatestones", _fatestones),
-    Part("liars_dice", _liars_dice),
-    Part("liars_dice", _liars_dice_responses),
-    Part("liars_dice", _liars_dice_tables),
-    Part("liars_dice", _liars_dice_networks),
-    Part("liars_dice", _liars_dice_values),
-    Part("shakes", _shakes),
-    Part("thirties", _thirties),
-    Part("thirties", _against_fractions),
-    *(Part(game, functools.partial(_choices, game)) for game in _CASES),
+    BenchPart("fatestones", _fatestones),
+    BenchPart("liars_dice", _liars_dice),
+    BenchPart("liars_dice", _liars_dice_responses),
+    BenchPart("liars_dice", _liars_dice_tables),
+    BenchPart("liars_dice", _liars_dice_networks),
+    BenchPart("liars_dice", _liars_dice_values),
+    BenchPart("shakes", _shakes),
+    BenchPart("thirties", _thirties),
+    BenchPart("thirties", _against_fractions),
+    *(BenchPart(game, functools.partial(_choices, game)) for game in _CASES),
 )

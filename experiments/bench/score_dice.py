@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dice_envs.exact.score_dice.distribution import score_distribution
-from dice_envs.experiments.bench import BenchRow, Part, best_seconds
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds
 from dice_envs.experiments.reproduce.score_dice import TABLES, PaperTable
 
 try:
@@ -48,7 +48,7 @@ def _distributions(quick: bool) -> Iterator[BenchRow]:
         yield BenchRow(name, best_seconds(ours, repeats), "s", aim, peer, "icepool" if icepool else "", note)
 
 
-PARTS = (Part("score_dice", _distributions),)
+PARTS = (BenchPart("score_dice", _distributions),)
 
 
 # --- the same by icepool --------------------------------------------------------------------------------------------

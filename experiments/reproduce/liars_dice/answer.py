@@ -29,7 +29,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, Played, mean_loss, wins_against, wins_games
+from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, RoundChances, mean_loss, wins_against, wins_games
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.findings import Finding
@@ -98,7 +98,7 @@ class Answer:
     habits: dict[Dice, Habits]
     shares: dict[Dice, float]
     values: dict[Dice, Worth]
-    played: dict[float, dict[str, dict[Dice, Played]]]
+    played: dict[float, dict[str, dict[Dice, RoundChances]]]
 
     @property
     def dice(self) -> int:
