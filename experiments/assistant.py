@@ -67,7 +67,7 @@ Seat = Annotated[int | None, Field(description="Your seat, from 0; drawn at rand
 Seed = Annotated[int | None, Field(description="Fixes the dice and the opponents' choices; drawn at random if left out.")]
 
 
-class Seated(NamedTuple):
+class SeatedGame(NamedTuple):
     """A game, and the assistant's place at it.
 
     Attributes:
@@ -92,7 +92,7 @@ class Games:
 
     def __init__(self, most: int = MOST_GAMES) -> None:
         self.most = most
-        self._games: dict[int, Seated] = {}  # in the order of their last use
+        self._games: dict[int, SeatedGame] = {}  # in the order of their last use
         self._begun = 0
         self._lock = threading.Lock()
 
@@ -134,7 +134,7 @@ class Games:
         agent = PERSON if count == 1 else make_agent(variant, spec)
         table = TextTable(variant, seed, [PERSON if place == own else agent for place in range(count)])
         against = "" if count == 1 else f" against {spec}"
-        return f"This is game {self._keep(Seated(table, own, threading.Lock()))}{against}.\n\n{table.prompt(own)}"
+        return f"This is game {self._keep(SeatedGame(table, own, threading.Lock()))}{against}.\n\n{table.prompt(own)}"
 
     def look(self, game_id: GameId) -> str:
         """Return the position of a game as your seat may know it, and the moves since your last one. Changes nothing."""
@@ -184,7 +184,7 @@ class Games:
         lines = review_lines(found, sitting, seat, commands=False)
         return Text.from_ansi("\n".join([f"{table.variant.game.title}, seed {sitting.seed}", *lines])).plain
 
-    def _keep(self, seated: Seated) -> int:
+    def _keep(self, seated: SeatedGame) -> int:
         with self._lock:
             self._begun += 1
             self._games[self._begun] = seated
@@ -192,7 +192,7 @@ class Games:
                 del self._games[next(iter(self._games))]
             return self._begun
 
-    def _find(self, game_id: int) -> Seated:
+    def _find(self, game_id: int) -> SeatedGame:
         """Return a game. ValueError if there is none of this number."""
         with self._lock:
             if game_id not in self._games:

@@ -34,10 +34,10 @@ from dice_envs.table.sitting import PERSON, Sitting
 __all__ = [
     "DEFAULT_TASKS",
     "Bluffs",
-    "Field",
     "Kind",
     "Positions",
     "Score",
+    "TaskField",
     "field_of",
     "named_players",
     "players_of",
@@ -223,7 +223,7 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
-class Field:
+class TaskField:
     """A task's positions and values, by which its players are compared.
 
     Attributes:
@@ -289,14 +289,14 @@ def _plays(player: Agent, variant: Variant) -> bool:
     return True
 
 
-def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> Field:
+def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> TaskField:
     """Return a task's field with this number of positions. Arguments and errors are those of `positions_of`."""
     values = response_values(task.variant)  # first: it may have to solve the game
-    return Field(task.name, positions_of(task.variant, number, seed, done), values)
+    return TaskField(task.name, positions_of(task.variant, number, seed, done), values)
 
 
 def score(
-    field: Field,
+    field: TaskField,
     name: str,
     player: Agent,
     games: int,

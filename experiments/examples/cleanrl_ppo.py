@@ -47,7 +47,7 @@ def layer(inputs: int, outputs: int, scale: float = 2**0.5) -> nn.Linear:
     return made
 
 
-class Agent(nn.Module):
+class ActorCritic(nn.Module):
     """A policy and a value, each with a network of its own."""
 
     def __init__(self, observation_size: int, num_actions: int) -> None:
@@ -68,7 +68,7 @@ class Agent(nn.Module):
         return self.critic(observations).squeeze(-1)
 
 
-def train(steps: int, seed: int) -> Agent:
+def train(steps: int, seed: int) -> ActorCritic:
     """Train against the opponent for about `steps` decisions of the learner."""
     torch.manual_seed(seed)
     # The opponent plays inside `step`: the learner is to move at every observation, and a reward is what its seat has earned
@@ -77,7 +77,7 @@ def train(steps: int, seed: int) -> Agent:
         "dice_envs/LiarsDice-v0", num_envs=NUM_ENVS, opponents=OPPONENT, seat="random", autoreset_mode="SameStep", **GAME
     )
     size, num_actions = envs.single_observation_space.shape[0], int(envs.single_action_space.n)
-    agent = Agent(size, num_actions)
+    agent = ActorCritic(size, num_actions)
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
 
     observations = torch.zeros(NUM_STEPS, NUM_ENVS, size)
@@ -138,7 +138,7 @@ def train(steps: int, seed: int) -> Agent:
     return agent
 
 
-def report(agent: Agent) -> None:
+def report(agent: ActorCritic) -> None:
     """Print how good the policy is: exact figures, no games are played."""
 
     def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:

@@ -45,8 +45,9 @@ def across(title: str, rows: Sequence[Finding], pattern: str, digits: int = 6) -
     for row in rows:
         if found := re.fullmatch(pattern, row.figure):
             lines.setdefault(found["line"], {})[found["column"]] = row
-    columns = list(dict.fromkeys(column for cells in lines.values() for column in cells))
-    table = []
+    found_columns = dict.fromkeys(column for cells in lines.values() for column in cells)
+    columns = sorted(found_columns, key=lambda column: int(column) if column.isdigit() else 0)  # numbers rise
+    table: list[tuple[str | Text, ...]] = []
     for line, cells in lines.items():
         published = {"" if row.published is None else str(row.published) for row in cells.values()}
         shared = published.pop() if len(published) == 1 else "marked"

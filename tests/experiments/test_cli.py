@@ -189,11 +189,12 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     named = [ours[f"whole game, raises, solution: {what}, %"] for what in FACES_NAMED]
     assert sum(named) == pytest.approx(100)
     assert "Being first with 2 dice each is worth +12.00 points" in " ".join(result.output.split())
-    table = result.output.partition("When the solution calls with")[2].partition("└")[0]
-    called = [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line.startswith("│")]
-    assert len(called) == 4
-    for _, holds, *_, article, _ in called:
-        assert float(holds) + float(article) == pytest.approx(100, abs=0.11)
+    table = result.output.partition("When the solution calls in the first round")[2].partition("└")[0]
+    called = [line.strip("│").split("│") for line in table.splitlines() if line.startswith("│")]
+    for need, *shares in called:
+        for who, share in zip(("starter", "other player"), shares, strict=True):
+            figure = f"2 v 2 dice, {who}, {need.strip()} of the other's dice needed: % called"
+            assert share.strip() == (f"{ours[figure]:.1f}" if figure in ours else "-")
 
 
 ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")

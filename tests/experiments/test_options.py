@@ -102,7 +102,6 @@ def test_nothing_of_ours_is_imported_inside_functions():
                         heavy = module in (
                             "dice_envs.envs.sb3",
                             "dice_envs.learn.ppo",
-                            "dice_envs.experiments.bench.score_dice",
                             "dice_envs.experiments.web.server",
                             "dice_envs.experiments.assistant",  # of an extra of its own
                         )

@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 
 from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
 from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
 from tests.support.subsets import few
 
-icepool_tables = pytest.importorskip("dice_envs.experiments.bench.score_dice.icepool_tables")
+pytest.importorskip("icepool")
 
 
 @few(4, "table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")

@@ -26,7 +26,8 @@ from dice_envs.exact.shakes.chances import (
     tallies,
 )
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
-from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES, rounds_to
+from dice_envs.experiments.reproduce import rounds_to
+from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES
 from dice_envs.games.shakes import EFFICACIES
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering, few

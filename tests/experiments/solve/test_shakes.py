@@ -11,7 +11,7 @@ from dice_envs.agents import make
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.reproduce.shakes import rounds_to
+from dice_envs.experiments.reproduce import rounds_to
 from tests.support.subsets import few
 
 
