@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dice_envs import liars_dice_v0
-from dice_envs.core.batch import Batch, IllegalActionError
+from dice_envs.core.batch import Batch
 from dice_envs.core.game import OVER, configure
 from dice_envs.games.liars_dice import chance_at_least
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, bids_after, lowest_quantities
@@ -373,23 +373,3 @@ def test_positions_are_dealt_in_every_interface():
     venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 2, num_dice=2, seat=1)
     venv.set_options({"dice": dice})
     assert (venv.reset()[:, 5] == 1).all()
-
-
-@pytest.mark.parametrize("action", [-1, 61, 10**30, "call", None, 1.5, 60])
-def test_illegal_actions_change_nothing_in_raw_env(action):
-    env = liars_dice_v0.raw_env(starter="first")
-    env.reset(seed=1)
-    before = env._states.copy()
-    with pytest.raises(IllegalActionError, match="player_0"):
-        env.step(action)
-    assert all((env._states[field] == before[field]).all() for field in before.dtype.names)
-    env.step(0)
-
-
-@pytest.mark.filterwarnings("ignore:an illegal action has ended a game")
-def test_illegal_action_in_env_ends_the_game():
-    env = liars_dice_v0.env(starter="first")
-    env.reset(seed=1)
-    env.step(60)  # a call with no bid
-    assert all(env.terminations.values())
-    assert env.unwrapped.rewards["player_0"] == -1

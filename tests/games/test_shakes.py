@@ -1,18 +1,14 @@
 """The Shakes: the rules, in environments."""
 
 import itertools
-import warnings
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import api_test, seed_test
 from scipy.stats import binom
 
-import dice_envs
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
 from dice_envs.agent import Turn
 from dice_envs.agents import make
@@ -25,7 +21,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
 from tests.support.shakes_tools import assert_distributed, states_with
-from tests.support.subsets import covering, few
+from tests.support.subsets import covering
 
 
 def nothing(amount):
@@ -320,39 +316,6 @@ TABLES = [
     {"variation": "competitive", "num_players": 4, "reward": "saved", "efficacy": 3},
     {"mode": "physician", "num_players": 2},
 ]
-
-
-@few(1, "options", TABLES)
-def test_pettingzoo_api(options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        api_test(shakes_v0.env(**options), num_cycles=100)
-        seed_test(lambda: shakes_v0.env(**options), num_cycles=50)
-
-
-@covering(("reward", "num_players"), ["saved", "win"], [2, 6])
-def test_gymnasium_api(num_players, reward):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check_env(gymnasium.make("dice_envs/Shakes-v0", num_players=num_players, reward=reward).unwrapped)
-
-
-def test_pictures_hide_the_efficacies_from_players():
-    env = gymnasium.make("dice_envs/Shakes-v0", num_players=3, render_mode="ansi")
-    env.reset(seed=0)
-    env.step(1)
-    assert "treatment 1: saved" in env.render()
-    assert "efficacy" not in env.render()
-    for _ in range(11):
-        env.step(1)
-    assert "the game is over" in env.render()
-    assert "efficacy" not in env.render()
-    assert "efficacy 4" in dice_envs.pictures.render.ansi(env.unwrapped.variant.picture(env.unwrapped.games.states[0]))
-    table = shakes_v0.raw_env(render_mode="ansi")
-    table.reset(seed=0)
-    table.step(ARGUE)
-    assert "kept" in table.render()
-    assert "efficacy" not in dice_envs.pictures.render.ansi(table.variant.picture(table._states[0], 1))
 
 
 # --- many games ---------------------------------------------------------------------------------------------------

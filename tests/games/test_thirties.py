@@ -316,9 +316,3 @@ def test_an_illegal_choice_of_a_function_is_refused():
 def test_wrong_strategies_are_refused(strategy):
     with pytest.raises(ValueError, match="strategy"):
         finish(Thirties(strategy), 1, 1, num_players=1)
-
-
-def test_the_agent_plays_its_own_game_only():
-    batch = Batch("liars_dice", 1, seed=1)
-    with pytest.raises(ValueError, match="thirties plays thirties only, not liars_dice"):
-        ask(Thirties("sixes"), batch.variant, batch.states, np.arange(1), new_streams(1, 1))
