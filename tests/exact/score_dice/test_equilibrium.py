@@ -10,11 +10,18 @@ import pytest
 from dice_envs import Turn, configure
 from dice_envs.agents.score_dice import Nash
 from dice_envs.core.dice import new_streams
+from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.solvers import Equilibrium
 from dice_envs.experiments.arena import tournament
 from dice_envs.games.score_dice import Options
-from tests.exact.score_dice.test_measures import mean_reward
 from tests.support.subsets import few
+
+
+def mean_reward(options, pairing):
+    result = score_distribution(*options.pools, options.ties, pairing)
+    if options.reward == "win":
+        return float(result.win_bias) / 100
+    return float(sum(score * chance for score, chance in result.chances.items()))
 
 
 @few(
