@@ -242,7 +242,8 @@ def test_games_between_agents_are_the_same_in_words(name, spec, options):
     np.testing.assert_array_equal(plain, spoken)
 
 
-@few(1, ("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
+@pytest.mark.thorough
+@pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
 def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
     variant = configure("liars_dice", num_dice=2)
     (exact, _) = exact_tournament(variant, [spec, other]).meetings

@@ -20,7 +20,6 @@ from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui.console import console
 from tests.conftest import ROOT
 from tests.support.policies import save_random_policy
-from tests.support.subsets import covering
 
 runner = CliRunner()
 
@@ -199,9 +198,10 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
 ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
 
 
-@covering(
-    ("folder", "command"),
-    ["a file", "no home"],
+@pytest.mark.thorough
+@pytest.mark.parametrize("folder", ["a file", "no home"])
+@pytest.mark.parametrize(
+    "command",
     [
         ("solve", "liars_dice", *ONE_DIE),
         ("solve", "liars_dice", *ONE_DIE, "-o", "num_players=3", "--precision", 0.1),

@@ -187,6 +187,7 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     assert "ppo is not measured here: there are " in result.output
 
 
+@pytest.mark.thorough
 def test_resume_goes_on_from_the_checkpoint(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -285,6 +286,7 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
 
 
+@pytest.mark.thorough
 def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
     assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
     folder = tmp_path / "run"

@@ -228,6 +228,7 @@ def test_a_game_of_rounds():
 # --- what is kept -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     variant = configure("liars_dice", num_dice=3)
     first = solve(variant, 1e-2)

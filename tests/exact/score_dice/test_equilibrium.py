@@ -44,7 +44,8 @@ def test_the_equilibrium_is_worth_the_unsorted_game(options):
     assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
 
 
-@few(1, "seat", [0, 1])
+@pytest.mark.thorough
+@pytest.mark.parametrize("seat", [0, 1])
 def test_nothing_can_be_gained_against_the_equilibrium(seat):
     """Checked with the best response for every hand. With two dice a side, only the first choice counts."""
     options = Options(pool_a=(6, 6), pool_b=(8, 6), ties="a")
