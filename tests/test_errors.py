@@ -51,9 +51,13 @@ class Faulty:
 def bad_options(name):
     """Wrong reset options for each game that has any."""
     wrong = {
-        "liars_dice": [{"dice": [[1]]}, {"dice": [[1, 1, 1, 1, 1], [1, 2, 3, 4, 9]]}, {"dice": 5}],
+        "liars_dice": [
+            *({"dice": [[1, 1, 1, 1, 1], [1, 2, 3, 4, wrong]]} for wrong in (0, 9, 4.5)),
+            *({"dice": wrong} for wrong in ([[1]], 5, "12")),
+        ],
         "fatestones": [{"dice": [[123456] * 3, [123456, 123456, 1]]}, {"dice": [[123456]]}, {"dice": "x"}],
-        "score_dice": [{"dice": [[1, 2, 3, 4, 5], [1, 2, 3, 4, 7]]}, {"dice": [[1]]}],
+        "score_dice": [{"dice": [[1, 2, 3, 4, wrong], [1, 2, 3, 4, 5]]} for wrong in (0, 7, 2.5)]
+        + [{"dice": [[1]]}, {"dice": 5}],
         "shakes": [{"efficacies": [1, 1, 1]}, {"efficacies": 4}],
         "thirties": [{"dice": [7, 7, 7, 7, 7, 7]}, {"dice": []}, {"dice": [1, 2], "aside": [1, 2, 3, "4"]}],
     }

@@ -116,6 +116,7 @@ def test_openspiels_own_seed_is_at_most_32_bits_and_may_be_fresh():
     assert str(openspiel_game(VARIANT, rng_seed=np.uint8(254))) == str(openspiel_game(VARIANT, rng_seed=254))
 
 
+@pytest.mark.thorough
 def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = list(commands(typer.main.get_command(app)))

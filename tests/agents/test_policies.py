@@ -34,7 +34,6 @@ from tests.support.subsets import few
 MOST_BYTES = 2**20
 QUICK = 3.0  # seconds; policies that take longer to measure are measured by slow tests
 TWO = configure("liars_dice", num_dice=2)
-ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 ABOUT = {
     "command": "python -m experiments train liars_dice",
     "seed": 3,

@@ -8,7 +8,6 @@ from dice_envs.exact import thirties
 from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds, chosen_parts, exact, tensors, training
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.run import Run
-from tests.support.subsets import few
 
 
 def test_every_part_is_about_a_game_or_none():
@@ -45,7 +44,8 @@ def test_another_device_has_the_parts_that_run_on_it():
         chosen_parts(["search"], "cuda")
 
 
-@few(1, "capturable", [False, True])
+@pytest.mark.thorough
+@pytest.mark.parametrize("capturable", [False, True])
 def test_a_step_of_tensors_is_measured_alone_or_recorded(capturable, monkeypatch):
     class Env(dice_envs.TensorEnv):
         steps = 0

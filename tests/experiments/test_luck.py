@@ -79,6 +79,7 @@ def test_parts_of_matches_are_without_luck():
         assert part.win_rate + other.win_rate == pytest.approx(1)
 
 
+@pytest.mark.thorough
 def test_the_option_says_what_was_done(only_nash, tmp_path):
     out, plain = tmp_path / "arena.json", tmp_path / "plain.json"
     agents = ("random", "numbers", "nash")

@@ -402,20 +402,6 @@ def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
             assert ('"id":5,"error":' in process.stdout.read()) == (end == "input")
 
 
-WITHOUT = """
-import sys
-sys.modules["mcp"] = None
-from typer.testing import CliRunner
-from dice_envs.experiments.__main__ import app
-result = CliRunner().invoke(app, ["mcp"])
-print(result.exit_code, result.output)
-"""
-
-
-def test_the_command_names_its_extra(run_python):
-    assert run_python(WITHOUT) == '2 error: the server for assistants needs mcp: pip install "dice-envs[mcp]"\n\n'
-
-
 def test_an_input_that_cannot_be_read_is_an_error_in_one_line(tmp_path):
     with (tmp_path / "input").open("w") as written:
         command = [sys.executable, "-m", "experiments", "mcp"]

@@ -1,6 +1,5 @@
 """Game options on the command line, including lists in files."""
 
-import ast
 import json
 
 import pytest
@@ -8,7 +7,6 @@ from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui.options import game_options, whole_number
-from tests.conftest import ROOT
 from tests.support.subsets import few
 
 ARENA = ("arena", "fatestones", "random", "random")
@@ -88,24 +86,6 @@ def test_half_an_option_gets_one_line(option, words):
     assert result.exit_code == 2
     (line,) = result.stderr.strip().splitlines()
     assert words in line
-
-
-def test_nothing_of_ours_is_imported_inside_functions():
-    """Late imports save no noticeable time; only heavy or optional libraries are imported where they are needed."""
-    for path in (ROOT / "experiments").rglob("*.py"):
-        for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, ast.FunctionDef):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Import | ast.ImportFrom):
-                        module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-                        ours = module.split(".")[0] == "dice_envs"
-                        heavy = module in (
-                            "dice_envs.envs.sb3",
-                            "dice_envs.learn.ppo",
-                            "dice_envs.experiments.web.server",
-                            "dice_envs.experiments.assistant",  # of an extra of its own
-                        )
-                        assert not ours or heavy, f"{path.name}, {function.name} imports {module}"
 
 
 def test_the_command_line_starts_without_heavy_libraries(run_python):

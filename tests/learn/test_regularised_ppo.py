@@ -243,7 +243,7 @@ def test_with_one_seat_an_update_is_maskable_ppos():
 
 
 @pytest.mark.thorough
-@few(1, ("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
+@pytest.mark.parametrize(("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
 def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
     variant = configure(game, **options)
     games = SeatGames(variant, 64, self_play=1.0)
@@ -281,6 +281,7 @@ def test_the_share_of_self_play_is_what_was_asked_for():
         SeatGames(configure("liars_dice"), 2, self_play=1.5)
 
 
+@pytest.mark.thorough
 def test_snapshots_of_self_play_go_on_alike():
     made = [TensorEnv("liars_dice", 16, "numbers:bluff=0.5", self_play=0.5, num_dice=2) for _ in range(2)]
     for seed, env in enumerate(made):

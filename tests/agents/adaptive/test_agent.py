@@ -68,7 +68,8 @@ class Simple:
         return chances
 
 
-@few(1, "opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
 def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
     """Half of a best response's edge over optimal play, with three dice, over matches of 200 games."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
@@ -102,7 +103,8 @@ def test_it_loses_little_to_optimal_play():
     assert result.win_rate[0][1] + result.ci95[0][1] > 0.49
 
 
-@few(1, "opponent", [LiarsDiceNash(), Numbers()])
+@pytest.mark.thorough
+@pytest.mark.parametrize("opponent", [LiarsDiceNash(), Numbers()])
 def test_it_stops_when_best_responses_lose(opponent):
     """Without caution it takes every opponent for a known kind, until it has lost too many rounds."""
     match, matches = scaled(100, 2), 10

@@ -26,7 +26,7 @@ from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import tournament
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
-from tests.support.subsets import covering, few
+from tests.support.subsets import few
 
 ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
 
@@ -219,6 +219,7 @@ def fatestones_turn(first, second, games=20):
     return Turn(variant, states, np.arange(games), new_streams(1, games))
 
 
+@pytest.mark.thorough
 def test_after_a_tie_the_dice_left_are_those_of_the_tie():
     """333333 ties with 333333, then the remaining die loses; against 555555 it loses at once. 444444 wins half of the time."""
     search = MCTS(300, opponent="random", expect=True)
@@ -250,7 +251,9 @@ def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
     assert 0 < searches.policies.sum() <= FIRST_CHUNK
 
 
-@covering(("chunk", "game"), [1, 7], ["liars_dice", "score_dice"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("chunk", [1, 7])
+@pytest.mark.parametrize("game", ["liars_dice", "score_dice"])
 def test_the_moments_at_which_a_search_can_be_stopped_change_nothing(game, chunk, monkeypatch):
     whole = MCTS(40).search(turn_of(game, 3))
     monkeypatch.setattr("dice_envs.agents.mcts.agent.FIRST_CHUNK", chunk)

@@ -184,6 +184,7 @@ def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
     assert (visits.min(axis=1) >= FEW // 20).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(agent, limit):

@@ -232,7 +232,8 @@ def test_the_best_response_wins_what_it_is_said_to(options):
         assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
 
 
-@few(1, "options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
+@pytest.mark.thorough
+@pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
 def test_answers_instead_of_probabilities(options):
     """An agent without probabilities is measured exactly if it promises to answer alike, otherwise within its interval."""
 

@@ -59,10 +59,11 @@ def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
     assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
-@covering(
-    ("agent", "options"),
-    ["random", "numbers:bluff=0.25"],
+@pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])
+@pytest.mark.parametrize(
+    "options",
     [{"raise_rule": "either"}, {"wild": "highest"}, {"rounds": "elimination"}, {"raise_rule": "perudo", "wild": "ones"}],
 )
 def test_openspiel_finds_the_same_gains(options, agent):

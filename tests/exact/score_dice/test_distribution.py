@@ -142,6 +142,7 @@ def test_small_pools_equal_brute_force(a, b, ties, pairing):
 pools = st.lists(st.integers(2, 12), min_size=1, max_size=4).map(tuple)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(a=pools, b=pools, ties=st.sampled_from(["none", "a", "reroll"]), pairing=st.sampled_from(["sorted", "unsorted"]))
 def test_distributions_are_sound(a, b, ties, pairing):

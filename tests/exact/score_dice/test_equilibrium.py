@@ -10,11 +10,18 @@ import pytest
 from dice_envs import Turn, configure
 from dice_envs.agents.score_dice import ScoreDiceNash
 from dice_envs.core.dice import new_streams
+from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.solvers import Equilibrium
 from dice_envs.experiments.arena import tournament
 from dice_envs.games.score_dice import Options
-from tests.exact.score_dice.test_measures import mean_reward
 from tests.support.subsets import few
+
+
+def mean_reward(options, pairing):
+    result = score_distribution(*options.pools, options.ties, pairing)
+    if options.reward == "win":
+        return float(result.win_bias) / 100
+    return float(sum(score * chance for score, chance in result.chances.items()))
 
 
 @few(
@@ -37,7 +44,8 @@ def test_the_equilibrium_is_worth_the_unsorted_game(options):
     assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
 
 
-@few(1, "seat", [0, 1])
+@pytest.mark.thorough
+@pytest.mark.parametrize("seat", [0, 1])
 def test_nothing_can_be_gained_against_the_equilibrium(seat):
     """Checked with the best response for every hand. With two dice a side, only the first choice counts."""
     options = Options(pool_a=(6, 6), pool_b=(8, 6), ties="a")
