@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from dice_envs.core.batch import MOST_ACTION, IllegalAction, IllegalActionError, as_action, as_array
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import check_range, check_reset_options, check_seed, is_list, is_whole, shown
+from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, is_list, is_whole, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, svg
 
@@ -151,8 +151,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if max_episode_steps is not None:
             check_range("max_episode_steps", max_episode_steps, 1, MOST_ACTION)
         modes = [mode.value for mode in AutoresetMode]
-        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
+        check_choice("autoreset_mode", getattr(autoreset_mode, "value", autoreset_mode), modes)
         self.variant = seat_variant(game, options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
         self.num_envs = num_envs

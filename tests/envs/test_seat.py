@@ -93,7 +93,7 @@ def test_opponents_by_seat_and_by_pool():
         ({"seat": 2}, "seat must be a whole number from 0 to 1, not 2"),
         ({"seat": "first"}, "seat must be 'random' or a number"),
         ({"num_envs": 0}, "num_envs must be a whole number from 1"),
-        ({"autoreset_mode": "Never"}, "autoreset_mode must be one of NextStep, SameStep, Disabled, not 'Never'"),
+        ({"autoreset_mode": "Never"}, "autoreset_mode must be one of 'NextStep', 'SameStep', 'Disabled', not 'Never'"),
         ({"render_mode": "3d"}, "render_mode must be one of human, ansi, rgb_array or None, not '3d'"),
         ({"num_dice": 0}, "num_dice must be"),
     ],

@@ -39,7 +39,7 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
     ours = dice_envs.TensorEnv(name, games, **arguments, device=device, **options)
     theirs = make_vec_env(name, games, seed=seed, **options)
     theirs.games = SeatGames(ours.variant, games, **arguments)
-    ours.exploration = theirs.games.exploration = exploration
+    ours.exploration = theirs.games.exploration[0] = exploration
     ours.reset(seed)
     observations = theirs.reset()
     held = [ours.observations, ours.masks, ours.seats, ours.out]
