@@ -16,11 +16,10 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.nodes import mix_at
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import Progress, solve
-from dice_envs.exact.liars_dice.tree import LEAF, Tree
+from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at
 from dice_envs.games.liars_dice import chance_at_least
 from dice_envs.games.liars_dice.raises import NO_BID
 
@@ -261,9 +260,8 @@ def _table(tree: Tree) -> _Table:
             named[most == 0] = FORCED
             best[-1][kind] = most
             blind[-1][kind] = np.stack([(named == each).mean(axis=1) for each in range(len(FACES_NAMED))], axis=1)
-    classes = [np.array([both[player] for both in tree.class_of], np.int64) for player in range(2)]
     return _Table(
-        of=_padded(classes),
+        of=tree.class_of,
         matches=_padded(list(tree.matches)),
         hands=np.array([len(hands) for hands in tree.hands], np.int64),
         dice=np.array(tree.dice, np.int64),
@@ -277,9 +275,7 @@ def _table(tree: Tree) -> _Table:
 
 def habits_of(solved: SolvedRound) -> Habits:
     """Return the habits of both players of a solved round, in expectation over their dice and strategies."""
-    tree = solved.round_
-    assert isinstance(tree, Tree)
-    kinds = tree.kinds
+    tree, kinds = solved.tree, solved.tree.kinds
     faces, dice = tree.variant.params.num_faces, sum(tree.dice)
     depth = dice * faces + 2  # the most bids of a round, and one level that the walk writes ahead
     if tree.variant.options.raise_rule == "quantity":
