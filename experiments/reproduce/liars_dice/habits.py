@@ -141,10 +141,8 @@ class _Counting:
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
-        tree = solved.round_
-        assert isinstance(tree, Tree)
         self._round, self._source, self._habits = round_, solved.strategy, habits
-        self._choices = [_choices(round_, tree, player) for player in range(2)]
+        self._choices = [_choices(round_, solved.tree, player) for player in range(2)]
         self._size = round_.decisions.sum(axis=0) * sum(map(len, round_.hands))  # numbers in the subtree of a slot
 
     def write(self, asking: Asking) -> None:
@@ -175,7 +173,7 @@ class _Counting:
 
 def habits_of(solved: SolvedRound) -> Habits:
     """Return the habits of both players of a solved round, in expectation over their dice and strategies."""
-    round_ = Round(solved.round_.variant, solved.round_.dice)
+    round_ = Round(solved.tree.variant, solved.tree.dice)
     dice, faces = round_.dice, round_.variant.params.num_faces
     habits = Habits(
         named=np.zeros((2, len(NAMERS), len(FACES_NAMED))),

@@ -100,8 +100,11 @@ def plain_response(variant, tree, averages, player, dice):
     The strategies are looked up by state, so this is also a test of where they are found.
     """
     trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
-    rounds = {each: SolvedRound.of(other, np.ones(other.kinds.size[0]), 0, 0.0) for each, other in trees.items()}
-    solution = Solution(variant, rounds | {dice: SolvedRound.of(tree, averages, 0, 0.0)})
+    numbers = {each: np.ones(other.kinds.size[0]) for each, other in trees.items()} | {dice: averages}
+    solution = Solution(
+        variant,
+        {each: SolvedRound(trees[each], held, Walker(trees[each], held).certify(), 0, 0.0) for each, held in numbers.items()},
+    )
     params = variant.params
     hands, chances = tree.hands, tree.chances
 
@@ -238,7 +241,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("solved again")
 
-    monkeypatch.setattr(liars_dice_solver._PairJob, "work", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
     again = solve(variant, 1e-2, resume=True)
     assert again.bounds == first.bounds
     with pytest.raises(AssertionError, match="solved again"):
@@ -368,9 +371,9 @@ def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypa
     clock, walk = Clock(0.0), Walker._pass
     monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
 
-    def slow(self, player, mode):
+    def slow(self, player, mode, worth):
         clock.now += seconds_a_pass
-        return walk(self, player, mode)
+        return walk(self, player, mode, worth)
 
     monkeypatch.setattr(Walker, "_pass", slow)
     found = solve(configure("liars_dice", num_dice=3, rounds="single"), precision, seconds=60)
@@ -447,7 +450,7 @@ def test_action_values_agree_with_the_certificate():
     """Over all hands, the best first bids win as often as the best response."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-6)
-    tree = solution.rounds[2, 2].round_
+    tree = solution.rounds[2, 2].tree
     total = 0.0
     for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
         state = position(variant.params, (2, 2), 0, hand)
@@ -464,9 +467,9 @@ def test_action_values_know_only_what_the_seat_may_know():
     """They do not depend on the dice of the other hand."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].round_.hands[1][7], [3])
+    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
     first = solution.action_values(state)
-    state["counts"][0] = solution.rounds[2, 2].round_.hands[0][5]
+    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
     second = solution.action_values(state)
     assert np.array_equal(first.wins, second.wins, equal_nan=True)
     assert (first.mix == second.mix).all()

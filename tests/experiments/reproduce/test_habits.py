@@ -37,7 +37,7 @@ def roughly_solved(variant, dice):
     """A round after a few iterations, so that nearly every action has a positive probability."""
     solver = RoundSolver(Tree(variant, dice))
     solver.iterate(3)
-    return SolvedRound.of(solver.tree, solver.averages, 3, 0.0)
+    return SolvedRound(solver.tree, solver.averages, solver.certify(), 3, 0.0)
 
 
 def plain_habits(variant, dice, solved):
@@ -67,7 +67,7 @@ def plain_habits(variant, dice, solved):
         assert chances[mask == 0].sum() == 0
         if bids:
             quantity, face = divmod(bids[-1], faces)
-            if not solved.round_.is_leaf(bids[-1], len(bids) % 2):
+            if not solved.tree.is_leaf(bids[-1], len(bids) % 2):
                 need = min(max(quantity + 1 - held(own, face), 0), dice[1 - mover] + 1)
                 counts["turns", mover, need] += weight
                 counts["calls", mover, need] += weight * chances[-1]
