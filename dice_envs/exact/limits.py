@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["FORETELLS_FROM", "TooLong", "duration", "foretold", "time_left", "up_to", "within"]
+__all__ = ["TooLong", "duration", "foretold", "time_left", "up_to", "within"]
 
 FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
 SILENT = 10.0  # seconds without a progress callback before the time left is printed

@@ -145,10 +145,7 @@ def tournament(
     """
     check_table(variant, len(specs), games)
     check_match(games, match)
-    seed, players = (
-        check_seed(seed),
-        list(agents) if agents is not None else [resolve(spec, variant.game.name) for spec in specs],
-    )
+    seed, players = check_seed(seed), [resolve(each, variant.game.name) for each in (specs if agents is None else agents)]
     for player in players:
         check_plays(player, variant)
     n, seats = len(players), variant.facts.num_seats
@@ -318,14 +315,20 @@ def best_responses(
         agents: the agents. Without values, only those are tried that promise fixed probabilities, up to MOST_POSITIONS.
         values: of choices against each agent, from `known_values`, where they are at hand.
         seed: fixes the sample of deals, in games with too many for all of them.
-        done: progress callback of each agent in turn, as for `response_values`.
+        done: progress callback, as for `response_values`.
     """
     if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
         return [None] * len(agents)
+    part = _part_of(done, len(agents))
     return [
-        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, done)) if own is None else won_by(variant, own)
+        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, part)) if own is None else won_by(variant, own)
         for agent, own in zip(agents, values or [None] * len(agents), strict=True)
     ]
+
+
+def _part_of(done: Callable[[float, float], Any], parts: int) -> Callable[[float, float], Any]:
+    """Return the progress callback of one of several parts of the work."""
+    return lambda amount, total: done(amount / parts, total)
 
 
 def won_by(variant: Variant, values: ResponseValues) -> Best | None:
@@ -364,16 +367,16 @@ def known_values(
         variant: the game.
         specs: names of the agents; agents of one name share their values.
         agents: the agents.
-        done: progress callback of each agent in turn, as for `response_values`; it may raise TooLong.
+        done: progress callback, as for `response_values`; it may raise TooLong.
     """
     found: dict[str, ResponseValues | None] = {}
-    reasons = []
+    reasons, part = [], _part_of(done, len(set(specs)))
     for spec, agent in zip(specs, agents, strict=True):
         if spec in found:
             continue
         found[spec] = None
         try:
-            values = response_values(variant, agent, done=done)
+            values = response_values(variant, agent, done=part)
             if scale_of(variant, values).unit != GAMES_WON:
                 raise ValueError(f"{variant} is not won or lost alone")
             found[spec] = values

@@ -116,11 +116,9 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
     Returns what was written as JSON.
     """
     rows = [_row(name, policy) for name, policy in shipped().items()]
-    headings = {
-        "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
-    }  # fmt: skip
-    cells = [[figure_text(row[field], 4) for field in headings] for row in rows]
-    Grid("trained policies", list(headings.values()), cells, words=(0, 1), whole=(0,)).show()
+    fields = ("file", "measured", "value", "greedy_value", "optimum")
+    cells = [[figure_text(row[field], 4) for field in fields] for row in rows]
+    Grid("trained policies", ("file", "measured", "as it is", "likeliest", "optimal"), cells, words=(0, 1), whole=(0,)).show()
     for row in rows:
         console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
     write_json(json, {"policies": rows})
