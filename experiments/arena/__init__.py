@@ -205,7 +205,7 @@ def exact_tournament(
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
-    players = list(specs) if agents is None else agents
+    players: Sequence[str | Agent] = specs if agents is None else agents
     if seats > 2:
         shares = winning_shares(variant, players, lambda amount, total: done(amount / total))
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
@@ -216,7 +216,8 @@ def exact_tournament(
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
         return result
     for pair in itertools.combinations(range(len(specs)), 2):
-        rate = winning_probability(variant, *(players[member] for member in pair), lambda amount, total: done(amount / total))
+        first, second = (players[member] for member in pair)
+        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
         for place, won in ((pair, rate), (pair[::-1], 1 - rate)):
             result.meetings.append(Meeting(*place, won, 0.0, 0.0, 2 * won - 1, 0.0))
     result.elo = elo(result.win_rate, MOST_GAMES)

@@ -126,7 +126,7 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
 
 
 def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
-    found, greedy = (next(iter(policy.about.get(key, [])), {}) for key in ("measures", "greedy_measures"))
+    found, greedy = ((policy.about.get(key) or [{}])[0] for key in ("measures", "greedy_measures"))
     path, either = POLICIES / f"{name}.npz", found or greedy
     return {
         "file": path.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import shlex
 import textwrap
@@ -96,7 +97,7 @@ def main(
 
         if not nowhere:
             finish(
-                lambda: [show_all([_grid(place)]) for place in found.tasks],
+                *(functools.partial(show_all, [_grid(place)]) for place in found.tasks),
                 lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
