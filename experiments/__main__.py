@@ -49,12 +49,11 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+VersionOption = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")]
+
+
 @app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def _options(version: VersionOption = False) -> None:
     pass
 
 

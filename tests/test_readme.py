@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from dice_envs import configure, measure
+from dice_envs import Measurement, Measures, configure, measure
 from dice_envs.experiments.arena.results import Edge
 from dice_envs.experiments.arena.tables import edge_grid
+from dice_envs.experiments.commands.train import _distances_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -46,19 +47,38 @@ def test_there_are_commands():
     assert {command.split()[0] for command in COMMANDS} <= set(LESS)
 
 
-def test_the_end_of_make_train_is_as_printed(capsys):
-    (block,) = re.findall(r"```text\n(.*?)```", TEXT, re.S)
-    edges = [
-        Edge("ppo", name, best_response_ci95=0.0, **{key: float(value) / 100 for key, value in found.items()})
-        for name, found in (
-            (cells[0], dict(zip(("wins", "best_response_wins", "share", "ci95"), cells[1:], strict=True)))
-            for cells in re.findall(r"│ (\S+) +│ +([\d.]+) │ +([\d.]+) │ +([\d.]+) ± ([\d.]+) │", block)
-        )
-    ]
-    assert len(edges) == 5
-    edge_grid(edges, "Games won, % of 20,000 against each").show()
+ENDS = {block.splitlines()[0]: block.splitlines() for block in re.findall(r"```text\n(.*?)```", TEXT, re.S)}
+FIGURE = r"([\d.]+)(?: ± ([\d.]+))?"
+
+
+@pytest.mark.parametrize(
+    ("title", "agent", "digits"),
+    [("Games won, % of 20,000 against each", "ppo", 1), ("What is won and what could be, % of games", "mcts:50", 2)],
+)
+def test_what_was_won_is_as_printed(title, agent, digits, capsys):
+    edges = []
+    for line in ENDS[title]:
+        for name, *cells in re.findall(rf"│ (\S+) +│ +{FIGURE} │ +{FIGURE} │ +{FIGURE} │", line):
+            wins, _, best, best_ci95, share, ci95 = (float(cell or 0) / 100 for cell in cells)
+            edges.append(Edge(agent, name, wins, best, best_ci95, share, ci95))
+    assert edges
+    edge_grid(edges, title, digits).show()
     shown = capsys.readouterr().out.splitlines()
-    assert [line.rstrip() for line in shown] == [line.rstrip() for line in block.splitlines()]
+    assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
+
+
+def test_the_end_of_make_train_nash_is_as_printed(capsys):
+    title = "How far it is from optimal play"
+    found = [each for line in ENDS[title] for each in re.findall(rf"│ (.+?) +│ +{FIGURE} │ +{FIGURE} │ +{FIGURE} │", line)]
+    rows = [(name, float(own), float(likeliest), float(best)) for name, own, _, likeliest, _, best, _ in found]
+    assert rows
+    measured = [
+        Measures("liars_dice", {}, "ppo", 1, None, tuple(Measurement(row[0], row[1 + k], row[3], 0.0) for row in rows))
+        for k in range(2)
+    ]
+    _distances_grid(measured).show()
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
 
 
 def save_a_game(path):

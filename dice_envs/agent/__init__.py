@@ -436,8 +436,7 @@ def resolve(agent: str | Agent, game: str = "") -> Agent:
     if agent == "random":  # the default of every environment: no need to load all agents for it
         return Uniform()
     if isinstance(agent, str):
-        made: Agent = players().make(agent, game)
-        return made
+        agent = players().make(agent, game)
     if not isinstance(agent, Agent):
         raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
     return agent

@@ -222,9 +222,7 @@ def evaluate(
     check_games(games, match)
     player, own_name = _player(agent, variant)
     values = response_values(variant, opponent) if values is None else values
-    agents = (
-        [player] * variant.facts.num_seats if values.whole_team else [player, resolve(opponent or OPTIMAL, variant.game.name)]
-    )
+    agents = [player] * variant.facts.num_seats if values.whole_team else [player, _player(opponent or OPTIMAL, variant)[0]]
     pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(seed), GAMES_ASKED)
     sizes = [float(match * piece.number) for piece in pieces]
     found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)

@@ -322,10 +322,7 @@ def asked(
 def _of_model(model: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
     """Return the policy of a model of Stable-Baselines3 as a function. TypeError if it knows no masks of legal actions."""
     if "action_masks" not in inspect.signature(model.predict).parameters:
-        raise TypeError(
-            f"{type(model).__name__} takes no action masks, so its policy also has illegal actions; MaskablePPO of SB3-contrib "
-            "takes them. Or pass a function from observations and masks to the probabilities of legal actions"
-        )
+        raise TypeError(f"{type(model).__name__} takes no masks of legal actions; MaskablePPO of SB3-contrib does")
 
     def probabilities(observations: np.ndarray, masks: np.ndarray) -> Any:
         tensor, _ = model.policy.obs_to_tensor(observations)

@@ -62,7 +62,8 @@ def measure(
             physician, one player's turn of Thirties).
         agent: a spec such as "numbers:bluff=0.25"; an Agent; or a function from observations (n, size) float32 and
             action masks (n, actions) int8 to action probabilities (n, actions): an array, or a PyTorch tensor on any device.
-            A PyTorch module is such a function of tensors on the device of its parameters.
+            A PyTorch module is such a function of tensors on the device of its parameters. A model of Stable-Baselines3 whose
+            `predict` takes action masks, such as MaskablePPO, is taken as it is.
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line

@@ -145,10 +145,7 @@ def tournament(
     """
     check_table(variant, len(specs), games)
     check_match(games, match)
-    seed, players = (
-        check_seed(seed),
-        list(agents) if agents is not None else [resolve(spec, variant.game.name) for spec in specs],
-    )
+    seed, players = check_seed(seed), [resolve(each, variant.game.name) for each in (specs if agents is None else agents)]
     for player in players:
         check_plays(player, variant)
     n, seats = len(players), variant.facts.num_seats
@@ -208,7 +205,7 @@ def exact_tournament(
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
-    players = list(specs) if agents is None else agents
+    players: Sequence[str | Agent] = specs if agents is None else agents
     if seats > 2:
         shares = winning_shares(variant, players, lambda amount, total: done(amount / total))
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
@@ -219,7 +216,8 @@ def exact_tournament(
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
         return result
     for pair in itertools.combinations(range(len(specs)), 2):
-        rate = winning_probability(variant, *(players[member] for member in pair), lambda amount, total: done(amount / total))
+        first, second = (players[member] for member in pair)
+        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
         for place, won in ((pair, rate), (pair[::-1], 1 - rate)):
             result.meetings.append(Meeting(*place, won, 0.0, 0.0, 2 * won - 1, 0.0))
     result.elo = elo(result.win_rate, MOST_GAMES)
@@ -318,14 +316,20 @@ def best_responses(
         agents: the agents. Without values, only those are tried that promise fixed probabilities, up to MOST_POSITIONS.
         values: of choices against each agent, from `known_values`, where they are at hand.
         seed: fixes the sample of deals, in games with too many for all of them.
-        done: progress callback of each agent in turn, as for `response_values`.
+        done: progress callback, as for `response_values`.
     """
     if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
         return [None] * len(agents)
+    part = _part_of(done, len(agents))
     return [
-        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, done)) if own is None else won_by(variant, own)
+        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, part)) if own is None else won_by(variant, own)
         for agent, own in zip(agents, values or [None] * len(agents), strict=True)
     ]
+
+
+def _part_of(done: Callable[[float, float], Any], parts: int) -> Callable[[float, float], Any]:
+    """Return the progress callback of one of several parts of the work."""
+    return lambda amount, total: done(amount / parts, total)
 
 
 def won_by(variant: Variant, values: ResponseValues) -> Best | None:
@@ -364,16 +368,16 @@ def known_values(
         variant: the game.
         specs: names of the agents; agents of one name share their values.
         agents: the agents.
-        done: progress callback of each agent in turn, as for `response_values`; it may raise TooLong.
+        done: progress callback, as for `response_values`; it may raise TooLong.
     """
     found: dict[str, ResponseValues | None] = {}
-    reasons = []
+    reasons, part = [], _part_of(done, len(set(specs)))
     for spec, agent in zip(specs, agents, strict=True):
         if spec in found:
             continue
         found[spec] = None
         try:
-            values = response_values(variant, agent, done=done)
+            values = response_values(variant, agent, done=part)
             if scale_of(variant, values).unit != GAMES_WON:
                 raise ValueError(f"{variant} is not won or lost alone")
             found[spec] = values

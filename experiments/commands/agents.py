@@ -115,11 +115,9 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
     Returns what was written as JSON.
     """
     rows = [_row(name, policy) for name, policy in shipped().items()]
-    headings = {
-        "file": "file", "measured": "measured", "value": "as it is", "greedy_value": "likeliest", "optimum": "optimal",
-    }  # fmt: skip
-    cells = [[figure_text(row[field], 4) for field in headings] for row in rows]
-    Grid("trained policies", list(headings.values()), cells, words=(0, 1), whole=(0,)).show()
+    fields = ("file", "measured", "value", "greedy_value", "optimum")
+    cells = [[figure_text(row[field], 4) for field in fields] for row in rows]
+    Grid("trained policies", ("file", "measured", "as it is", "likeliest", "optimal"), cells, words=(0, 1), whole=(0,)).show()
     for row in rows:
         console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
     write_json(json, {"policies": rows})
@@ -127,7 +125,7 @@ def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
 
 
 def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
-    found, greedy = (next(iter(policy.about.get(key, [])), {}) for key in ("measures", "greedy_measures"))
+    found, greedy = ((policy.about.get(key) or [{}])[0] for key in ("measures", "greedy_measures"))
     path, either = POLICIES / f"{name}.npz", found or greedy
     return {
         "file": path.name,

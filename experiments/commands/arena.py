@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
 from dice_envs.core.files import write_text
 from dice_envs.core.game import Variant
@@ -31,6 +33,7 @@ from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.console import finish, print_mode
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import measuring
 from dice_envs.experiments.ui.options import (
     AgentsArgument,
     GameArgument,
@@ -109,22 +112,7 @@ def main(
     print_mode(variant, policy)
     players = logged(players, json, resume)
     meetings = num_meetings(variant, len(agents))
-
-    def of_each(done: Callable[[float], Any]) -> Callable[[float, float], Any]:
-        """Return a callback for work on each different agent in turn."""
-        return lambda amount, total: done(amount / total / len(set(agents)))
-
-    def hand_over(result: Result, seed: int = 0, values: Sequence[ResponseValues | None] | None = None) -> None:
-        add_optimal(result, variant)
-        with progress("what a best response wins") as done:
-            result.compare(best_responses(variant, players, values, seed, of_each(done)))
-        finish(
-            lambda: show(result),
-            lambda: write_json(json, result.as_dict()),
-            lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
-            lambda: write_text(log, writer.text()) if log is not None else None,
-        )
-
+    hand_over = functools.partial(_hand_over, variant, players, json, report, log, writer)
     if exact:
         with progress("computing") as done:
             result = exact_tournament(variant, agents, lambda share: done(share / meetings), players)
@@ -135,13 +123,36 @@ def main(
         values: list[ResponseValues | None] | None = None
         reasons: list[str] = []
         if without_luck:
-            with progress("values of choices") as done:
-                values, reasons = known_values(variant, agents, players, of_each(done))
+            with measuring("values of choices") as told:
+                values, reasons = known_values(variant, agents, players, told)
         workers = Counted(plain, players)
         with progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
         result.notes = [*reasons, *workers.lines()]
         hand_over(result, seed, values)
+
+
+def _hand_over(
+    variant: Variant,
+    players: Sequence[Agent],
+    json: Path | None,
+    report: Path | None,
+    log: Path | None,
+    writer: Any,
+    result: Result,
+    seed: int = 0,
+    values: Sequence[ResponseValues | None] | None = None,
+) -> None:
+    """Add what could be won, print the tables and write all files."""
+    add_optimal(result, variant)
+    with measuring("what a best response wins") as done:
+        result.compare(best_responses(variant, players, values, seed, done))
+    finish(
+        lambda: show(result),
+        lambda: write_json(json, result.as_dict()),
+        lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
+        lambda: write_text(log, writer.text()) if log is not None else None,
+    )
 
 
 def _check_together(exact: bool, match: int, given: Sequence[str]) -> None:

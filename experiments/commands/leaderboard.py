@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import shlex
 import textwrap
@@ -96,7 +97,7 @@ def main(
 
         if not nowhere:
             finish(
-                lambda: [show_all([_grid(place)]) for place in found.tasks],
+                *(functools.partial(show_all, [_grid(place)]) for place in found.tasks),
                 lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
@@ -141,7 +142,7 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _about_task(place: Place) -> list[str]:
-    random, optimum = _random(place), _optimum(place)
+    random, optimum = _compared(place)
     facts = [f"{place.game} ({options_text(place.options)})"]
     facts += [] if random is None else [f"random play {random:.6g}"]
     facts += [] if optimum is None else [f"optimal play {optimum:.6g}"]
@@ -149,29 +150,23 @@ def _about_task(place: Place) -> list[str]:
     return [f"{place.asks[0].upper()}{place.asks[1:]}.", "; ".join(facts) + "."]
 
 
-def _optimum(place: Place) -> float | None:
-    """Return the optimum of the first standing that has it."""
-    return next((each.optimum for each in place.standings if each.optimum is not None), None)
-
-
-def _random(place: Place) -> float | None:
-    """Return the value of random play."""
-    return next((each.value for each in place.standings if each.agent == "random"), None)
+def _compared(place: Place) -> list[float | None]:
+    """Return the values of random and of optimal play, None where they are not known."""
+    found = ([each.value for each in place.standings if each.agent == "random"], [each.optimum for each in place.standings])
+    return [next((value for value in values if value is not None), None) for values in found]
 
 
 def _summary(found: Board) -> Grid:
     """The leading agents of each task."""
     rows = []
     for place in found.tasks:
-        worths = [
-            (each.agent, f"{each.score:.3f}" if each.elo is None else f"Elo {each.elo:+.0f}")
+        leaders = [
+            f"{each.agent}: {each.score:.3f}" if each.elo is None else f"{each.agent}: Elo {each.elo:+.0f}"
             for each in place.standings
             if not each.missing and (each.score is not None or each.elo is not None)
         ]
-        leaders = [f"{agent}: {worth}" for agent, worth in worths[:LEADERS]]
-        leaders += [""] * (LEADERS - len(leaders))
-        compared = (_number(each, 5) for each in (_random(place), _optimum(place)))
-        rows.append((place.name, place.headline, *compared, *leaders))
+        leaders = [*leaders, *[""] * LEADERS][:LEADERS]
+        rows.append((place.name, place.headline, *(_number(each, 5) for each in _compared(place)), *leaders))
     headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 

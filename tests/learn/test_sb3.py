@@ -125,5 +125,5 @@ def test_a_model_is_measured_and_evaluated_as_it_is():
     assert found.agent == "MaskablePPO"
     assert found.measures == dice_envs.measure("thirties", policy).measures
     assert dice_envs.evaluate("thirties", model, games=20, seed=1).agent == "MaskablePPO"
-    with pytest.raises(TypeError, match="PPO takes no action masks"):
+    with pytest.raises(TypeError, match="PPO takes no masks of legal actions"):
         dice_envs.measure("thirties", PPO("MlpPolicy", env, device="cpu"))
