@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from dice_envs.experiments.jobs.guard import answer_interrupt
-from dice_envs.experiments.play.reviews import make_review, review_lines
 from dice_envs.experiments.play.words import (
     AFTER,
     LOOKING,
@@ -20,7 +19,9 @@ from dice_envs.experiments.play.words import (
     help_text,
     is_number,
     listed,
+    make_review,
     plain,
+    review_lines,
     say,
     width,
 )

@@ -17,7 +17,6 @@ from dice_envs.agent.casting import make_harmless
 from dice_envs.core.game import Picture, Variant
 from dice_envs.exact.following import Unwanted, followed
 from dice_envs.experiments.ui.options import seed_or_fresh
-from dice_envs.experiments.web.graph import thinned
 from dice_envs.table.advice import Advice, give_hint, give_odds
 from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
@@ -101,8 +100,8 @@ class Table:
         looking: the seat whose view is uncovered, where people share a device; None at first.
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
-        listeners: called after every change.
-        tellers: called in place of the listeners where only the progress of a solver or a review has changed.
+        listeners: called after every change, but not where only the progress of a solver or a review has changed: a page that
+            is built anew loses the clicks of that moment.
         changes: number of changes so far.
     """
 
@@ -118,7 +117,6 @@ class Table:
         self.solving = ""
         self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
-        self.tellers: list[Callable[[], None]] = []
         self.changes = 0
         places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
         together = [Place(self, "together")] if len(sitting.people) > 1 else []
@@ -157,13 +155,6 @@ class Table:
         self.changes += 1
         for listener in list(self.listeners):
             listener()
-
-    def _progressed(self, begins: bool) -> None:
-        if begins:
-            self.changed()
-        else:
-            for tell in list(self.tellers):
-                tell()
 
     def change_course(self) -> None:
         """Tell everybody that the game is another one now: forget the review, stop a running one, and let agents move."""
@@ -249,7 +240,8 @@ class Table:
 
         def show(line: str) -> None:
             begins, self.solving = not self.solving, line
-            self._progressed(begins)
+            if begins:
+                self.changed()
 
         def listen(line: str) -> None:
             if not wanted():
@@ -344,7 +336,8 @@ class Table:
         def report(moves: int) -> None:
             if course == self._courses:
                 begins, self.reviewing = self.reviewing is None, (moves, len(sitting))
-                self._progressed(begins)
+                if begins:
+                    self.changed()
 
         told = 0
 
@@ -356,13 +349,9 @@ class Table:
                 told = 100 * moves // of
                 loop.call_soon_threadsafe(report, moves)
 
-        def find() -> Review:
-            found = review(sitting, agents=True, done=done)
-            return dataclasses.replace(found, splits={seat: thinned(split) for seat, split in found.splits.items()})
-
         report(0)
         try:
-            found = await self.work(find, wanted)
+            found = await self.work(lambda: review(sitting, agents=True, done=done), wanted)
             if course == self._courses:
                 self.review = found
         except Unwanted:

@@ -3,7 +3,9 @@
 import pytest
 
 from dice_envs import load, names
-from dice_envs.experiments.web.forms import fields_of, follows, in_labels, options_of
+
+pytest.importorskip("nicegui")
+from dice_envs.experiments.web.start_page import fields_of, follows, in_labels, options_of
 
 
 @pytest.mark.parametrize("game", names())
