@@ -20,7 +20,7 @@ from dice_envs.table.sitting import Entry, Sitting
 
 __all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "level", "review"]
 
-MOST_REVIEWED = 15 * MOST_MOVES  # limit on the moves of all playouts of a review together
+MOST_REVIEWED = 8 * MOST_MOVES  # limit on the moves of all playouts of a review together
 NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
 
 # A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import typer
 
+from dice_envs.core.options import did_you_mean
 from dice_envs.experiments.jobs.guard import answer_interrupt
 from dice_envs.experiments.play.words import (
     AFTER,
@@ -86,12 +86,10 @@ class Terminal:
                 if self._go_back(words):
                     return True
             elif not self._command(words, None):
-                near = difflib.get_close_matches(
-                    words.lower(), ["review", "undo", "from", "history", "save", "rules"], n=1, cutoff=0.75
-                )
+                near = did_you_mean(words.lower(), ["review", "undo", "from", "history", "save", "rules"])
                 if not near:
                     return False
-                say(f"did you mean {near[0]}?")
+                say(near.removeprefix("; "))
 
     def show_review(self) -> None:
         """Show the cost of each move of a person, and how much of the result was luck."""

@@ -188,7 +188,7 @@ def advice_text(advice: Advice) -> str:
     """Return advice as a table, the best choices first."""
     rows = advice.rows[:MOST_ADVISED]
     words, texts = max(len(row.words) for row in rows), max(len(row.text) for row in rows)
-    lines = [f"{advice.title}:"]
+    lines = [f"{advice.title}: {advice.meaning}"]
     for row in rows:
         share = "" if row.share is None else f"   optimal play does it {100 * row.share:5.1f} % of the time"
         lines.append(f"  {row.words:{words}}  {row.text:>{texts}}{share}")

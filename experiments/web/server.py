@@ -137,7 +137,7 @@ def serve(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=names_of(host), www_redirect=False)
     local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
     start = f"{local}/?token={token}" if token else f"{local}/"
-    links = [local + tables.add(sitting, saved=len(sitting) > 0).first_link for sitting in sittings]
+    links = [local + tables.add(sitting).first_link for sitting in sittings]
     for link in links:
         console.whole_line(f"the game: {link}")
     first = [*links, start][0]

@@ -195,8 +195,7 @@ class StartPage:
         self.followed: dict[str, Any] = {}  # options that are no choice
         self.variant = self._configured()
         self.players: dict[str, str] = {}  # agents to choose from: spec → words
-        self._offer({})
-        self.seats = [PERSON, *[self._usual] * (self.variant.facts.num_seats - 1)]  # PERSON or an agent's spec
+        self.seats = [PERSON]  # PERSON or an agent's spec
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
         with ui.element("div").classes("narrow"):
@@ -291,28 +290,30 @@ class StartPage:
             made.set_enabled(name not in self.followed)
             value = self.followed.get(name, self.values[name])
             made.set_value(value)
-            made.props["hint"] = "follows from the rules" if name in self.followed else field.meaning(value)
-            made.update()
-        self._offer(self.players)
-        count = self.variant.facts.num_seats
-        self.seats = [*self.seats, *[self._usual] * count][:count]
-        self._build_seats()
+            meaning = "follows from the rules" if name in self.followed else field.meaning(value)
+            if made.props.get("hint") != meaning:  # a field that is sent anew may lose what is typed
+                made.props["hint"] = meaning
+                made.update()
+        # Whether optimal play is found quickly is not known at once, unless it was a moment ago.
+        known = {spec: level for level, spec in agents.levels(self.variant).items()}
+        self._offer({spec: level for spec, level in known.items() if level != OPTIMAL or spec in self.players})
         background_tasks.create(self._find_players())
 
-    def _offer(self, before: Mapping[str, str]) -> None:
-        """Offer agents at once; whether optimal play is found quickly is not known before `_find_players`, if not `before`."""
-        known = {spec: level for level, spec in agents.levels(self.variant).items()}
-        self.players = {spec: level for spec, level in known.items() if level != OPTIMAL or spec in before}
+    def _offer(self, found: Mapping[str, str]) -> None:
+        """Offer these agents, in place of those that do not play any more."""
+        gone, self.players = self.players.keys() - found.keys(), dict(found)
+        count = self.variant.facts.num_seats
+        kept = [self._usual if who in gone else who for who in self.seats]
+        self.seats = [*kept, *[self._usual] * count][:count]
+        self._build_seats()
 
     async def _find_players(self) -> None:
         """Offer the agents that play the variant as fast as people wait for, and no others."""
         variant, before = self.variant, self.players
         found = await self.tables.threads.run(lambda: _players(variant))
         if variant is self.variant and found != before and not self.client.is_deleted:
-            self.players = found
-            self.seats = [self._usual if who in before and who not in found else who for who in self.seats]
             with self.client:
-                self._build_seats()
+                self._offer(found)
 
     # --- seats --------------------------------------------------------------------------------------------------------
 
@@ -322,9 +323,8 @@ class StartPage:
             for seat in range(len(self.seats)):
                 self._seat(seat)
         others = [self.players.get(who, who) for who in dict.fromkeys(self.seats) if who != PERSON]
-        self.opponents.content = html.escape(
-            f"against {' and '.join(f'a {who}' for who in others)}" if others else "people only"
-        )
+        against = " and ".join(f"{'an' if who[0] in 'aeiou' else 'a'} {who}" for who in others)
+        self.opponents.content = html.escape(f"against {against}" if others else "people only")
 
     def _seat(self, seat: int) -> None:
         """Add the choice of a seat's player, and a field for an agent that is no level."""
@@ -367,15 +367,15 @@ class StartPage:
 
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
-        await self._go(lambda: Sitting.load(parse_saved(content), make_agent), saved=True)
+        await self._go(lambda: Sitting.load(parse_saved(content), make_agent))
 
-    async def _go(self, make: Callable[[], Sitting], saved: bool = False, guided: bool = False) -> None:
+    async def _go(self, make: Callable[[], Sitting], guided: bool = False) -> None:
         if self.wait.visible:  # a second click
             return
         self.error.content = ""
         self.wait.visible = True
         try:
-            table = await self.tables.make(make, saved)
+            table = await self.tables.make(make)
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(in_labels(self.game, str(problem)))
             return
@@ -414,9 +414,9 @@ def link_page(table: Table, base: str, alone: bool) -> None:
             words("The dice are covered whenever it is somebody else's turn.")
             path = next(path for path, place in table.links.items() if place.kind == "together")
             ui.link("Play here", path).classes("link together")
-        named = [(sitting.variant.seat_name(seat), who) for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
+        named = [f"{sitting.variant.seat_name(seat)}, {who}" for seat, who in enumerate(table.players) if who]
         if named:
-            words("Agents: " + ", ".join(f"{name}, {agents.in_words(sitting.variant, who)}" for name, who in named))
+            words(f"Agents: {', '.join(named)}")
 
 
 def _link(name: str, url: str, path: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from dice_envs.agent import Agent, check_in_passing
 from dice_envs.agent.casting import make_harmless
+from dice_envs.agents import in_words
 from dice_envs.core.game import Picture, Variant
 from dice_envs.exact.following import Unwanted, followed
 from dice_envs.experiments.ui.options import seed_or_fresh
@@ -87,6 +88,7 @@ class Table:
 
     Attributes:
         sitting: the game; `again` replaces it.
+        players: the player at each seat in words, None for a person.
         pause: as given; may be changed.
         links: path of a link → the place to which it leads.
         playing: whether agents move by themselves; if not, `step` moves them.
@@ -94,7 +96,6 @@ class Table:
         games: number of games begun here, or continued from an earlier position.
         review: the review of the game that is over, once asked for.
         reviewing: (moves reviewed, moves in all) of a running review, else None.
-        loaded: whether the first game was a saved one.
         guided: whether the page explains what to do next.
         preparing: whether agents prepare themselves, such as by solving the game.
         looking: the seat whose view is uncovered, where people share a device; None at first.
@@ -107,10 +108,11 @@ class Table:
 
     def __init__(self, sitting: Sitting, pause: float, threads: Threads) -> None:
         self.sitting, self.pause, self.threads = sitting, pause, threads
+        self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
         self.playing = True
         self.problem = ""
         self.games = 1
-        self.loaded = self.guided = self.preparing = False
+        self.guided = self.preparing = False
         self.review: Review | None = None
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
@@ -539,17 +541,16 @@ class Tables:
         self.threads = Threads(4 + (os.cpu_count() or 1))
         self.places: dict[str, Place] = {}
 
-    def add(self, sitting: Sitting, saved: bool = False) -> Table:
-        """Return a new table for the game. `saved`: whether it is a saved game."""
+    def add(self, sitting: Sitting) -> Table:
+        """Return a new table for the game."""
         table = Table(_compiled(sitting), self.pause, self.threads)
-        table.loaded = saved
         self.places |= table.links
         return table
 
-    async def make(self, make: Callable[[], Sitting], saved: bool = False) -> Table:
+    async def make(self, make: Callable[[], Sitting]) -> Table:
         """Make a game in a thread, since its agents may have much to read or to solve, and return a table for it.
 
         Raises:
             ValueError: `make` raised it.
         """
-        return await self.threads.run(lambda: self.add(make(), saved))
+        return await self.threads.run(lambda: self.add(make()))

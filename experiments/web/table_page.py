@@ -12,9 +12,8 @@ import html
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from nicegui import events, ui
+from nicegui import ui
 
-from dice_envs.agents import in_words
 from dice_envs.experiments.web.moves import show_moves
 from dice_envs.experiments.web.parts import (
     PRESSING,
@@ -33,7 +32,7 @@ from dice_envs.experiments.web.table import PAUSE, Place
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, Row
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
-from dice_envs.table.sitting import PERSON, Entry
+from dice_envs.table.sitting import Entry
 
 __all__ = ["TablePage"]
 
@@ -103,8 +102,6 @@ class TablePage:
         self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words about a solver or a review, and what they are now
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
-        if self.table.loaded and sitting.over and self.games == 1:
-            self.at = 0
         begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if home else "")
         with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
@@ -254,7 +251,7 @@ class TablePage:
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
-            earned = ", ".join(f"{self.place.name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
+            earned = ", ".join(f"{self.place.name(seat)} {value:+.3g}" for seat, value in enumerate(sitting.returns))
             result = "" if sitting.variant.facts.zero_sum else f"Earned: {earned}. "
             words(f"{result}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
@@ -430,10 +427,7 @@ class TablePage:
         if moves:
             slider = ui.slider(min=0, max=moves, value=now).classes("position")
             slider.props('aria-label="position" data-name="position"')
-            slider.on_value_change(self._slide)
-
-    def _slide(self, event: events.ValueChangeEventArguments) -> None:
-        self._look(int(event.value))
+            slider.on_value_change(lambda event: self._look(int(event.value)))
 
     def _toggle(self) -> None:
         self.everything = not self.everything
@@ -480,8 +474,7 @@ class TablePage:
         first, last = self._shown_from(), self._shown_to()
         entries = place.history(self.everything, first, last)
         heading("History")
-        players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
-        seats = ", ".join(f"{place.name(seat)}{f' ({who})' if who else ''}" for seat, who in enumerate(players))
+        seats = ", ".join(f"{place.name(seat)}{f' ({who})' if who else ''}" for seat, who in enumerate(self.table.players))
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
@@ -532,10 +525,6 @@ def _choice(row: Row, mixed: bool) -> str:
         track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
         cells += f'<td class="share">{percent:.0f} %{track}</td>'
     return f"<tr{' class=close' if row.close else ''}>{cells}</tr>"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}" if value else "0"
 
 
 def _step(place: Place, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:

@@ -125,14 +125,6 @@ def test_a_seat_sees_what_it_may(seat):
     assert place.picture(0) == sitting.position(0, seat).picture
 
 
-def test_a_choice_is_not_told_before_all_have_chosen():
-    sitting = Sitting(configure("fatestones"), 1, [PERSON, PERSON])
-    place = place_of(Tables().add(sitting), seat=1)
-    sitting.play(2)
-    (entry,) = place.history()
-    assert entry.action is None
-
-
 def test_people_who_share_a_device_are_kept_apart():
     table = Tables().add(liars(PERSON, PERSON))
     place = place_of(table, "together")
