@@ -36,11 +36,6 @@ def _chip(mark: str, title: str = "", count: int | None = None) -> str:
     return f'<span class="mark {mark}" title="{html.escape(title or text)}">{sign} {text}</span>'
 
 
-def _chips(marks: Mapping[str, int]) -> str:
-    """Return the chips of all marks with their counts, without those that no move has."""
-    return " ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks.get(mark))
-
-
 def _seat_of(review: Review, place: Place, chosen: int | None) -> int | None:
     """Return the seat whose review is shown: the chosen one, that of the person here, or the first."""
     seats = list(review.splits or review.totals)
@@ -75,7 +70,8 @@ def show_review(
         if split is not None:
             words(sentence(split.text), "split total", "p")
         with ui.element("div").classes("line marks"):
-            markup(_chips(review.marks(seat)))
+            marks = review.marks(seat)
+            markup(" ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks[mark]))
         if split is not None and len(split.points) <= MOST_STEPS:
             _graph(review, place, seat, at, look)
         if worst is not None:

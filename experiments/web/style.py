@@ -220,6 +220,7 @@ ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
   .card.guide {{ position: fixed; z-index: 5; left: 0; right: 0; bottom: 0; max-height: 36vh; overflow-y: auto;
     border-width: 2px 0 0; border-radius: 0; box-shadow: 0 -4px 16px #0004; }}
   .table:has(.guide > *) {{ padding-bottom: 38vh; }}
+  .table:has(.guide > *) .advice {{ scroll-margin-bottom: 38vh; }}
   .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
 }}
 {_dark_pictures()}

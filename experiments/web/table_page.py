@@ -58,6 +58,7 @@ if (document.activeElement === document.body) {
   (found?.matches("[tabindex], button") ? found : found?.querySelector("[tabindex]"))?.focus({preventScroll: true});
 }
 """
+
 # The guide of a first game: what to look at and to press next. Its steps follow what the person does.
 STEPS = 5
 THEIRS = ("The history lists what they do and roll.",)
@@ -252,8 +253,8 @@ class TablePage:
             words(table.problem, "bad")
         if sitting.over and present:
             earned = ", ".join(f"{self.place.name(seat)} {value:+.3g}" for seat, value in enumerate(sitting.returns))
-            result = "" if sitting.variant.facts.zero_sum else f"Earned: {earned}. "
-            words(f"{result}The seed was {sitting.seed}.")
+            won = sitting.variant.facts.zero_sum and sitting.variant.facts.max_return == 1  # the line above says so
+            words(f"{'' if won else f'Earned: {earned}. '}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
             show_lesson(table.review, self.place, self.at, self.reviewed)
 
