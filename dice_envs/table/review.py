@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,9 +18,9 @@ from dice_envs.exact import ActionValues, ResponseValues, action_values, respons
 from dice_envs.table.advice import MOST_MOVES, figure, percent_of_winning, values_of
 from dice_envs.table.sitting import Entry, Sitting
 
-__all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "review"]
+__all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "level", "review"]
 
-MOST_REVIEWED = 15 * MOST_MOVES  # limit on the moves of all playouts of a review together
+MOST_REVIEWED = 8 * MOST_MOVES  # limit on the moves of all playouts of a review together
 NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
 
 # A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
@@ -108,7 +109,6 @@ class Review:
         texts: seat → the same as people read it.
         note: what the values assume.
         splits: seat → its result, divided into play and luck; empty where that is not known.
-        by_number: number of a move → its cost.
     """
 
     moves: tuple[Judged, ...]
@@ -116,29 +116,30 @@ class Review:
     texts: dict[int, str]
     note: str
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
-    by_number: dict[int, Judged] = dataclasses.field(init=False, repr=False, compare=False)
-    _worst: dict[int, Judged] = dataclasses.field(init=False, repr=False, compare=False)
-    _marks: dict[int, Counter[str]] = dataclasses.field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        worst: dict[int, Judged] = {}
-        marks: dict[int, Counter[str]] = {}
-        for move in self.moves:
-            if move.counted:
-                marks.setdefault(move.seat, Counter())[str(move.mark)] += 1
-                if move.cost > (worst[move.seat].cost if move.seat in worst else 0):
-                    worst[move.seat] = move
-        object.__setattr__(self, "by_number", {move.number: move for move in self.moves})
-        object.__setattr__(self, "_worst", worst)
-        object.__setattr__(self, "_marks", marks)
+    @functools.cached_property
+    def by_number(self) -> dict[int, Judged]:
+        """Number of a move → its cost."""
+        return {move.number: move for move in self.moves}
+
+    @functools.cached_property
+    def _counted(self) -> dict[int, list[Judged]]:
+        """Seat → its moves that count, the costliest first."""
+        seats = {move.seat for move in self.moves if move.counted}
+        costly = sorted((move for move in self.moves if move.counted), key=lambda move: -move.cost)
+        return {seat: [move for move in costly if move.seat == seat] for seat in seats}
 
     def worst(self, seat: int) -> Judged | None:
         """Return a seat's costliest move of those that count, the first of several; None if it gave nothing away."""
-        return self._worst.get(seat)
+        return next((move for move in self._counted.get(seat, ())[:1] if move.cost), None)
 
     def marks(self, seat: int) -> Counter[str]:
         """Return mark → number of a seat's moves that count."""
         return self._marks.get(seat, Counter())
+
+    @functools.cached_property
+    def _marks(self) -> dict[int, Counter[str]]:
+        return {seat: Counter(str(move.mark) for move in moves) for seat, moves in self._counted.items()}
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
@@ -269,6 +270,13 @@ def _outcome(result: float, scale: Scale) -> str:
     if scale.unit == GAMES_WON and scale.is_share:
         return {0.0: "lost", 1.0: "won"}.get(result, "tied")
     return f"{result:g} {scale.unit}"
+
+
+def level(value: float, scale: Scale) -> str:
+    """Return an expected result as people read it: `41 %` of winning, or a number in the game's unit."""
+    if scale.is_share:
+        return f"{100 * value:.0f} %"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def amount(change: float, scale: Scale) -> str:

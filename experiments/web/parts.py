@@ -13,11 +13,10 @@ from typing import Any
 from nicegui import Client, ui
 
 from dice_envs.experiments.web.style import CSS
-from dice_envs.experiments.web.table import Table
 from dice_envs.pictures.drawing import ACCENT
 
 __all__ = [
-    "FEWER", "MORE", "PRESSING", "TAKEN", "attend", "begin", "bullets", "button", "heading", "in_names", "keys", "markup",
+    "FEWER", "MORE", "PRESSING", "TAKEN", "begin", "bullets", "button", "heading", "in_names", "keys", "markup",
     "reporting", "sentence", "words",
 ]  # fmt: skip
 
@@ -83,32 +82,6 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
         if home:
             with ui.element("nav").classes("end"):
                 ui.link("Another game", home).classes("link")
-
-
-def attend(table: Table, listener: Callable[[], None], teller: Callable[[], None] = lambda: None) -> None:
-    """Call the listener after every change of a table, from when its browser has connected until the page is gone.
-
-    Where only the progress of a solver or a review has changed, the teller is called instead: a page that is built anew loses
-    the clicks of that moment.
-
-    A request alone, such as another program's, keeps no table and lets no agent move.
-    """
-    client, built = ui.context.client, table.changes
-
-    def enter() -> None:
-        if listener not in table.listeners:
-            table.listeners.append(listener)
-            table.tellers.append(teller)
-            if table.changes != built:
-                listener()
-
-    def leave() -> None:
-        if listener in table.listeners:
-            table.listeners.remove(listener)
-            table.tellers.remove(teller)
-
-    client.on_connect(enter)
-    client.on_delete(leave)
 
 
 def in_names(text: str) -> str:

@@ -1,27 +1,153 @@
-"""The start page, on which a table is made, and the page of a table's links."""
+"""The start page, on which a table is made, the fields of its form, and the page of a table's links.
+
+The fields are read from the type hints of a game's options.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import html
+import re
+import types
+import typing
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from nicegui import events, ui
+from nicegui import background_tasks, events, ui
 
 from dice_envs import agents, load, names
 from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import options_text, parse_options, shown
 from dice_envs.experiments.ui.options import seed_or_fresh
-from dice_envs.experiments.web.forms import Field, fields_of, follows, in_labels, options_of, whole
 from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
 from dice_envs.experiments.web.table import Table, Tables, make_agent
-from dice_envs.table.rules import known_as, rules_in_short, variant_words
+from dice_envs.table.rules import OptionWords, known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
-__all__ = ["StartPage", "link_page", "tiles"]
+__all__ = ["Field", "StartPage", "fields_of", "follows", "in_labels", "link_page", "options_of", "tiles"]
 
 OPTIMAL = "optimal player"
 SHOWN_AT_FIRST = 3  # options; the others are folded away
 ANOTHER = "another"  # in place of a level: the agent is typed
+
+
+# --- the form ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One option.
+
+    Attributes:
+        name: the option's name.
+        kind: "choice", "switch", "number", or "text", which is parsed as on the command line.
+        default: the default value, as the field shows it.
+        words: the option as players read it.
+        choices: for a choice: value → words.
+        low, high: for a number: the `Range` in its type hint; None without one. Other options may narrow it.
+        optional: whether a number may be left empty, which means None.
+    """
+
+    name: str
+    kind: Literal["choice", "switch", "number", "text"]
+    default: Any
+    words: OptionWords
+    choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)
+    low: int | None = None
+    high: int | None = None
+    optional: bool = False
+
+    def meaning(self, value: Any) -> str:
+        """Return what a value of the option means."""
+        return self.words.meanings.get(str(value), self.words.help)
+
+
+def fields_of(game: Game) -> list[Field]:
+    """Return a field for each option of the game, in its order."""
+    hints = typing.get_type_hints(game.options, include_extras=True)
+    words = option_words(game)
+    return [_field(each, hints[each.name], words[each.name]) for each in dataclasses.fields(game.options)]
+
+
+def _field(option: dataclasses.Field[Any], hint: Any, words: OptionWords) -> Field:
+    name, default = option.name, option.default
+    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    optional = type(None) in parts
+    parts = tuple(part for part in parts if part is not type(None))
+    if len(parts) == 1 and typing.get_origin(parts[0]) is Literal:
+        values = [*typing.get_args(parts[0]), *([None] if optional else [])]
+        choices = {value: "none" if value is None else str(value).replace("_", " ") for value in values}
+        return Field(name, "choice", default, words, choices)
+    if parts == (bool,):
+        return Field(name, "switch", default, words)
+    if parts == (int,):
+        return Field(name, "number", default, words, optional=optional)
+    if len(parts) == 1 and typing.get_origin(parts[0]) is Annotated and typing.get_args(parts[0])[0] is int:
+        low, high = map(int, parts[0].__metadata__[0])
+        return Field(name, "number", default, words, low=low, high=high, optional=optional)
+    return Field(name, "text", _typed(default), words)
+
+
+def _typed(value: Any) -> str:
+    return options_text({"": value}).removeprefix("=")
+
+
+def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a filled-in form, without those left at their defaults.
+
+    Args:
+        game: the game.
+        values: name → content of its field. Browsers send numbers as float.
+
+    Raises:
+        ValueError: a number or a text is malformed; the message names the option. Choices are checked by the game.
+    """
+    options: dict[str, Any] = {}
+    for field in fields_of(game):
+        value = values.get(field.name, field.default)
+        if field.kind == "text":
+            value = str(value).strip()
+            if value != field.default:
+                options |= parse_options([f"{field.name}={value}"])
+            continue
+        if field.kind == "number":
+            value = None if value in (None, "") else whole(field.name, value)
+            if value is None and not field.optional:
+                raise ValueError(f"{field.name} must be a number; it is empty")
+        if value != field.default:
+            options[field.name] = value
+    return options
+
+
+def whole(name: str, value: Any) -> int:
+    """Return a whole number from a form, where it may be a float. ValueError, naming the field, for anything else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(f"{name} must be a whole number, not {shown(value)}")
+    return int(value)
+
+
+def follows(variant: Variant, values: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a variant that are no choice: name → value.
+
+    They are `fixed` ones, and those that another option sets, as `rules="perudo"` does: they differ from `values`, the content
+    of the fields. Numbers that may be left empty are a choice in any case.
+    """
+    asked = {**vars(variant.game.options()), **options_of(variant.game, values)}
+    free = {field.name for field in fields_of(variant.game) if field.optional}
+    found = {name: value for name, value in vars(variant.options).items() if value != asked[name] and name not in free}
+    return {**found, **fixed}
+
+
+def in_labels(game: Game, problem: str) -> str:
+    """Return an error with the names of options as their fields are labelled."""
+    for name, option in option_words(game).items():
+        problem = re.sub(rf"\b{name}\b", option.label, problem)
+    return problem
+
+
+# --- the page ----------------------------------------------------------------------------------------------------------
 
 
 class Tile(NamedTuple):
@@ -41,15 +167,12 @@ def tiles() -> dict[str, Tile]:
 
 def _players(variant: Variant) -> dict[str, str]:
     """Return the agents that play a variant as fast as people wait for: spec → its level in words."""
-    return {spec: words for words, spec in agents.levels(variant).items() if _plays(variant, spec)}
-
-
-def _plays(variant: Variant, spec: str) -> bool:
-    try:
-        make_agent(variant, spec)
-    except (ValueError, OSError, ImportError):
-        return False
-    return True
+    found = {}
+    for level, spec in agents.levels(variant).items():
+        with contextlib.suppress(ValueError, OSError, ImportError):
+            make_agent(variant, spec)
+            found[spec] = level
+    return found
 
 
 class StartPage:
@@ -71,8 +194,8 @@ class StartPage:
         self.inputs: dict[str, tuple[Field, Any]] = {}
         self.followed: dict[str, Any] = {}  # options that are no choice
         self.variant = self._configured()
-        self.players = _players(self.variant)
-        self.seats = [PERSON, *[self._usual] * (self.variant.facts.num_seats - 1)]  # PERSON or an agent's spec
+        self.players: dict[str, str] = {}  # agents to choose from: spec → words
+        self.seats = [PERSON]  # PERSON or an agent's spec
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
         with ui.element("div").classes("narrow"):
@@ -167,31 +290,41 @@ class StartPage:
             made.set_enabled(name not in self.followed)
             value = self.followed.get(name, self.values[name])
             made.set_value(value)
-            made.props["hint"] = "follows from the rules" if name in self.followed else field.meaning(value)
-            made.update()
-        usual, self.players = self._usual, _players(self.variant)
+            meaning = "follows from the rules" if name in self.followed else field.meaning(value)
+            if made.props.get("hint") != meaning:  # a field that is sent anew may lose what is typed
+                made.props["hint"] = meaning
+                made.update()
+        # Whether optimal play is found quickly is not known at once, unless it was a moment ago.
+        known = {spec: level for level, spec in agents.levels(self.variant).items()}
+        self._offer({spec: level for spec, level in known.items() if level != OPTIMAL or spec in self.players})
+        background_tasks.create(self._find_players())
+
+    def _offer(self, found: Mapping[str, str]) -> None:
+        """Offer these agents, in place of those that do not play any more."""
+        gone, self.players = self.players.keys() - found.keys(), dict(found)
         count = self.variant.facts.num_seats
-        kept = [who if who in (PERSON, *self.players) or _plays(self.variant, who) else self._usual for who in self.seats]
-        self.seats = [*kept, *[usual if usual in self.players else self._usual] * count][:count]
-        if PERSON not in self.seats and PERSON in kept:
-            self.seats[0] = PERSON
+        kept = [self._usual if who in gone else who for who in self.seats]
+        self.seats = [*kept, *[self._usual] * count][:count]
         self._build_seats()
+
+    async def _find_players(self) -> None:
+        """Offer the agents that play the variant as fast as people wait for, and no others."""
+        variant, before = self.variant, self.players
+        found = await self.tables.threads.run(lambda: _players(variant))
+        if variant is self.variant and found != before and not self.client.is_deleted:
+            with self.client:
+                self._offer(found)
 
     # --- seats --------------------------------------------------------------------------------------------------------
 
     def _build_seats(self) -> None:
         self.box.clear()
-        count, people = len(self.seats), self.seats.count(PERSON)
-        choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
         with self.box:
-            select = ui.select(choices, label="people", value=people).props("outlined dense").classes("people")
-            select.on_value_change(reporting(lambda event: self._set_people(event.value)))
-            for seat in range(count):
+            for seat in range(len(self.seats)):
                 self._seat(seat)
         others = [self.players.get(who, who) for who in dict.fromkeys(self.seats) if who != PERSON]
-        self.opponents.content = html.escape(
-            f"against {' and '.join(f'a {who}' for who in others)}" if others else "people only"
-        )
+        against = " and ".join(f"{'an' if who[0] in 'aeiou' else 'a'} {who}" for who in others)
+        self.opponents.content = html.escape(f"against {against}" if others else "people only")
 
     def _seat(self, seat: int) -> None:
         """Add the choice of a seat's player, and a field for an agent that is no level."""
@@ -210,11 +343,6 @@ class StartPage:
 
     def _choose(self, seat: int, who: str) -> None:
         self.seats[seat] = who
-        self._build_seats()
-
-    def _set_people(self, count: int) -> None:
-        agent = next((who for who in self.seats if who != PERSON), self._usual)
-        self.seats = [PERSON if seat < count else agent if who == PERSON else who for seat, who in enumerate(self.seats)]
         self._build_seats()
 
     # --- going --------------------------------------------------------------------------------------------------------
@@ -239,15 +367,15 @@ class StartPage:
 
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
-        await self._go(lambda: Sitting.load(parse_saved(content), make_agent), saved=True)
+        await self._go(lambda: Sitting.load(parse_saved(content), make_agent))
 
-    async def _go(self, make: Callable[[], Sitting], saved: bool = False, guided: bool = False) -> None:
+    async def _go(self, make: Callable[[], Sitting], guided: bool = False) -> None:
         if self.wait.visible:  # a second click
             return
         self.error.content = ""
         self.wait.visible = True
         try:
-            table = await self.tables.make(make, saved)
+            table = await self.tables.make(make)
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(in_labels(self.game, str(problem)))
             return
@@ -286,9 +414,9 @@ def link_page(table: Table, base: str, alone: bool) -> None:
             words("The dice are covered whenever it is somebody else's turn.")
             path = next(path for path, place in table.links.items() if place.kind == "together")
             ui.link("Play here", path).classes("link together")
-        named = [(sitting.variant.seat_name(seat), who) for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
+        named = [f"{sitting.variant.seat_name(seat)}, {who}" for seat, who in enumerate(table.players) if who]
         if named:
-            words("Agents: " + ", ".join(f"{name}, {agents.in_words(sitting.variant, who)}" for name, who in named))
+            words(f"Agents: {', '.join(named)}")
 
 
 def _link(name: str, url: str, path: str) -> None:

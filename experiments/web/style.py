@@ -5,7 +5,7 @@ from __future__ import annotations
 from dice_envs.pictures import drawing
 from dice_envs.pictures.drawing import PIPS
 
-__all__ = ["CSS", "die", "icon"]
+__all__ = ["CSS", "die"]
 
 # Colour of the pictures → the same on a dark screen. Dice keep their colours.
 _DARK = {
@@ -29,21 +29,6 @@ def die(face: int) -> str:
     )
     box = '<rect x="1" y="1" width="18" height="18" rx="4" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     return f'<svg class="die" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true">{box}{pips}</svg>'
-
-
-_ICONS = {
-    "first": "M4 4h2v12H4zM16 4v12L7 10z",
-    "back": "M13 3.5 6.5 10 13 16.5 14.8 14.7 10.1 10 14.8 5.3z",
-    "run": "M6 4v12l9-6z",
-    "pause": "M5 4h3.5v12H5zM11.5 4H15v12h-3.5z",
-    "next": "M7 3.5 13.5 10 7 16.5 5.2 14.7 9.9 10 5.2 5.3z",
-    "last": "M14 4h2v12h-2zM4 4v12l9-6z",
-}
-
-
-def icon(name: str) -> str:
-    """Return an icon as an `<svg>` element: first, back, run, pause, next or last."""
-    return f'<svg class="icon" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
 
 
 def _dark_pictures() -> str:
@@ -172,8 +157,6 @@ button.main .often {{ color: inherit; }}
 button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }}
 .grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
-.icon {{ width: 20px; height: 20px; display: block; }}
-.tool.sign {{ padding: 8px 9px; }}
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
 .entries li {{ border-top: 1px solid var(--edge); }}
 .entries li:first-child {{ border-top: 0; }}
@@ -216,8 +199,6 @@ body:has(#app > *) .loading {{ display: none; }}
   flex-direction: column; gap: 14px; flex-wrap: nowrap; }}
 .link {{ overflow-wrap: anywhere; color: var(--accent); }}
 ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
-.about-agent {{ grid-column: 2 / -1; }}
-.level {{ min-width: 220px; }}
 .seat {{ display: grid; grid-template-columns: 84px minmax(120px, 1fr) minmax(120px, 1fr); gap: 10px; align-items: center; }}
 .q-field--dark .q-field__native, .q-field__native, .q-field__input {{ color: var(--ink); }}
 .q-uploader {{ display: none; }}
@@ -239,6 +220,7 @@ ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
   .card.guide {{ position: fixed; z-index: 5; left: 0; right: 0; bottom: 0; max-height: 36vh; overflow-y: auto;
     border-width: 2px 0 0; border-radius: 0; box-shadow: 0 -4px 16px #0004; }}
   .table:has(.guide > *) {{ padding-bottom: 38vh; }}
+  .table:has(.guide > *) .advice {{ scroll-margin-bottom: 38vh; }}
   .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
 }}
 {_dark_pictures()}

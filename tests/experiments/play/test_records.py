@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dice_envs import configure
 from dice_envs.experiments.__main__ import app
-from dice_envs.table.record import record_of
+from dice_envs.experiments.play.records import record_of
 from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
 

@@ -51,10 +51,6 @@ def games():
         "liars a": table("liars_dice", LIARS, liars[0]),
         "liars b": table("liars_dice", LIARS, liars[1]),
         "liars c": table("liars_dice", LIARS, liars[0]),
-        "liars e": table("liars_dice", LIARS, liars[0]),
-        "liars f": table("liars_dice", LIARS, liars[1]),
-        "pools e": table("score_dice", POOLS, pools[0]),
-        "pools f": table("score_dice", POOLS, pools[1]),
         "pools a": table("score_dice", POOLS, pools[0]),
         "pools b": table("score_dice", POOLS, pools[1]),
         "stones a": table("fatestones", STONES, 1),
@@ -133,19 +129,6 @@ def test_hidden_dice_make_no_difference_to_what_is_received(game, sit_down):
         received.append(receiver.read())
     assert "<svg" in received[0]
     assert received[0] == received[1]
-
-
-@pytest.mark.parametrize("game", ["liars", "pools"])
-def test_hidden_dice_make_no_difference_to_advice(game, sit_down):
-    """Bytes are not compared here, because the notice of waiting for advice depends on timing."""
-    shown = []
-    for name in (f"{game} e", f"{game} f"):
-        page, _ = sit_down(name, 0)
-        page.click("[data-name=odds]")
-        page.wait_for_selector(".hint")
-        page.wait_for_timeout(500)
-        shown.append(page.locator(".advice").inner_text() + page.locator(".picture").inner_html())
-    assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize(("game", "actions"), [("stones", "ab"), ("pools", "cd")])
