@@ -18,7 +18,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Batch, Reach, children_of, deal, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins
-from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, Strategy
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.sources import Asking
 from dice_envs.exact.liars_dice.tree import Tree
@@ -141,7 +141,7 @@ class _Counting:
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
-        self._round, self._source, self._habits = round_, solved.strategy, habits
+        self._round, self._source, self._habits = round_, Strategy(solved.tree, solved.numbers), habits
         self._choices = [_choices(round_, solved.tree, player) for player in range(2)]
         self._size = round_.decisions.sum(axis=0) * sum(map(len, round_.hands))  # numbers in the subtree of a slot
 
