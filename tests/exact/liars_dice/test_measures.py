@@ -394,6 +394,7 @@ def test_progress_ends_where_it_should():
             told.clear()
 
 
+@pytest.mark.thorough
 def test_an_agent_to_whom_past_rounds_matter():
     """It is measured as it plays before it has seen a call, and a note says so. Two such agents are not computed."""
     words = "neither an upper nor a lower bound"
