@@ -255,8 +255,13 @@ def distilled(folder):
     distill.train(small, distill.Positions(VARIANT, solve(VARIANT, 1e-2), seed=1), lambda made, loss: None)
 
 
-CALLS = {
+CALLS = {  # `make test` makes the first six
     "train": lambda folder: train(seed=1),
+    "evaluate": lambda folder: dice_envs.evaluate(VARIANT, NET, games=10, seed=1),
+    "make_vec_env": lambda folder: sb3_reset(make_vec_env()),
+    "make_vec": lambda folder: gymnasium.make_vec("dice_envs/Thirties-v0", num_envs=3).reset(),
+    "saved_plot": plot,
+    "TextEnv": lambda folder: TextEnv(VARIANT).reset(seed=1),
     "train, resumed": lambda folder: [
         dice_envs.train(VARIANT, preset="quick", steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
     ],
@@ -264,16 +269,11 @@ CALLS = {
     "measure_response": lambda folder: response.measure_response(VARIANT, "r", agents.make("random"), 1e-4, 10, 1, PRESET),
     "distill": distilled,
     "measure": lambda folder: measure(VARIANT, NET),
-    "evaluate": lambda folder: dice_envs.evaluate(VARIANT, NET, games=10, seed=1),
     "tournament": lambda folder: tournament(VARIANT, ["random", "mcts:10"], 4, 1),
-    "make_vec_env": lambda folder: sb3_reset(make_vec_env()),
-    "make_vec": lambda folder: gymnasium.make_vec("dice_envs/Thirties-v0", num_envs=3).reset(),
-    "saved_plot": plot,
-    "TextEnv": lambda folder: TextEnv(VARIANT).reset(seed=1),
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@few(6, "name", CALLS)
 def test_a_call_leaves_the_process_as_it_was(name, tmp_path):
     CALLS[name](tmp_path / "first")  # imports what it needs
     threads = torch.get_num_threads()

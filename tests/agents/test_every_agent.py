@@ -14,12 +14,13 @@ import pytest
 from dice_envs import agents
 from dice_envs.agent import Turn, Uniform, ask, check_plays
 from dice_envs.agents.mcts.search import rollouts
-from dice_envs.agents.ppo import NetworkPolicy, save_policy
+from dice_envs.agents.ppo import save_policy
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
 from dice_envs.experiments.arena import tournament
 from tests.conftest import scaled
+from tests.support.policies import random_policy
 from tests.support.variants import IDS, MORE_OPTIONS, VARIANTS
 
 pytestmark = pytest.mark.thorough
@@ -214,14 +215,8 @@ def make(tmp_path):
         name, comma, rest = spec.partition(",")
         if name != "ppo":
             return agents.make(spec)
-        rng = np.random.default_rng(1)
-        sizes = [variant.facts.observation_size, 16, variant.facts.num_actions]
-        layers = [
-            (rng.normal(size=(after, before)).astype(np.float32), rng.normal(size=after).astype(np.float32))
-            for before, after in zip(sizes, sizes[1:], strict=False)
-        ]
         path = tmp_path / "policy.npz"
-        save_policy(path, NetworkPolicy(variant.game.name, variant.changed_options(), layers))
+        save_policy(path, random_policy(variant, seed=1))
         return agents.make(f"ppo:{path}{comma}{rest}")
 
     return from_spec

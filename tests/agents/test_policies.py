@@ -14,7 +14,6 @@ from dice_envs.agents import ppo
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import (
-    NetworkPolicy,
     Ppo,
     block_inputs,
     history_inputs,
@@ -29,6 +28,7 @@ from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
+from tests.support.policies import random_policy
 from tests.support.subsets import few
 
 MOST_BYTES = 2**20
@@ -43,17 +43,6 @@ ABOUT = {
     "table": {"agents": ["ppo", "numbers"], "win_rate": [[None, 0.6], [0.4, None]], "ci95": 0.01},
     "note": "anything else",
 }
-
-
-def random_policy(variant, about=None, floor=0.0, seed=0, blind=()):
-    """Random layers for the variant, with zeros for the inputs of `blind`."""
-    rng = np.random.default_rng(seed)
-    sizes = [variant.facts.observation_size, 16, variant.facts.num_actions]
-    layers = [
-        (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
-    ]
-    layers[0][0][:, list(blind)] = 0
-    return NetworkPolicy(variant.game.name, variant.changed_options(), layers, about, floor)
 
 
 def turn_of(variant, n=500, plays=1):

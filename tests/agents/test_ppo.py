@@ -12,18 +12,14 @@ from dice_envs.agent import Turn
 from dice_envs.agents.ppo import NetworkPolicy, Ppo, load_policy, save_policy
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
+from tests.support.policies import random_policy
 
 HEADER = {"format": 1, "game": "liars_dice", "options": {"num_dice": 2}, "layers": 2}
 
 
 @pytest.fixture(scope="module")
 def layers():
-    facts = configure("liars_dice", num_dice=2).facts
-    rng = np.random.default_rng(0)
-    sizes = [facts.observation_size, 16, facts.num_actions]
-    return [
-        (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
-    ]
+    return random_policy(configure("liars_dice", num_dice=2)).layers
 
 
 @pytest.fixture

@@ -5,23 +5,14 @@ import hashlib
 import numpy as np
 import pytest
 
-from dice_envs import Pool, configure, make_agent
+from dice_envs import Pool, configure
 from dice_envs.envs.learner import SeatGames
+from tests.support.policies import ActsOnly
 
 GAMES, TURNS = 12, 48
 THREE = {"num_players": 3, "num_dice": 2}
 PAIR, MAESTERS = {"num_players": 2}, {"mode": "maesters"}
 LOSE, MIXED, SELF = {"illegal_action": "lose"}, {"self_play": 0.5}, {"self_play": 1.0}
-
-
-class Asked:
-    """Hides an agent's kernel, so that Python asks it."""
-
-    def __init__(self, spec):
-        self.spec = spec
-
-    def act(self, turn):
-        return make_agent(self.spec).act(turn)
 
 
 # game, its options, opponents ("asked" before those whose kernel is hidden), arguments, share of random first moves → digest
@@ -50,7 +41,7 @@ PINNED = [
 
 def run(name, options, opponents, arguments, exploration):
     """All results and states of games in which the learner plays at random, with both ways of beginning again."""
-    made = [Asked(spec.removeprefix("asked ")) if spec.startswith("asked ") else spec for spec in opponents]
+    made = [ActsOnly(spec.removeprefix("asked ")) if spec.startswith("asked ") else spec for spec in opponents]
     variant, everything = configure(name, **options), np.arange(GAMES)
     games = SeatGames(variant, GAMES, made[0] if len(made) == 1 else Pool(made), **arguments)
     games.exploration[0] = exploration

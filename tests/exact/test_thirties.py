@@ -9,8 +9,6 @@ from fractions import Fraction
 import icepool
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dice_envs import measure, response_values
@@ -208,7 +206,13 @@ def test_with_two_faces_the_second_stage_is_worth_infinitely_much(dice):
 # --- other sizes --------------------------------------------------------------------------------------------------------
 
 
-def check_size(rules):
+ALL = [Rules(dice, faces, math.ceil(0.8 * dice * faces)) for dice in range(1, 9) for faces in range(2, 9)]
+
+
+@pytest.mark.parametrize(
+    "rules", [Rules(7, 6, 35), Rules(8, 2, 13), *(pytest.param(each, marks=pytest.mark.slow) for each in ALL)]
+)
+def test_all_sizes_are_exact(rules):
     for goal in GOALS:
         if goal == "optimal" and expected_given(rules) is None:
             continue
@@ -226,18 +230,6 @@ def check_size(rules):
     assert float(solve(rules, "maximize")[1]) == pytest.approx(expected[-1], rel=1e-12)
 
 
-@few(2, "rules", [Rules(1, 2, 1), Rules(7, 6, 35), Rules(8, 2, 13), Rules(8, 5, 33), Rules(2, 8, 30)])
-def test_other_sizes_are_exact(rules):
-    check_size(rules)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("faces", range(2, 9))
-@pytest.mark.parametrize("dice", range(1, 9))
-def test_all_sizes_are_exact(dice, faces):
-    check_size(Rules(dice, faces, math.ceil(0.8 * dice * faces)))
-
-
 def test_cases_beyond_int64_are_not_wrapped():
     found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
     assert found.total == 8**36 > 2**63
@@ -246,18 +238,6 @@ def test_cases_beyond_int64_are_not_wrapped():
 
 
 # --- strategies ---------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=20)
-@given(st.integers(0, 2**32 - 1))
-def test_no_full_strategy_beats_the_best(seed):
-    rules = Rules(4, 4, 12)
-    rng = np.random.default_rng(seed)
-    choices = {(t, a): int(rng.integers(len(t))) for a in asides(rules) for t, _ in throws(4 - len(a), 4)}
-    drawn = analyse(rules, Strategy("drawn", lambda throw, aside: choices[throw, aside], "aside"))
-    assert sum(drawn.distribution.weights) == drawn.distribution.total
-    for goal in GOALS:
-        assert drawn.value(goal) <= solve(rules, goal)[1]
 
 
 @few(2, "goal", GOALS)

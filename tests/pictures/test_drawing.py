@@ -177,19 +177,6 @@ def test_text_tells_which_dice_count():
 # --- secrets ------------------------------------------------------------------------------------------------------
 
 
-@every_game
-def test_a_viewers_svg_is_the_same_whatever_is_hidden(name):
-    variant = configure(name)
-    for state in states(variant, (1, 2, 3), seed=6):
-        for seat in range(variant.facts.num_seats):
-            again = state.copy()
-            variant.kernels.reroll(
-                variant.params, state[None], np.zeros(1, np.int64), np.array([seat]), new_streams(seat, 1), again[None]
-            )
-            assert svg(variant.picture(state, seat)) == svg(variant.picture(again, seat))
-            assert ansi(variant.picture(state, seat)) == ansi(variant.picture(again, seat))
-
-
 def test_what_was_chosen_in_secret_is_marked_for_its_player_alone():
     for name in ("fatestones", "score_dice"):
         variant = configure(name)

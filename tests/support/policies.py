@@ -9,6 +9,17 @@ from dice_envs.agent import Promises
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
+def random_policy(variant, about=None, floor=0.0, seed=0, blind=()):
+    """Random layers for the variant, with zeros for the inputs of `blind`."""
+    rng = np.random.default_rng(seed)
+    sizes = [variant.facts.observation_size, 16, variant.facts.num_actions]
+    layers = [
+        (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
+    ]
+    layers[0][0][:, list(blind)] = 0
+    return NetworkPolicy(variant.game.name, variant.changed_options(), layers, about, floor)
+
+
 def save_random_policy(path: Path, variant: Variant) -> Path:
     """Save a policy file for the variant, with random weights."""
     shape = variant.facts.num_actions, variant.facts.observation_size

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dice_envs import Turn, Uniform, agents, configure, measure
-from dice_envs.agent import Promises, ask_probabilities
+from dice_envs import Uniform, agents, configure, measure
+from dice_envs.agent import Promises
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
@@ -19,6 +19,7 @@ from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import Table
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.awkward import FAMILY
+from tests.support.liars_dice_games import PlainGames
 from tests.support.policies import ActsOnly, uniform
 from tests.support.subsets import few
 
@@ -255,107 +256,6 @@ def test_answers_instead_of_probabilities(options):
 # --- a plain second implementation ---------------------------------------------------------------------------------
 
 
-class Plain:
-    """Values of whole games by recursion over the game's kernels: each hand, all raises, the true stakes of every round."""
-
-    def __init__(self, variant, *players):
-        self.variant, self.players = variant, players  # by seat; None is the best response
-        self.known, self.values = {}, {}
-        self.palifico = set()  # rounds, by dice and starter, that the kernels have called so
-
-    def position(self, dice, starter, path, hands):
-        state = np.zeros(1, self.variant.game.state)
-        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
-        state["palifico"] = (dice, starter) in self.palifico
-        state["dice"][0, :2] = dice
-        state["in_play"] = sum(dice)
-        state["seat"] = state["starter"] = starter
-        state["counts"][0, :2] = hands
-        for bid in path:
-            self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([bid]))
-        return state
-
-    def chances(self, seat, dice, starter, path, hands):
-        """The probabilities of the seat's actions with its hand (the other hand is hidden), (actions,)."""
-        key = seat, dice, starter, path, tuple(hands[seat])
-        if key not in self.known:
-            state = self.position(dice, starter, path, hands)
-            turn = Turn(self.variant, state, np.zeros(1, np.int64), new_streams(1, 1))
-            self.known[key] = ask_probabilities(self.players[seat], turn)[0]
-        return self.known[key]
-
-    def value(self, dice, starter):
-        """The probability that seat 0 wins the game from this round on."""
-        if (dice, starter) not in self.values:
-            self.values[dice, starter] = self.first_value(dice, starter)
-        return self.values[dice, starter]
-
-    def first_value(self, dice, starter):
-        hands = [hands_of(self.variant, each) for each in dice]
-        pairs = list(itertools.product(range(len(hands[0][0])), range(len(hands[1][0]))))
-        weights = {(a, b): hands[0][1][a] * hands[1][1][b] for a, b in pairs}
-        if None not in self.players:
-            return sum(self.expected(dice, starter, (), weights, hands, pair) for pair in pairs)
-        found = self.best(dice, starter, (), weights, hands)
-        return sum(found.values()) if self.players[0] is None else 1 - sum(found.values())
-
-    def after_call(self, dice, starter, path, hands):
-        """The probability that seat 0 wins after the bid is called."""
-        state = self.position(dice, starter, path, hands)
-        self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([self.variant.params.call]))
-        left = tuple(state["dice"][0, :2].tolist())
-        if state["seat"][0] < 0:
-            return float(state["rewards"][0, 0] > 0)
-        if state["palifico"][0]:
-            self.palifico.add((left, int(state["seat"][0])))
-        return self.value(left, int(state["seat"][0]))
-
-    def legal(self, dice, starter, path, hands):
-        state = self.position(dice, starter, path, hands)
-        masks = np.zeros((1, self.variant.facts.num_actions), np.int8)
-        self.variant.kernels.legal(self.variant.params, state, np.zeros(1, np.int64), masks)
-        return np.flatnonzero(masks[0]).tolist()
-
-    def expected(self, dice, starter, path, weights, hands, pair):
-        both = [hands[seat][0][pair[seat]] for seat in range(2)]
-        seat = (starter + len(path)) % 2
-        total = 0.0
-        for action, chance in enumerate(self.chances(seat, dice, starter, path, both)):
-            if chance > 0 and action == self.variant.params.call:
-                total += chance * weights[pair] * self.after_call(dice, starter, path, both)
-            elif chance > 0:
-                total += self.expected(dice, starter, (*path, action), {pair: weights[pair] * chance}, hands, pair)
-        return total
-
-    def best(self, dice, starter, path, weights, hands):
-        """For each hand of the best response, its probability of winning times the probability of reaching the position."""
-        mine = 0 if self.players[0] is None else 1
-        seat = (starter + len(path)) % 2
-        anyhow = [hands[0][0][0], hands[1][0][0]]
-        found = dict.fromkeys((pair[mine] for pair in weights), -1.0 if seat == mine else 0.0)
-        for action in self.legal(dice, starter, path, anyhow):
-            passed = dict(weights)
-            for pair in weights:
-                if seat != mine:
-                    both = [hands[each][0][pair[each]] for each in range(2)]
-                    passed[pair] *= self.chances(seat, dice, starter, path, both)[action]
-            if action == self.variant.params.call:
-                won = dict.fromkeys(found, 0.0)
-                for pair, weight in passed.items():
-                    first = self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
-                    won[pair[mine]] += weight * (first if mine == 0 else 1 - first)
-            else:
-                won = self.best(dice, starter, (*path, action), passed, hands)
-            for hand in found:
-                found[hand] = max(found[hand], won[hand]) if seat == mine else found[hand] + won[hand]
-        return found
-
-    def mean(self):
-        """The probability that seat 0 wins, mean over who begins."""
-        starters = (0, 1) if self.variant.options.starter == "random" else (0,)
-        return np.mean([self.value(self.variant.options.dice_per_seat, starter) for starter in starters])
-
-
 PLAIN = [
     {"num_dice": 1, "num_faces": 3},
     {"num_dice": 2, "num_faces": 3},
@@ -386,7 +286,7 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
         agent = asked(spec, variant)
-        wins = [Plain(variant, None, agent).mean(), 1 - Plain(variant, agent, None).mean()]
+        wins = [PlainGames(variant, None, agent).mean(), 1 - PlainGames(variant, agent, None).mean()]
         assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
         assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
 
@@ -397,7 +297,7 @@ def test_a_plain_implementation_agrees_on_two_agents(options):
     pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
     for pair in pairs:
         one, other = (asked(each, variant) for each in pair)
-        wins = [Plain(variant, one, other).mean(), 1 - Plain(variant, other, one).mean()]
+        wins = [PlainGames(variant, one, other).mean(), 1 - PlainGames(variant, other, one).mean()]
         assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
 
 
@@ -494,6 +394,7 @@ def test_progress_ends_where_it_should():
             told.clear()
 
 
+@pytest.mark.thorough
 def test_an_agent_to_whom_past_rounds_matter():
     """It is measured as it plays before it has seen a call, and a note says so. Two such agents are not computed."""
     words = "neither an upper nor a lower bound"

@@ -24,6 +24,7 @@ from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import STATE, play
 from dice_envs.games.liars_dice.raises import NO_BID
 from tests.exact.liars_dice.test_tree import tree_of
+from tests.support.liars_dice_games import PlainGames
 from tests.support.subsets import covering, few
 
 
@@ -79,10 +80,9 @@ def test_a_certificate_is_that_of_what_is_stored():
     assert Walker(tree, numbers).certify().bounds.width > 0.1
 
 
-def position(params, dice, mover, counts, bids=(), palifico=False):
+def position(params, dice, mover, counts, bids=()):
     """A state in a round started by seat 0. The mover holds `counts`; the other dice are not set."""
     state = np.zeros(1, STATE)[0]
-    state["palifico"] = palifico
     state["dice"][:2] = dice
     state["in_round"][:2] = 1
     state["in_play"] = sum(dice)
@@ -94,55 +94,38 @@ def position(params, dice, mover, counts, bids=(), palifico=False):
     return state
 
 
-def plain_response(variant, tree, averages, player, dice):
-    """The probability that a best response wins, on the whole tree: each hand, all raises, nothing left out.
+class Stored:
+    """Plays the strategies of one round, looked up by state, so this is also a test of where they are found."""
 
-    The strategies are looked up by state, so this is also a test of where they are found.
-    """
-    trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
-    numbers = {each: np.ones(other.kinds.size[0]) for each, other in trees.items()} | {dice: averages}
-    solution = Solution(
-        variant,
-        {each: SolvedRound(trees[each], held, Walker(trees[each], held).certify(), 0, 0.0) for each, held in numbers.items()},
-    )
-    params = variant.params
-    hands, chances = tree.hands, tree.chances
+    def __init__(self, variant, tree, averages, dice):
+        trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
+        numbers = {each: np.ones(other.kinds.size[0]) for each, other in trees.items()} | {dice: averages}
+        certificates = {each: Walker(trees[each], held).certify() for each, held in numbers.items()}
+        rounds = {each: SolvedRound(trees[each], held, certificates[each], 0, 0.0) for each, held in numbers.items()}
+        self.solution = Solution(variant, rounds)
 
-    def state_of(bids, hand):
-        mover = len(bids) % 2
-        return np.array([position(params, dice, mover, hands[mover][hand], bids, tree.palifico)])
+    def probabilities(self, turn):
+        return self.solution.probabilities(turn.states)
 
-    def wins_call(bids, own, other):
-        """Return whether the caller wins."""
-        bid = bids[-1]
-        quantity, face = divmod(bid, params.num_faces)
-        mover = len(bids) % 2
-        total = tree.matches[mover][own, face] + tree.matches[1 - mover][other, face]
-        return total < quantity + 1
 
-    def value(bids, reach):
-        """Values for each of the player's hands."""
-        mover = len(bids) % 2
-        other = 1 - player
-        raises = tree.raises_after(bids[-1] if bids else -1, len(bids) % 2).tolist()
-        mine = np.zeros(len(hands[player]))
-        if mover == player:
-            options = []
-            if bids:
-                options.append([sum(reach[o] * wins_call(bids, h, o) for o in range(len(reach))) for h in range(len(mine))])
-            options += [value((*bids, bid), reach) for bid in raises]
-            return np.max(options, axis=0)
-        mixes = np.array([solution.probabilities(state_of(bids, hand))[0] for hand in range(len(hands[other]))])
-        if bids:
-            called = reach * mixes[:, params.call]
-            for h in range(len(mine)):
-                mine[h] += sum(called[o] * (not wins_call(bids, o, h)) for o in range(len(reach)))
-        for bid in raises:
-            if (mixes[:, bid] > 0).any():
-                mine = mine + value((*bids, bid), reach * mixes[:, bid])
-        return mine
+class PlainRound(PlainGames):
+    """A game that whoever wins its first round, which seat 0 begins, has won."""
 
-    return float(value((), chances[1 - player]) @ chances[player])
+    def __init__(self, dice, variant, *players):
+        super().__init__(variant, *players)
+        self.dice = dice
+
+    def value(self, dice, starter):
+        return super().value(dice, starter) if dice == self.dice else float(dice[0] == self.dice[0])
+
+
+def plain_bounds(variant, tree, averages, dice):
+    """How often seat 0 wins against a best response, and as one: each hand, all raises, nothing left out."""
+    agent = Stored(variant, tree, averages, dice)
+    rounds = PlainRound(dice, variant, agent, None), PlainRound(dice, variant, None, agent)
+    for each in rounds:
+        each.palifico.update({(dice, 0)} if tree.palifico else ())
+    return tuple(each.value(dice, 0) for each in rounds)
 
 
 PERUDO = {"raise_rule": "perudo", "wild": "ones"}
@@ -160,9 +143,7 @@ def test_a_plain_program_agrees(dice, rules):
     tree = Tree(variant, dice)
     solver = RoundSolver(tree)
     solver.iterate(3)
-    bounds = solver.certify().bounds
-    assert plain_response(variant, tree, solver.averages, 0, dice) == pytest.approx(bounds.upper, abs=1e-12)
-    assert 1 - plain_response(variant, tree, solver.averages, 1, dice) == pytest.approx(bounds.lower, abs=1e-12)
+    assert plain_bounds(variant, tree, solver.averages, dice) == pytest.approx(tuple(solver.certify().bounds), abs=1e-12)
 
 
 @few(1, "rules", [PERUDO, {}], ids=["perudo", "quantity"])
@@ -173,9 +154,7 @@ def test_a_plain_program_agrees_on_a_palifico_round(rules):
     assert tree.palifico
     solver = RoundSolver(tree)
     solver.iterate(3)
-    bounds = solver.certify().bounds
-    assert plain_response(variant, tree, solver.averages, 0, (1, 2)) == pytest.approx(bounds.upper, abs=1e-12)
-    assert 1 - plain_response(variant, tree, solver.averages, 1, (1, 2)) == pytest.approx(bounds.lower, abs=1e-12)
+    assert plain_bounds(variant, tree, solver.averages, (1, 2)) == pytest.approx(tuple(solver.certify().bounds), abs=1e-12)
 
 
 def test_which_rounds_are_palifico_rounds():

@@ -1,7 +1,5 @@
 """Values of choices against a fixed opponent in Liar's Dice, compared with plain recursion and with play."""
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,10 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
-from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
+from tests.support.liars_dice_games import PlainGames
 from tests.support.policies import Noisy
 from tests.support.subsets import covering, few
 
@@ -66,104 +64,6 @@ class Asks:
         return self.player.probabilities(turn)
 
 
-class Plain:
-    """Best-response values by plain recursion over deals, bids and calls of the game itself."""
-
-    def __init__(self, variant, opponent, seat):
-        self.variant, self.opponent, self.seat = variant, opponent, seat
-        self.faces = variant.options.num_faces
-        self.values = functools.cache(self._values)
-
-    def state(self, own, other, dice, starter, bids):
-        """Return a state in which the seat holds `own` and its opponent `other`."""
-        state = np.zeros(1, self.variant.game.state)
-        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
-        state["dice"][0, :2] = state["in_round"][0, :2] = dice
-        state["in_round"][0, :2] = 1
-        state["in_play"], state["starter"] = sum(dice), starter
-        state["num_bids"], state["bid"] = len(bids), bids[-1] if bids else -1
-        state["bids"][0, : len(bids)] = bids
-        state["seat"] = (starter + len(bids)) % 2
-        state["counts"][0, self.seat], state["counts"][0, 1 - self.seat] = own, other
-        return state
-
-    def turn(self, hand, dice, starter, bids):
-        """Return the turn of the seat to move, which holds the hand."""
-        return Turn(self.variant, self.state(hand, hand, dice, starter, bids), np.zeros(1, np.int64), new_streams(0, 1))
-
-    def holds(self, bid, own, other):
-        wild = {None: None, "ones": 0, "highest": self.faces - 1}[self.variant.options.wild]
-        face = bid % self.faces
-        faces = {face} if wild is None else {face, wild}
-        return sum(own[each] + other[each] for each in faces) > bid // self.faces
-
-    @functools.cache  # noqa: B019
-    def chances(self, other, dice, starter, bids):
-        return asked(self.opponent, self.variant).probabilities(self.turn(other, dice, starter, bids))[0]
-
-    def legal(self, dice, starter, bids, own):
-        return np.flatnonzero(self.turn(own, dice, starter, bids).legal[0]).tolist()
-
-    def hands(self, dice):
-        hands, chances = hands_of(self.variant, dice)
-        return [(tuple(hand), chance) for hand, chance in zip(hands.tolist(), chances, strict=True)]
-
-    def posterior(self, dice, starter, bids):
-        """The opponent's hands, in proportion to how likely it has them and has made its bids."""
-        found = []
-        for hand, chance in self.hands(dice[1 - self.seat]):
-            for k in range(len(bids)):
-                if (starter + k) % 2 != self.seat:
-                    chance *= self.chances(hand, dice, starter, bids[:k])[bids[k]]
-            found.append((hand, chance))
-        return found
-
-    def after(self, dice, loser):
-        """The best return after a seat has lost a die."""
-        left = tuple(n - (seat == loser) for seat, n in enumerate(dice))
-        if self.variant.options.rounds == "single" or 0 in left:
-            return -1.0 if loser == self.seat else 1.0
-        return self.root(left, loser)
-
-    @functools.cache  # noqa: B019
-    def root(self, dice, starter):
-        return sum(chance * self.best(own, dice, starter, ()) for own, chance in self.hands(dice[self.seat]))
-
-    def best(self, own, dice, starter, bids):
-        """The best return with a hand after bids, whoever is to move."""
-        if (starter + len(bids)) % 2 == self.seat:
-            return max(self.values(own, dice, starter, bids).values())
-        total = reached = 0.0
-        for other, weight in self.posterior(dice, starter, bids):
-            if weight > 0:
-                reached += weight
-                called = self.chances(other, dice, starter, bids)[-1]
-                if called > 0:
-                    loser = 1 - self.seat if self.holds(bids[-1], own, other) else self.seat
-                    total += weight * called * self.after(dice, loser)
-        for bid in self.legal(dice, starter, bids, own):
-            if bid != self.variant.params.call:
-                part = sum(
-                    w * self.chances(o, dice, starter, bids)[bid] for o, w in self.posterior(dice, starter, bids) if w > 0
-                )
-                if part > 0:
-                    total += part * self.best(own, dice, starter, (*bids, bid))
-        return total / reached
-
-    def _values(self, own, dice, starter, bids):
-        """Action → the best return after it."""
-        found = {}
-        for action in self.legal(dice, starter, bids, own):
-            if action == self.variant.params.call:
-                hands = self.posterior(dice, starter, bids)
-                losses = [self.seat if self.holds(bids[-1], own, other) else 1 - self.seat for other, _ in hands]
-                weights = [weight for _, weight in hands]
-                found[action] = np.average([self.after(dice, loser) for loser in losses], weights=weights)
-            else:
-                found[action] = self.best(own, dice, starter, (*bids, action))
-        return found
-
-
 def played(variant, opponent, seat, games=60):
     """States in which the seat is to move in games of a random player against the opponent."""
     rng = np.random.default_rng(seat)
@@ -188,17 +88,17 @@ def test_values_are_those_of_plain_recursion(options, opponent):
     variant = configure("liars_dice", **options, **FORGETFUL)
     found = response_values(variant, opponent)
     for seat in range(2):
-        plain = Plain(variant, opponent, seat)
-        starters = range(2) if variant.options.starter == "random" else [0]
-        dice = variant.options.dice_per_seat
-        assert found.start(seat) == pytest.approx(np.mean([plain.root(dice, each) for each in starters]), abs=1e-9)
+        agent = asked(opponent, variant)
+        plain = PlainGames(variant, *((None, agent) if seat == 0 else (agent, None)))
+        wins = plain.mean() if seat == 0 else 1 - plain.mean()
+        assert found.start(seat) == pytest.approx(2 * wins - 1, abs=1e-9)
         states = played(variant, opponent, seat)
         assert len(states) >= 50
         for state, values in zip(states, found.action_values(states), strict=True):
             bids = tuple(state["bids"][: state["num_bids"]].tolist())
-            own, left = tuple(state["counts"][seat].tolist()), tuple(state["dice"][:2].tolist())
             expected = np.full(len(values), np.nan)
-            for action, value in plain.values(own, left, int(state["starter"]), bids).items():
+            left = tuple(state["dice"][:2].tolist())
+            for action, value in plain.choices(state["counts"][seat], left, int(state["starter"]), bids).items():
                 expected[action] = value
             assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
@@ -324,61 +224,9 @@ def test_the_solution_is_read_as_it_plays(options):
         assert by_reading.action_values(states) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_what_a_choice_is_worth_is_the_mean_of_what_follows():
-    """Over the opponent's hands, its answers, calls and new deals, by the game's own rules, up to rounding."""
-    variant = configure("liars_dice", num_dice=(2, 1), num_faces=3)
-    opponent = "numbers:bluff=0.5"
-    found = response_values(variant, opponent)
-    for seat in range(2):
-        plain = Plain(variant, opponent, seat)
-        for state in played(variant, opponent, seat, games=30):
-            values = found.action_values(np.array([state]))[0]
-            for action in np.flatnonzero(~np.isnan(values)):
-                assert values[action] == pytest.approx(mean_after(found, plain, state, int(action)), abs=1e-9)
-
-
-def mean_after(found, plain, state, action):
-    """Return the mean of the best value at the seat's next decision, or of the return, after an action."""
-    seat, bids = plain.seat, tuple(state["bids"][: state["num_bids"]].tolist())
-    own, dice, starter = tuple(state["counts"][seat].tolist()), tuple(state["dice"][:2].tolist()), int(state["starter"])
-    hands = plain.posterior(dice, starter, bids)
-    total = 0.0
-    for other, weight in hands:
-        if action == plain.variant.params.call:
-            total += weight * next_value(found, plain, dice, seat if plain.holds(bids[-1], own, other) else 1 - seat)
-            continue
-        answers = plain.chances(other, dice, starter, (*bids, action))
-        for answer in np.flatnonzero(answers).tolist():
-            if answer == plain.variant.params.call:
-                loser = 1 - seat if plain.holds(action, own, other) else seat
-                total += weight * answers[answer] * next_value(found, plain, dice, loser)
-            else:
-                after = plain.state(own, own, dice, starter, (*bids, action, answer))
-                total += weight * answers[answer] * np.nanmax(found.action_values(after))
-    return total / sum(weight for _, weight in hands)
-
-
-def next_value(found, plain, dice, loser):
-    """Return the mean of the best value at the seat's first decision in the round after one that a seat has lost."""
-    left = tuple(count - (seat == loser) for seat, count in enumerate(dice))
-    if 0 in left:
-        return -1.0 if loser == plain.seat else 1.0
-    total = 0.0
-    for own, chance in plain.hands(left[plain.seat]):
-        if loser == plain.seat:
-            total += chance * np.nanmax(found.action_values(plain.state(own, own, left, loser, ())))
-            continue
-        for other, others_chance in plain.hands(left[loser]):
-            opening = plain.chances(other, left, loser, ())
-            for bid in np.flatnonzero(opening).tolist():
-                best = np.nanmax(found.action_values(plain.state(own, own, left, loser, (bid,))))
-                total += chance * others_chance * opening[bid] * best
-    return total
-
-
 def test_positions_that_the_opponent_never_reaches():
     """Its dice are taken for fair there, and raises as if they were called. With one die it never bids 1 × 1."""
     variant = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
-    state = Plain(variant, "numbers", 0).state((1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0, 0, 0), (1, 1), 1, (0,))
+    state = PlainGames(variant).position((1, 1), 1, (0,), [(1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0, 0, 0)])
     values = response_values(variant, "numbers").action_values(state)[0]
     assert values == pytest.approx([np.nan] * 3 + [2 / 3 - 1, -1, -1, -1], abs=1e-12, nan_ok=True)

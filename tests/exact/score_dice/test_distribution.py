@@ -10,8 +10,6 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
@@ -36,55 +34,15 @@ def test_tables_equal_those_of_icepool():
             assert result.chances == icepool_tables.chances(die), (table.section, name)
 
 
-def test_two_d6_with_rerolled_ties():
-    chances = score_distribution((6, 6), (6, 6), "reroll").chances
-    assert chances == {-2: Fraction(27, 82), 0: Fraction(14, 41), 2: Fraction(27, 82)}
-
-
-def random_pairs(count, seed):
-    rng = random.Random(seed)
-    return [tuple(tuple(rng.choice(STANDARD_DICE) for _ in range(rng.randint(1, 5))) for _ in range(2)) for _ in range(count)]
-
-
-def check_sorted_pools(pairs, rules):
-    evaluators = icepool_tables.evaluators()
-    for (a, b), ties in itertools.product(pairs, rules):
-        peer = icepool_tables.sorted_pairs(evaluators[ties], a, b)
-        assert score_distribution(a, b, ties).chances == icepool_tables.chances(peer), (a, b, ties)
-
-
 @pytest.mark.thorough
-def test_random_sorted_pools_equal_icepool():
-    pairs = random_pairs(200, 1)
-    check_sorted_pools(pairs[:100], ["none"])
-    check_sorted_pools(pairs[100:], ["a"])
-
-
-@pytest.mark.slow
-def test_many_random_sorted_pools_equal_icepool():
-    check_sorted_pools(random_pairs(250, 4), ["none", "a"])
-
-
-def test_random_unsorted_pools_equal_icepool():
-    rng = random.Random(2)
-    for _ in range(200):
-        count = rng.randint(1, 6)
-        a, b = (rng.choice(STANDARD_DICE),) * count, tuple(rng.choice(STANDARD_DICE) for _ in range(count))
-        for ties in ("none", "a", "reroll"):
-            peer = icepool_tables.unsorted_pairs(a, b, ties)
-            assert score_distribution(a, b, ties, "unsorted").chances == icepool_tables.chances(peer), (a, b, ties)
-        swapped = score_distribution(b, a, "reroll", "unsorted").chances
-        assert swapped == {-score: c for score, c in reversed(score_distribution(a, b, "reroll", "unsorted").chances.items())}
-
-
-def test_random_rerolled_pools_equal_icepool():
-    evaluator = icepool_tables.evaluators()["reroll"]
-    rng = random.Random(3)
-    for _ in range(25):
-        size_a, size_b, count = rng.choice(STANDARD_DICE), rng.choice(STANDARD_DICE), rng.randint(1, 4)
-        peer = icepool_tables.sorted_reroll(evaluator, size_a, size_b, count)
-        ours = score_distribution((size_a,) * count, (size_b,) * count, "reroll")
-        assert ours.chances == icepool_tables.chances(peer), (size_a, size_b, count)
+@pytest.mark.parametrize("ties", ["none", "a"])
+def test_random_sorted_pools_equal_icepool(ties):
+    rng = random.Random(1)
+    evaluator = icepool_tables.evaluators()[ties]
+    for _ in range(100):
+        a, b = (tuple(rng.choice(STANDARD_DICE) for _ in range(rng.randint(1, 5))) for _ in range(2))
+        peer = icepool_tables.sorted_pairs(evaluator, a, b)
+        assert score_distribution(a, b, ties).chances == icepool_tables.chances(peer), (a, b)
 
 
 # --- brute force: the rules again, roll by roll ---------------------------------------------------------------------
@@ -138,25 +96,6 @@ def test_small_pools_equal_brute_force(a, b, ties, pairing):
 
 
 # --- properties ----------------------------------------------------------------------------------------------------
-
-pools = st.lists(st.integers(2, 12), min_size=1, max_size=4).map(tuple)
-
-
-@pytest.mark.thorough
-@settings(max_examples=60, deadline=None)
-@given(a=pools, b=pools, ties=st.sampled_from(["none", "a", "reroll"]), pairing=st.sampled_from(["sorted", "unsorted"]))
-def test_distributions_are_sound(a, b, ties, pairing):
-    result = score_distribution(a, b, ties, pairing)
-    columns = min(len(a), len(b))
-    assert sum(result.chances.values()) == 1
-    assert all(chance > 0 for chance in result.chances.values())
-    assert list(result.chances) == sorted(result.chances)
-    assert max(map(abs, result.chances)) <= columns
-    if ties != "none":
-        assert {(score - columns) % 2 for score in result.chances} == {0}, "every pair scores a point for somebody"
-    if ties != "a":
-        mirror = score_distribution(b, a, ties, pairing)
-        assert mirror.chances == {-score: chance for score, chance in reversed(result.chances.items())}
 
 
 @pytest.mark.parametrize(

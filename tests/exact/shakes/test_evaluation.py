@@ -192,15 +192,6 @@ def test_optimal_play_against_brute_force(problem, reward):
         assert math.isclose(getattr(result, reward), solution.value, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("num_players", [2, 3, 4])
-def test_no_policy_beats_optimal_play(num_players):
-    problem = Problem.of(configure("shakes", num_players=num_players).options)
-    for reward in ("saved", "win"):
-        best = solve(problem, reward).value
-        for spec in SPECS:
-            assert getattr(evaluate(problem, policy_of(spec, num_players=num_players)), reward) <= best + 1e-12
-
-
 def test_thompson_sampling_matches_chances_and_the_argument_does_not():
     problem = Problem.of(configure("shakes", num_players=4).options)
     assert evaluate(problem, policy_of("thompson:permutations", num_players=4)).matching_gap < 1e-12

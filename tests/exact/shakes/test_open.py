@@ -248,6 +248,7 @@ def test_thompson_draws_as_it_says():
     assert_distributed(np.bincount(agent.act(turn), minlength=3), agent.probabilities(turn)[0])
 
 
+@pytest.mark.thorough
 def test_search_finds_the_best_treatment():
     variant = configure("shakes", mode="physician", num_patients=3, goal=1, **OPEN)
     states = states_with(variant, [0, 0, 0], [0, 0, 0], 12)

@@ -1,0 +1,136 @@
+"""Liar's Dice of two players by plain recursion over the game's kernels, with agents or best responses in the seats."""
+
+import itertools
+
+import numpy as np
+
+from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.core.dice import new_streams
+from dice_envs.exact.liars_dice.hands import hands_of
+
+
+class PlainGames:
+    """Values of whole games by recursion over the game's kernels: each hand, all raises, the true stakes of every round."""
+
+    def __init__(self, variant, *players):
+        self.variant, self.players = variant, players  # by seat; None is the best response
+        self.known, self.values = {}, {}
+        self.palifico = set()  # rounds, by dice and starter, that the kernels have called so
+
+    def position(self, dice, starter, path, hands):
+        state = np.zeros(1, self.variant.game.state)
+        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        state["palifico"] = (dice, starter) in self.palifico
+        state["dice"][0, :2] = dice
+        state["in_play"] = sum(dice)
+        state["seat"] = state["starter"] = starter
+        state["counts"][0, :2] = hands
+        for bid in path:
+            self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([bid]))
+        return state
+
+    def chances(self, seat, dice, starter, path, hands):
+        """The probabilities of the seat's actions with its hand (the other hand is hidden), (actions,)."""
+        key = seat, dice, starter, path, tuple(hands[seat])
+        if key not in self.known:
+            state = self.position(dice, starter, path, hands)
+            turn = Turn(self.variant, state, np.zeros(1, np.int64), new_streams(1, 1))
+            self.known[key] = ask_probabilities(self.players[seat], turn)[0]
+        return self.known[key]
+
+    def value(self, dice, starter):
+        """The probability that seat 0 wins the game from this round on."""
+        if (dice, starter) not in self.values:
+            self.values[dice, starter] = self.first_value(dice, starter)
+        return self.values[dice, starter]
+
+    def first_value(self, dice, starter):
+        hands = [hands_of(self.variant, each) for each in dice]
+        pairs = list(itertools.product(range(len(hands[0][0])), range(len(hands[1][0]))))
+        weights = {(a, b): hands[0][1][a] * hands[1][1][b] for a, b in pairs}
+        if None not in self.players:
+            return sum(self.expected(dice, starter, (), weights, hands, pair) for pair in pairs)
+        found = self.best(dice, starter, (), weights, hands)
+        return sum(found.values()) if self.players[0] is None else 1 - sum(found.values())
+
+    def after_call(self, dice, starter, path, hands):
+        """The probability that seat 0 wins after the bid is called."""
+        state = self.position(dice, starter, path, hands)
+        self.variant.kernels.play(self.variant.params, state, np.zeros(1, np.int64), np.array([self.variant.params.call]))
+        left = tuple(state["dice"][0, :2].tolist())
+        if state["seat"][0] < 0:
+            return float(state["rewards"][0, 0] > 0)
+        if state["palifico"][0]:
+            self.palifico.add((left, int(state["seat"][0])))
+        return self.value(left, int(state["seat"][0]))
+
+    def legal(self, dice, starter, path, hands):
+        state = self.position(dice, starter, path, hands)
+        masks = np.zeros((1, self.variant.facts.num_actions), np.int8)
+        self.variant.kernels.legal(self.variant.params, state, np.zeros(1, np.int64), masks)
+        return np.flatnonzero(masks[0]).tolist()
+
+    def expected(self, dice, starter, path, weights, hands, pair):
+        both = [hands[seat][0][pair[seat]] for seat in range(2)]
+        seat = (starter + len(path)) % 2
+        total = 0.0
+        for action, chance in enumerate(self.chances(seat, dice, starter, path, both)):
+            if chance > 0 and action == self.variant.params.call:
+                total += chance * weights[pair] * self.after_call(dice, starter, path, both)
+            elif chance > 0:
+                total += self.expected(dice, starter, (*path, action), {pair: weights[pair] * chance}, hands, pair)
+        return total
+
+    def best(self, dice, starter, path, weights, hands):
+        """For each hand of the best response, its probability of winning times the probability of reaching the position."""
+        mine = 0 if self.players[0] is None else 1
+        seat = (starter + len(path)) % 2
+        anyhow = [hands[0][0][0], hands[1][0][0]]
+        found = dict.fromkeys((pair[mine] for pair in weights), -1.0 if seat == mine else 0.0)
+        for action in self.legal(dice, starter, path, anyhow):
+            passed = dict(weights)
+            for pair in weights:
+                if seat != mine:
+                    both = [hands[each][0][pair[each]] for each in range(2)]
+                    passed[pair] *= self.chances(seat, dice, starter, path, both)[action]
+            if action == self.variant.params.call:
+                won = dict.fromkeys(found, 0.0)
+                for pair, weight in passed.items():
+                    first = self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
+                    won[pair[mine]] += weight * (first if mine == 0 else 1 - first)
+            else:
+                won = self.best(dice, starter, (*path, action), passed, hands)
+            for hand in found:
+                found[hand] = max(found[hand], won[hand]) if seat == mine else found[hand] + won[hand]
+        return found
+
+    def mean(self):
+        """The probability that seat 0 wins, mean over who begins."""
+        starters = (0, 1) if self.variant.options.starter == "random" else (0,)
+        return np.mean([self.value(self.variant.options.dice_per_seat, starter) for starter in starters])
+
+    def choices(self, own, dice, starter, path):
+        """Action → the most that the best response can return after it, with a hand, when it is to move after these bids."""
+        seat = 0 if self.players[0] is None else 1
+        hands = [hands_of(self.variant, each) for each in dice]
+        (mine,) = np.flatnonzero((hands[seat][0] == own).all(axis=1)).tolist()
+        weights = {}
+        for other, chance in enumerate(hands[1 - seat][1].tolist()):
+            pair = (mine, other) if seat == 0 else (other, mine)
+            both = [hands[each][0][pair[each]] for each in range(2)]
+            for made, bid in enumerate(path):
+                if (starter + made) % 2 != seat:
+                    chance *= self.chances(1 - seat, dice, starter, path[:made], both)[bid]
+            weights[pair] = chance
+        found = {}
+        for action in self.legal(dice, starter, path, [hands[0][0][0], hands[1][0][0]]):
+            if action == self.variant.params.call:
+                first = {
+                    pair: self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
+                    for pair in weights
+                }
+                won = sum(weight * (first[pair] if seat == 0 else 1 - first[pair]) for pair, weight in weights.items())
+            else:
+                won = self.best(dice, starter, (*path, action), weights, hands)[mine]
+            found[action] = 2 * won / sum(weights.values()) - 1
+        return found
