@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -95,24 +95,6 @@ class SeatVecEnv(VecEnv):
             if i in self.games.illegal:
                 infos[i]["illegal_action"] = self.games.illegal[i]
         return done.shown.observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Return copies of everything that determines how the environment continues, except the agents themselves."""
-        return self.games.snapshot()
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Go back to a snapshot of an environment made with the same arguments.
-
-        Returns:
-            The observations last returned by `reset` or `step`, (num_envs, size) float32.
-
-        Raises:
-            ValueError: it is not a snapshot of such an environment; nothing has changed.
-        """
-        shown = self.games.restore(snapshot)
-        self._reset_seeds()
-        self._reset_options()
-        return shown.observations
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (num_envs, actions) bool."""

@@ -130,16 +130,17 @@ class StockPPO:
             "num_timesteps": self.steps,
             "policy": copied(policy.state_dict()),
             "optimizer": {number: copied(moments[number]) for number in moments},
-            "env": bytes_of(self.env.snapshot()),
+            "env": bytes_of(self.env.games.snapshot()),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to what `state` returned; see `dice_envs.learn.ppo.PPO.restore`."""
         policy = self.model.policy
         check_range("num_timesteps", state["num_timesteps"], 0, 10**15)
-        observations = self.env.restore(arrays_of(state["env"], self.env.snapshot()))
+        games = self.env.games
+        shown = games.restore(arrays_of(state["env"], games.snapshot()))
         policy.load_state_dict(state["policy"])
         groups = policy.optimizer.state_dict()["param_groups"]
         policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
         self.model.num_timesteps = state["num_timesteps"]
-        self._begin(observations)
+        self._begin(shown.observations)

@@ -124,21 +124,21 @@ def test_wrong_arguments_of_the_vector_env(arguments, words):
     ],
 )
 def test_a_wrong_snapshot_is_refused_and_changes_nothing(field, value):
-    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 4, seed=3)
-    venv.reset()
-    before = {name: array.tobytes() for name, array in venv.snapshot().items()}
+    games = SeatVectorEnv("liars_dice", 4).games
+    games.start(np.arange(4), None, [3, 4, 5, 6])
+    before = {name: array.tobytes() for name, array in games.snapshot().items()}
     with pytest.raises(ValueError, match="snapshot"):
-        venv.restore({**venv.snapshot(), field: value})
-    assert {name: array.tobytes() for name, array in venv.snapshot().items()} == before
+        games.restore({**games.snapshot(), field: value})
+    assert {name: array.tobytes() for name, array in games.snapshot().items()} == before
 
 
 def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
-    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 4, seed=3)
-    venv.reset()
-    wrong = venv.snapshot()
+    games = SeatVectorEnv("liars_dice", 4).games
+    games.start(np.arange(4), None, [3, 4, 5, 6])
+    wrong = games.snapshot()
     wrong["states"]["seat"] = 5
     with pytest.raises(ValueError, match="snapshot has seats to move"):
-        venv.restore(wrong)
+        games.restore(wrong)
 
 
 @pytest.mark.thorough

@@ -54,7 +54,7 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
         np.testing.assert_array_equal(ours.state().cpu(), views)
         if step == steps // 2:
             kept = ours.snapshot()
-            for field, array in theirs.snapshot().items():
+            for field, array in theirs.games.snapshot().items():
                 np.testing.assert_array_equal(kept[field], array)
             ours.reset(seed + 1)
             ours.restore(kept)

@@ -373,7 +373,12 @@ class SeatGames:
         Raises:
             ValueError: it is not a snapshot of such games; nothing has changed.
         """
-        _check_arrays(snapshot, self.snapshot())
+        for name, array in self.snapshot().items():
+            given = snapshot.get(name)
+            if not isinstance(given, np.ndarray) or given.dtype != array.dtype or given.shape != array.shape:
+                raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
+            if given.dtype.kind == "f" and not np.isfinite(given).all():
+                raise ValueError(f"the snapshot's {name} are not all finite")
         learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
         seats = np.arange(self.variant.facts.num_seats)
         if not np.isin(learners, seats if self._begin.fixed_seat < 0 else self._begin.fixed_seat).all():
@@ -384,16 +389,6 @@ class SeatGames:
         learns = (seats == learners[:, None]) | shared[:, None]
         if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
-        for own, given in zip(self.seats, Seats(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
-            own[...] = given
+        for own, array in zip(self.seats, Seats(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
+            own[...] = array
         return self._show()
-
-
-def _check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
-    """Raise ValueError unless `found` has an array of the same kind for each of `like`, with finite numbers in it."""
-    for name, array in like.items():
-        given = found.get(name)
-        if not isinstance(given, np.ndarray) or given.dtype != array.dtype or given.shape != array.shape:
-            raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
-        if given.dtype.kind == "f" and not np.isfinite(given).all():
-            raise ValueError(f"the snapshot's {name} are not all finite")
