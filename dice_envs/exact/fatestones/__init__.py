@@ -24,7 +24,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
-from dice_envs.exact.fatestones.draws import SIZE_OF, compare, draw_hands, edges, nash, new_work, set_payoff
+from dice_envs.exact.fatestones.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
 from dice_envs.exact.intervals import Z95, half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
@@ -37,12 +37,6 @@ UNIT = "wins minus losses per draw"
 
 
 # --- an agent's policy ----------------------------------------------------------------------------------------------
-
-
-def _pairs(size: int) -> list[tuple[int, int]]:
-    """List all pairs of non-empty subsets of equal size, each after the pairs that it contains."""
-    subsets = range(1, 1 << size)
-    return [(a, b) for a in subsets for b in subsets if SIZE_OF[a] == SIZE_OF[b]]
 
 
 def _positions(hands: np.ndarray, a: int, b: int, seat: int, states: np.ndarray) -> None:
@@ -62,7 +56,7 @@ def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
     n, _, size = hands.shape
     out = np.zeros((n, 1 << size, 1 << size, MAX_HAND))
     states = np.zeros(n, variant.game.state)
-    for a, b in _pairs(size):
+    for a, b, _ in pairs(size):
         _positions(hands, a, b, seat, states)
         turn = Turn(variant, states, np.arange(n), streams)
         out[:, a, b, : variant.facts.num_actions] = ask_probabilities(agent, turn)
@@ -74,59 +68,23 @@ def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
 _BEST, _RANDOM, _AGAIN = range(3)
 
 
-@kernel(allocates=False)
-def _kept(j, count, chances, seat, work):
-    """Return what a policy at `seat` wins from the responder's die j in the matrix game of `work.payoff`."""
-    kept = 0.0
-    for i in range(count):
-        kept += chances[i] * (work.payoff[i, j] if seat == 0 else -work.payoff[j, i])
-    return kept
+def _respond(hands: np.ndarray, policies: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what policies (samples, n, subsets, subsets, MAX_HAND) of a seat win in each draw, and what their opponent may.
 
-
-@kernel(allocates=False)
-def _respond_at(size, a, b, policies, seat, work):
-    """Set the values of a position in all recursions, from the probabilities there (samples, dice). In place."""
-    count = SIZE_OF[a]
-    sign = 1.0 if seat == 0 else -1.0
-    worst = 2.0
-    reply = 0
-    mean = 0.0
-    set_payoff(size, a, b, work.values[_BEST], work)
-    for j in range(count):
-        kept = _kept(j, count, policies[0], seat, work)
-        if kept < worst:
-            worst = kept
-            reply = j
-    work.values[_BEST, a, b] = sign * worst
-    set_payoff(size, a, b, work.values[_RANDOM], work)
-    for j in range(count):
-        mean += _kept(j, count, policies[0], seat, work) / count
-    work.values[_RANDOM, a, b] = sign * mean
-    set_payoff(size, a, b, work.values[_AGAIN], work)
-    work.values[_AGAIN, a, b] = sign * _kept(reply, count, policies[len(policies) - 1], seat, work)
-
-
-@kernel
-def _respond(hands, policies, seat, out, against_uniform, replies):
-    """For each draw, write the value of the first policy to its seat against the best response (`out`) and against a
-    uniformly random opponent, and the responder's expected gain with each first die (`replies`). `out` (n, 2) also gets the
-    value of the last policy against the same response. In place."""
-    work = new_work()
-    size = hands.shape[2]
-    full = (1 << size) - 1
-    sign = 1 if seat == 0 else -1
-    for n in range(len(hands)):
-        compare(hands[n], size, work)
-        for a in range(1, 1 << size):
-            for b in range(1, 1 << size):
-                if SIZE_OF[a] == SIZE_OF[b]:
-                    _respond_at(size, a, b, policies[:, n, a, b], seat, work)
-        out[n, 0] = sign * work.values[_BEST, full, full]
-        out[n, 1] = sign * work.values[_AGAIN, full, full]
-        against_uniform[n] = sign * work.values[_RANDOM, full, full]
-        set_payoff(size, full, full, work.values[_BEST], work)
-        for j in range(size):
-            replies[n, j] = -_kept(j, size, policies[0, n, full, full], seat, work)
+    Returns:
+        (3, n) float64, by _BEST, _RANDOM and _AGAIN; and (n, size), the responder's expected gain with each first die.
+    """
+    n, _, size = hands.shape
+    draws, chosen = np.arange(n), policies[[0, 0, -1]]
+    margin, tie = compared(hands[:, seat], hands[:, 1 - seat])
+    values = np.zeros((3, n, 1 << size, 1 << size))
+    for mine, theirs, dice in pairs(size):  # the last pair is that of whole hands
+        chances = chosen[:, :, *((mine, theirs) if seat == 0 else (theirs, mine)), : SIZE_OF[mine], None]
+        kept = (chances * payoffs(mine, theirs, dice, margin, tie, values)).sum(axis=2)  # by the responder's die
+        values[_BEST, :, mine, theirs] = kept[_BEST].min(axis=1)
+        values[_RANDOM, :, mine, theirs] = (kept[_RANDOM] / SIZE_OF[mine]).sum(axis=1)
+        values[_AGAIN, :, mine, theirs] = kept[_AGAIN, draws, kept[_BEST].argmin(axis=1)]
+    return values[:, :, -1, -1], -kept[_BEST]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,9 +157,8 @@ def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int, samples
         own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))
         gain[:, seat] = (own * policies[0, :, full, full]).sum(axis=1)
         best_gain[:, seat] = own[:, :size].max(axis=1)
-        both = np.zeros((n, 2))
-        _respond(hands, policies, seat, both, against_random[:, seat], np.zeros((n, MAX_HAND)))
-        kept[:, seat], spread[:, seat] = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
+        (best, against_random[:, seat], again), _ = _respond(hands, policies, seat)
+        kept[:, seat], spread[:, seat] = (best + again) / 2, (again - best) / 2
     return DrawEvaluation(gain, best_gain, against_random, kept, spread)
 
 
@@ -235,7 +192,7 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
     """
     policies = _policy(variant, agent, hands, seat, streams)[None]
     out = np.full((len(hands), MAX_HAND), -2.0)
-    _respond(hands, policies, seat, np.zeros((len(hands), 2)), np.zeros(len(hands)), out)
+    out[:, : hands.shape[2]] = _respond(hands, policies, seat)[1]
     return out
 
 

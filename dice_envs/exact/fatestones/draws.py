@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,11 +71,16 @@ def compare(hands, size, work):
             work.margin[i, j], work.tie[i, j] = _duel(hands[0, i], hands[1, j])
 
 
+def compared(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(die i of `one` beats die j of `other`) − P(it loses), and P(tie), (…, i, j) float64; dice are rows of FACES."""
+    ours, theirs = COUNTS[one].astype(np.int64), COUNTS[other].astype(np.int64).swapaxes(-1, -2)
+    wins, ties = ours @ (theirs.cumsum(axis=-2) - theirs), ours @ theirs
+    return (2 * wins + ties - 36) / 36, ties / 36
+
+
 def margins(dice: np.ndarray) -> np.ndarray:
     """Return P(die i beats die j) − P(it loses), (n, n) float64, of dice given as rows of FACES (n,)."""
-    counts = COUNTS[dice].astype(np.int64)
-    wins = counts @ (counts.cumsum(axis=1) - counts).T
-    return (wins - wins.T) / 36
+    return compared(dice, dice)[0]
 
 
 class Cycle(NamedTuple):
@@ -315,40 +320,20 @@ def draw_hands(variant: Variant, count: int, seed: int) -> np.ndarray:
 # --- the edge -------------------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
-def _play_at_random(size, work):
-    """Fill the first table of values with those of random play by both. In place."""
-    values = work.values[0]
-    for a in range(1, 1 << size):
-        for b in range(1, 1 << size):
-            if SIZE_OF[a] == SIZE_OF[b]:
-                set_payoff(size, a, b, values, work)
-                values[a, b] = _mean(SIZE_OF[a], work)
+def pairs(size: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield all pairs of non-empty subsets of equal size, as bits, each after the pairs that it contains.
+
+    With each pair comes an index into arrays (…, size, size): its dice.
+    """
+    for mine, theirs in itertools.product(range(1, 1 << size), repeat=2):
+        if SIZE_OF[mine] == SIZE_OF[theirs]:
+            yield mine, theirs, np.ix_(*([die for die in range(size) if subset >> die & 1] for subset in (mine, theirs)))
 
 
-@kernel(allocates=False)
-def _mean(count, work):
-    total = 0.0
-    for i in range(count):
-        for j in range(count):
-            total += work.payoff[i, j]
-    return total / (count * count)
-
-
-@kernel
-def _edges(hands, sizes, out):
-    work = new_work()
-    values = work.values[0]
-    for n in range(len(hands)):
-        size = sizes[n]
-        compare(hands[n], size, work)
-        _play_at_random(size, work)
-        full = (1 << size) - 1
-        for i in range(size):
-            total = 0.0
-            for j in range(size):
-                total += work.margin[i, j] + work.tie[i, j] * values[full ^ (1 << i), full ^ (1 << j)]
-            out[n, i] = total / size - values[full, full]
+def payoffs(mine: int, theirs: int, dice: Any, margin: np.ndarray, tie: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the matrix games of a position, (…, dice, dice), from the `values` (…, subsets, subsets) of smaller ones."""
+    after = np.ix_(*(subset ^ (1 << each.ravel()) for subset, each in zip((mine, theirs), dice, strict=True)))
+    return margin[..., *dice] + tie[..., *dice] * values[..., *after]
 
 
 def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -363,5 +348,12 @@ def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         this over the dice in hand; 0 beyond the hand.
     """
     out = np.zeros((len(hands), MAX_HAND))
-    _edges(np.ascontiguousarray(hands), np.asarray(sizes, np.int64), out)
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        margin, tie = compared(hands[rows, 0, :size], hands[rows, 1, :size])
+        values = np.zeros((len(rows), 1 << size, 1 << size))
+        for mine, theirs, dice in pairs(size):  # the last pair is that of whole hands
+            payoff = payoffs(mine, theirs, dice, margin, tie, values)
+            values[:, mine, theirs] = payoff.mean(axis=(1, 2))
+        out[rows, :size] = payoff.mean(axis=2) - values[:, -1:, -1]
     return out
