@@ -17,13 +17,13 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, resumable
 from dice_envs.experiments.logs.fatestones import Log, Writer, read_log
+from dice_envs.experiments.reproduce import chapter_of
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch, ProjectSearch
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_report, check_writable
 from dice_envs.experiments.ui.findings import Finding, print_rows
 from dice_envs.experiments.ui.options import (
     GamesOption,
@@ -63,10 +63,11 @@ RULES = {  # the curves: label → agent; {} is its number of simulations
     "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
 }
 SEARCHES = {"project": ProjectSearch, "joint": JointSearch}  # this package's searches, by their names in specs
+SIZES = (10, 50, 200, 1000, 10_000, 100_000)  # numbers of simulations
 MOST_FOR_OWN = 50_000  # draws for the project's own search: its share is small, so it takes many to measure
 PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: the published numbers, and many more
-AGAINST_RANDOM = {"sampled": "opponent=random", "rolls averaged": "opponent=random,expect=true"}
-LIARS_DICE_RULES = {"UCT, mixed": "final=mixed", "regret matching": "select=regret"}
+# Settings of searches that know that their opponent plays at random, and their numbers of simulations.
+AGAINST_RANDOM = {"opponent=random": (50, 1000, 100_000), "opponent=random,expect=true": (50,)}
 
 
 def main(
@@ -75,10 +76,6 @@ def main(
     draws: Annotated[int, count_option(help="Sampled draws for the exact values.")] = 100_000,
     work: Annotated[float, typer.Option(help="Simulation budget per point of each curve, in millions.")] = 10.0,
     most: Annotated[int, count_option(help="Most simulations a move in the curves.")] = 10_000,
-    liars_dice: Annotated[
-        int,
-        count_option(help="Most simulations an information set in the curve of one-die Liar's Dice; 0: no such curve."),
-    ] = 100,
     seed: SeedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -93,11 +90,10 @@ def main(
     check_range("draws", draws, 2, MOST_DRAWS)
     check_range("work", work, 1e-6, 1e6, whole=False)
     check_range("most", most, 10, 100_000)
-    check_range("liars-dice", liars_dice, 0, 10_000)
     logs = {path: read_log(path) for path in log or []}
     check_writable(json)
     check_report(report)
-    what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most, "liars_dice": liars_dice}
+    what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most}
     with resumable(json, resume, what, seed, ray) as (seed, workers):
         console.print(f"seed {seed}")
         variant = configure("fatestones")
@@ -110,30 +106,24 @@ def main(
 
         hands = draw_hands(variant, draws, seed)
         exact = solve_draws(hands)
+        best, error = exact.best_response, exact.best_response_error
         values = [
-            Finding(
-                "exact play", "best response to random, margin a draw", None, exact.best_response, exact.best_response_error
-            ),
+            Finding("exact play", "best response to random, margin a draw", None, best, error),
             Finding("exact play", "Nash against random, margin a draw", None, exact.nash, exact.nash_error),
             Finding("exact play", "most left to be won from Nash, any draw", None, f"{exact.gap:.1e}", exact.gap),
         ]
         for spec in ("random", "best_response:random", "nash"):
             values += _measure(variant, spec, hands[:2000], seed)
         values += _open_question()
-        own = _own_search(variant, work, seed, workers)
-        values += own
-        values += _against_random(hands, work, seed, workers)
+        searches = _captures(hands, work, seed, workers)
+        values += searches
         print_rows("How much can be won from a random player (wins − losses a draw)", values, digits=5)
-        _explain(exact.best_response, own, games)
+        _explain(best, searches[: len(PROJECT)], games)
 
-        curves = _fatestones_curves(hands, most, work, seed, workers)
-        if liars_dice:
-            curves += _liars_dice_curves(liars_dice, seed, workers)
-        finish(
-            lambda: write_json(json, {"seed": seed, "rows": rows + values, "curves": curves}),
-            lambda: _draw(report, curves) if report is not None else None,
-        )
-    return Chapter("FateStones: the project's README, and what can be won", rows + values, seed)
+        curves = _curves(hands, most, work, seed, workers)
+        data = {"seed": seed, "rows": rows + values, "curves": curves}
+        title = "FateStones: the project's README, and what can be won"
+        return chapter_of(title, data, json, report, lambda folder: _draw(folder, curves))
 
 
 def _open_question() -> list[Finding]:
@@ -154,12 +144,13 @@ def _open_question() -> list[Finding]:
 def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Finding]:
     """Measure an agent that states its probabilities exactly on draws."""
     result = evaluate(variant, agents.make(spec), hands, seed)
+    figures = (
+        ("share of the edge", result.edge_share()),
+        ("margin against random", result.margin()),
+        ("exploitability", result.exploitability()),
+    )
     note = f"{len(hands):,} draws"
-    return [
-        Finding("exact play", f"{spec}: share of the edge", None, *result.edge_share(), note=note),
-        Finding("exact play", f"{spec}: margin against random", None, *result.margin(), note=note),
-        Finding("exact play", f"{spec}: exploitability", None, *result.exploitability(), note=note),
-    ]
+    return [Finding("exact play", f"{spec}: {figure}", None, *ours, note=note) for figure, ours in figures]
 
 
 def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
@@ -194,17 +185,10 @@ def _recount(path: Path, log: Log) -> list[Finding]:
     counts, names = log.record(), _names_of(log)
     published = PUBLISHED[names[0]] if names else (None, None, None)
     label = names[0] if names else path.name
-    rows = [
-        Finding(
-            SOURCE,
-            f"{label}: {what}",
-            known,
-            count,
-            agrees=None if known is None else known == count,
-            note=f"recount of {path.name}",
-        )
-        for what, known, count in zip(("wins", "losses", "ties"), published, counts, strict=True)
-    ]
+    rows = []
+    for what, known, count in zip(("wins", "losses", "ties"), published, counts, strict=True):
+        agrees = None if known is None else known == count
+        rows.append(Finding(SOURCE, f"{label}: {what}", known, count, 0.0, agrees, f"recount of {path.name}"))
     for player in range(2):
         share, error = log.edge_share(player)
         rows.append(Finding(SOURCE, f"{label}: share of the edge, player {player + 1}", None, share, error))
@@ -270,34 +254,20 @@ def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float
     return list(found)
 
 
-def _captures(title: str, parts: list[tuple[str, np.ndarray]], seed: int, workers: Workers, whose: str = "") -> list[Finding]:
-    """Return the share of the edge against random that searches capture, each given by its spec and its draws."""
-    with progress(title, len(parts)) as done:
+def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
+    """Return the share of the edge against random that searches capture: the project's own on a larger sample of draws."""
+    own = draw_hands(configure("fatestones"), MOST_FOR_OWN, *derived_seeds(seed, "own search"))
+    parts = [(f"project:{size}", _affordable(own, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
+    for settings, sizes in AGAINST_RANDOM.items():
+        parts += [(f"mcts:{size},{settings}", _affordable(hands, 2, size, work)) for size in sizes]
+    with progress("searches against random", len(parts)) as done:
         found = workers.run(_captured, (seed,), parts, done=done)
-    return [
-        Finding("search", f"{spec}: share of the edge", None, share, error, note=f"{whose}{len(some):,} draws")
-        for (spec, some), (share, error) in zip(parts, found, strict=True)
-    ]
-
-
-def _own_search(variant: Variant, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """Measure the project's own search on a larger sample of draws."""
-    hands = draw_hands(variant, MOST_FOR_OWN, *derived_seeds(seed, "own search"))
-    parts = [(f"project:{size}", _affordable(hands, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
-    return _captures("the project's own search", parts, seed, workers, "the project's own; ")
-
-
-def _against_random(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """Measure searches that know that their opponent plays at random."""
-    parts = []
-    for label, extra in AGAINST_RANDOM.items():
-        for simulations in (50, 1000, 100_000) if label == "sampled" else (50,):
-            parts.append((f"mcts:{simulations},{extra}", _affordable(hands, 2, simulations, work)))
-    return _captures("searches against random", parts, seed, workers)
-
-
-def _sizes(most: int) -> list[int]:
-    return [size for size in (10, 50, 200, 1000, 10_000, 100_000) if size <= most]
+    rows = []
+    for (spec, some), (share, error) in zip(parts, found, strict=True):
+        whose = "the project's own; " if spec.startswith("project:") else ""
+        note = f"{whose}{len(some):,} draws"
+        rows.append(Finding("search", f"{spec}: share of the edge", None, share, error, note=note))
+    return rows
 
 
 def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
@@ -307,20 +277,19 @@ def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[floa
     return [*result.edge_share(), *result.exploitability()]
 
 
-def _fatestones_curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
+def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
     """Return the share of the edge and the exploitability by simulations for each selection rule, and print them."""
-    points = []
-    rows = []
-    places = [(label, size) for label in RULES for size in _sizes(most)]
+    points, rows = [], []
+    places = [(label, size) for label in RULES for size in SIZES if size <= most]
     parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
     with progress("points of curves", len(parts)) as done:
         found = workers.run(_evaluated, (seed,), parts, done=done)
-    for (label, simulations), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
+    for (label, size), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
         points.append(
             {
                 "game": "fatestones",
                 "rule": label,
-                "simulations": simulations,
+                "simulations": size,
                 "draws": len(some),
                 "edge_share": share,
                 "edge_share_ci95": share_error,
@@ -328,33 +297,10 @@ def _fatestones_curves(hands: np.ndarray, most: int, work: float, seed: int, wor
                 "exploitability_ci95": lost_error,
             }
         )
-        name = f"{label}, {simulations:,}"
-        rows.append(Finding("search", f"{name}: share of the edge", None, share, share_error, note=f"{len(some):,} draws"))
-        rows.append(Finding("search", f"{name}: exploitability", None, lost, lost_error))
+        note = f"{len(some):,} draws"
+        rows.append(Finding("search", f"{label}, {size:,}: share of the edge", None, share, share_error, note=note))
+        rows.append(Finding("search", f"{label}, {size:,}: exploitability", None, lost, lost_error))
     print_rows("How well search plays against anyone (exploitability: upper bound, a draw)", rows)
-    return points
-
-
-def _searched(seed: int, spec: str, done: Done) -> float:
-    """Return a search's exploitability in one-die Liar's Dice."""
-    found = exploitability(configure("liars_dice", rules="openspiel", num_dice=1), agents.make(spec), seed)
-    done(1)
-    return found
-
-
-def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str, Any]]:
-    """Return the exploitability in one-die Liar's Dice, with a search at every information set, and print it."""
-    sizes = [size for size in (10, 30, 100, 300, 1000, 3000, 10_000) if size <= most]
-    places = [(label, size) for label in LIARS_DICE_RULES for size in sizes]
-    parts = [(f"mcts:{size},{LIARS_DICE_RULES[label]}",) for label, size in places]
-    with progress("searches of one-die Liar's Dice", len(parts)) as done:
-        found = workers.run(_searched, (seed,), parts, done=done)
-    points: list[dict[str, Any]] = []
-    rows = []
-    for (label, simulations), lost in zip(places, found, strict=True):
-        points.append({"game": "liars_dice", "rule": label, "simulations": simulations, "exploitability": lost})
-        rows.append(Finding("search", f"{label}, {simulations:,}", None, lost, note="one search an information set"))
-    print_rows("One-die Liar's Dice (OpenSpiel's rules): exploitability of the policy found", rows)
     return points
 
 
@@ -362,34 +308,27 @@ def _liars_dice_curves(most: int, seed: int, workers: Workers) -> list[dict[str,
 
 
 def _draw(report: Path, points: list[dict[str, Any]]) -> None:
-    """Save the plot of the fair dice, and those of the curves that have points."""
-    _plot_margins(report)
-    for game, quantity, title in (
-        ("fatestones", "edge_share", "FateStones: share of the edge against random play that search captures"),
-        ("fatestones", "exploitability", "FateStones: what a best response wins from search, a draw"),
-        ("liars_dice", "exploitability", "One-die Liar's Dice: what a best response wins from search"),
+    """Save the plot of the fair dice, and those of the curves."""
+    _draw_margins(report)
+    for quantity, label, title in (
+        ("edge_share", "share of the edge", "FateStones: share of the edge against random play that search captures"),
+        ("exploitability", "exploitability", "FateStones: what a best response wins from search, a draw"),
     ):
-        of_game = [point for point in points if point["game"] == game]
-        if not of_game:
-            continue
         caption = f"{title}, by simulations a move and rule of selection; bars are 95 % intervals."
-        with saved_plot(report, f"{game}_{quantity}", caption, figsize=(10, 5)) as (_, axes):
-            for rule in dict.fromkeys(point["rule"] for point in of_game):
-                line = [point for point in of_game if point["rule"] == rule]
-                errors = [point.get(f"{quantity}_ci95", 0.0) for point in line]
-                axes.errorbar(
-                    [p["simulations"] for p in line], [p[quantity] for p in line], errors, marker="o", capsize=3, label=rule
-                )
+        with saved_plot(report, f"fatestones_{quantity}", caption, figsize=(10, 5)) as (_, axes):
+            for rule in RULES:
+                mine = [point for point in points if point["rule"] == rule]
+                line = [[point[name] for point in mine] for name in ("simulations", quantity, f"{quantity}_ci95")]
+                axes.errorbar(*line, marker="o", capsize=3, label=rule)
             logarithmic(axes, "x")
-            axes.set_xlabel("simulations a move")
-            axes.set_ylabel({"edge_share": "share of the edge"}.get(quantity, quantity))
+            axes.set(xlabel="simulations a move", ylabel=label)
             axes.set_title(title, fontsize=12)
             axes.grid(alpha=0.3)
             axes.axhline(0, color="grey", linewidth=0.8)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _plot_margins(report: Path) -> None:
+def _draw_margins(report: Path) -> None:
     """Plot which of the fair dice beats which, with the strongest circle marked."""
     bag = configure("fatestones").params.bag
     order = bag[np.argsort(FACES[bag].std(axis=1), kind="stable")]

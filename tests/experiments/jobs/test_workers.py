@@ -343,8 +343,6 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
         "10",
         "--seed",
         "1",
-        "--liars-dice",
-        "0",
     ]
     ends = []
     for name, more in (("here", []), ("there", ["--ray", cluster.address])):
