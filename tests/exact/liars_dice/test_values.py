@@ -12,8 +12,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
-from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import exploitability
+from dice_envs.exact.liars_dice.round import hands_of
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.support.policies import Noisy
