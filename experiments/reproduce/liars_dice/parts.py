@@ -17,7 +17,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.parties import Party, walk
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.exact.liars_dice.seating import Dice, wins_game
-from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solution import Solution, Strategy
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
@@ -136,7 +136,7 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
     streams = new_streams(0, ROWS_AT_ONCE)[None]
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
-        best = solved.strategy
+        best = Strategy(solved.tree, solved.numbers)
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
