@@ -20,9 +20,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.files import read_archive
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.measures import record_response
-from dice_envs.exact.liars_dice.round import CALL, Round
+from dice_envs.exact.liars_dice.round import CALL, Hands, Round, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.shares import has_equal_seats
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.store import cache_folder, keep_archive

@@ -22,10 +22,9 @@ from dice_envs.exact.fatestones.draws import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice import response_values as liars_dice_values
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability, measure
-from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.shares import information_sets
+from dice_envs.exact.liars_dice.solution import Strategy
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
-from dice_envs.exact.liars_dice.sources import Listed
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.values import Values, forget_values
 from dice_envs.exact.liars_dice.walk import respond
@@ -134,13 +133,11 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
 
     faces = 3 if quick else 5
     variant = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=faces)
-    played = Round(variant, (2, 2))
-    policies = [Listed(played, player) for player in range(2)]
-    for policy in policies:
-        policy.policy[:] = 0.5  # not a distribution, but the time does not depend on the numbers
-    seconds = best_seconds(lambda: [respond(played, player, policy) for player, policy in enumerate(policies)])
+    tree = Tree(variant, (2, 2))
+    policy = Strategy(tree, np.ones(tree.kinds.size[0], np.float32))
+    seconds = best_seconds(lambda: [respond(tree, player, policy) for player in range(2)])
     name = f"Liar's Dice: exploitability of a policy in a list, OpenSpiel's rules, 2 dice of {faces} faces"
-    yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(played.information_sets, range(2))):,.0f} sets")
+    yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(tree.information_sets, range(2))):,.0f} sets")
 
 
 def _liars_dice_tables(quick: bool) -> Iterator[BenchRow]:

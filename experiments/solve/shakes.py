@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Annotated, Any
 
@@ -55,7 +54,7 @@ def main(
     console.print(f"share of patients by efficacy: {shares_by_efficacy(variant, result)}")
     for k, chance in enumerate(result.distribution):
         console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}")
-    console.print(f"exact, in {seconds:.1f} s{_peak_memory()}")
+    console.print(f"exact, in {seconds:.1f} s")
     write_json(
         json,
         {
@@ -83,13 +82,3 @@ def shares_by_efficacy(variant: Variant, result: Performance) -> str:
     """Return the share of patients that get a treatment of each efficacy, in words."""
     kinds = Problem.of(variant.options).kinds
     return ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, result.shares, strict=True))
-
-
-def _peak_memory() -> str:
-    """Return the process's peak memory in words; empty if the system does not report it."""
-    try:
-        import resource
-    except ImportError:
-        return ""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"; peak memory of the process {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MiB"

@@ -6,7 +6,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.liars_dice.hands import hands_of
+from dice_envs.exact.liars_dice.round import hands_of
 
 
 class PlainGames:

@@ -90,6 +90,7 @@ class Scratch(NamedTuple):
     matched: np.ndarray  # (quantities,) float64: how likely the others come with 0, 1, 2 … or more matches
     more: np.ndarray  # (quantities,) float64
     one: np.ndarray  # (quantities,) float64
+    several: tuple[int, ...]  # empty for two players: kernels know its length, and so that there is one other, when compiled
 
     @classmethod
     def of(cls, tree: Tree) -> Scratch:
@@ -116,6 +117,7 @@ class Scratch(NamedTuple):
             matched=np.zeros(quantities),
             more=np.zeros(quantities),
             one=np.zeros(quantities),
+            several=(1,) if players > 2 else (),
         )
 
 
@@ -123,15 +125,21 @@ class Scratch(NamedTuple):
 
 
 @kernel(allocates=False, inline=True)
-def _after(kinds, player):
-    """Return the player after one: who calls what it bids."""
-    return player + 1 if player + 1 < kinds.classes.shape[1] else 0
+def _others_of(kinds, scratch):
+    """Return how many others there are."""
+    return kinds.classes.shape[1] - 1 if len(scratch.several) > 0 else 1
 
 
 @kernel(allocates=False, inline=True)
-def _before(kinds, player):
+def _after(player, others):
+    """Return the player after one: who calls what it bids."""
+    return player + 1 if player < others else 0
+
+
+@kernel(allocates=False, inline=True)
+def _before(player, others):
     """Return the player before one: who bids where it is to move."""
-    return (player if player > 0 else kinds.classes.shape[1]) - 1
+    return player - 1 if player > 0 else others
 
 
 @kernel(allocates=False)
@@ -170,16 +178,16 @@ def _write_call(kinds, scratch, depth, view, row, out):
 
     `row` (classes,) is the reach with which the mover calls, if it is not the viewer.
     """
-    kind, player, players = scratch.kind[depth], view.player, kinds.classes.shape[1]
+    kind, player, others = scratch.kind[depth], view.player, _others_of(kinds, scratch)
     mover, needed, matched = kinds.mover[kind], kinds.needed[kind], scratch.matched
     other = player
-    for place in range(players - 1):
-        other = _after(kinds, other)
+    for place in range(others):
+        other = _after(other, others)
         weights = row if other == mover else scratch.reach[depth, other]
         _add_matches(kinds, kind, other, weights, place == 0, scratch)
     for count in range(needed - 1, -1, -1):
         matched[count] += matched[count + 1]
-    holds, fails = view.worth[mover], view.worth[_before(kinds, mover)]
+    holds, fails = view.worth[mover], view.worth[_before(mover, others)]
     at = kinds.match_at[kind, player]
     for each in range(kinds.classes[kind, player]):
         hold = matched[needed - kinds.match[at + each]]
@@ -192,13 +200,13 @@ def _value_leaf(kinds, scratch, depth, view, edge):
 
     All dice are bid, so that the bid holds if all dice of all players match. The call at the node has just been valued.
     """
-    kind = scratch.kind[depth]
+    kind, others = scratch.kind[depth], _others_of(kinds, scratch)
     mover, is_own = kinds.mover[kind], kinds.mover[kind] == view.player
     come = scratch.matched[0] if is_own else 1.0
     match = 1.0
     other = view.player
-    for _ in range(kinds.classes.shape[1] - 1):
-        other = _after(kinds, other)
+    for _ in range(others):
+        other = _after(other, others)
         total = 0.0
         matching = 0.0
         at = kinds.map_at[edge, other]
@@ -218,7 +226,7 @@ def _value_leaf(kinds, scratch, depth, view, edge):
         match *= matching
         if not is_own:
             come *= total
-    holds, fails = view.worth[_after(kinds, mover)], view.worth[mover]
+    holds, fails = view.worth[_after(mover, others)], view.worth[mover]
     return match * holds + (come - match) * fails, come * fails
 
 
@@ -258,7 +266,7 @@ def _follow(kinds, scratch, depth, view):
         for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
             for each in range(active):
                 action[place, each] *= reach[each]
-        if view.mode == LEARN and mover == _before(kinds, view.player):
+        if view.mode == LEARN and mover == _before(view.player, _others_of(kinds, scratch)):
             _learn(kinds, kind, offset, view.numbers.averages, view.pace.weight, action, scratch.nothing)
     for each in range(active, kinds.classes[kind, mover]):
         action[0, each] = reach[each]
@@ -328,44 +336,40 @@ def _leave(kinds, scratch, depth, view):
 
 
 @kernel(allocates=False, inline=True)
-def _carry(kinds, edge, player, weights, count, out):
-    """Write a player's reach by classes of the child that an edge leads to, from that of `count` classes. In place."""
-    for each in range(kinds.classes[kinds.child[edge], player]):
-        out[each] = 0.0
-    at = kinds.map_at[edge, player]
-    for each in range(count):
-        out[kinds.maps[at + each]] += weights[each]
-
-
-@kernel(allocates=False, inline=True)
 def _go_down(kinds, above, scratch, depth, edge, view):
     """Enter all others' reach at the child that an edge leads to in `scratch`; return whether the walk goes there. In place.
 
     It does if all others come there, or when learning at least the player whose averages are learnt. The node is at `depth`
     of `above`.
     """
-    kind, player = above.kind[depth], view.player
+    kind, child, player = above.kind[depth], kinds.child[edge], view.player
     mover, live = kinds.mover[kind], above.live[depth]
-    if mover != player:
-        row, active = above.action[depth, 1 + edge - kinds.first_edge[kind]], kinds.active[kind]
-        comes = False
-        for each in range(active):
-            comes |= row[each] > 0.0
-        averaged = _before(kinds, player)
+    others = _others_of(kinds, scratch)
+    averaged, other = _before(player, others), player
+    for _ in range(others):
+        other = _after(other, others)
+        count, weights, below = kinds.classes[kind, other], above.reach[depth, other], scratch.reach[depth + 1, other]
+        if other == mover:
+            count, weights = kinds.active[kind], above.action[depth, 1 + edge - kinds.first_edge[kind]]
+        for each in range(kinds.classes[child, other]):
+            below[each] = 0.0
+        at = kinds.map_at[edge, other]
+        comes = above.comes[depth, other]
+        if other == mover:
+            arrived = 0.0
+            for each in range(count):
+                below[kinds.maps[at + each]] += weights[each]
+                arrived += weights[each]
+            comes = arrived > 0.0
+        else:
+            for each in range(count):
+                below[kinds.maps[at + each]] += weights[each]
         live &= comes
-        if not live and (view.mode != LEARN or not (comes if averaged == mover else above.comes[depth, averaged])):
+        if not live and (view.mode != LEARN or (other == averaged and not comes)):
             return False
-        scratch.comes[depth + 1, mover] = comes
-        _carry(kinds, edge, mover, row, active, scratch.reach[depth + 1, mover])
-    other = player
-    for _ in range(kinds.classes.shape[1] - 1):
-        other = _after(kinds, other)
-        if other != mover:
-            reach, below = above.reach[depth, other], scratch.reach[depth + 1, other]
-            _carry(kinds, edge, other, reach, kinds.classes[kind, other], below)
-            scratch.comes[depth + 1, other] = above.comes[depth, other]
+        scratch.comes[depth + 1, other] = comes
     scratch.live[depth + 1] = live
-    scratch.kind[depth + 1] = kinds.child[edge]
+    scratch.kind[depth + 1] = child
     scratch.offset[depth + 1] = above.offset[depth] + kinds.shift[edge]
     return True
 
@@ -525,6 +529,9 @@ class Walker:
         self._shares = _divided(tree, SHARES * threads)
         self._values = np.zeros((int(kinds.first_edge[1]), int(kinds.classes.max())))
         self._top = Scratch.of(tree)
+        self._reach = np.zeros_like(self._top.reach[0])
+        for reach, chances in zip(self._reach, tree.class_chances, strict=True):
+            reach[: len(chances)] = chances
         self._scratch = [Scratch.of(tree) for _ in range(_walks_of(tree, threads) - 1)]
         self.look: Callable[[], Any] = lambda: None
         self._pool = concurrent.futures.ThreadPoolExecutor(threads)  # starts threads at its first use
@@ -532,9 +539,7 @@ class Walker:
     def _pass(self, player: int, mode: int, worth: np.ndarray) -> float:
         """Walk once in a player's view, and return what the round is worth to it."""
         kinds, top, chances = self.tree.kinds, self._top, self.tree.class_chances
-        for other, each in enumerate(chances):
-            top.reach[0, other, : len(each)] = each
-        top.kind[0] = top.offset[0] = 0
+        top.reach[0], top.kind[0], top.offset[0] = self._reach, 0, 0
         view = View(player, mode, worth[player], self._numbers, self._pace)
         if not self._scratch:
             _walk(kinds, top, 0, view)
@@ -654,7 +659,7 @@ def memory_of(trees: Iterable[Tree], threads: int = 1) -> int:
     for tree in trees:
         size = int(tree.kinds.size[0])
         described = sum(array.nbytes for array in (*tree.kinds, tree.class_of))
-        walks = sum(array.nbytes for array in Scratch.of(tree)) * _walks_of(tree, threads)
+        walks = sum(array.nbytes for array in Scratch.of(tree)[:-1]) * _walks_of(tree, threads)
         total += size * (2 * np.dtype(dtype_of(size)).itemsize + 2) + described + walks
         largest = max(largest, walks)
     return total + largest

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.hands import hands_of, matches_of
 from dice_envs.exact.liars_dice.moves import Batch, Moves, Reach, deal, moves_of, parts_of
-from dice_envs.exact.liars_dice.round import Round, Rules, must_call
+from dice_envs.exact.liars_dice.round import Round, Rules, hands_of, matches_of, must_call
 from dice_envs.exact.liars_dice.sources import Source
 
 __all__ = ["Party", "walk"]

@@ -15,8 +15,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Certificate, Walker
-from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
-from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.round import Hands, Round, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.seating import (
     Bounds,
     Dice,

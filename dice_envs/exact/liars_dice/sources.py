@@ -22,12 +22,9 @@ __all__ = [
     "ROWS_AT_ONCE",
     "Asked",
     "Asking",
-    "Listed",
-    "Places",
     "Seats",
     "Source",
     "Tabled",
-    "find_place",
     "source_of",
 ]
 
@@ -293,125 +290,3 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
     if promised.network is not None and (numbers := promised.network(round_.variant)) is not None:
         return Networked(round_, player, numbers, by_asking)
     return by_asking
-
-
-# --- a policy in a list -------------------------------------------------------------------------------------------
-
-
-class Places(NamedTuple):
-    """Where each node's numbers stand in a list over all nodes, by the player to move and the slot or the edge.
-
-    Parents stand before their children and the children in the order of the bids' numbers, each with all that follows it
-    before the next.
-    """
-
-    size: np.ndarray  # (players, slots) int64: numbers of the whole subtree
-    shift: np.ndarray  # (players, edges) int64: from where a node's numbers begin to where its child's do
-
-    @classmethod
-    def of(cls, rules: Rules, own: np.ndarray) -> Places:
-        """Return the places of lists with own[mover, slot] numbers for each node."""
-        players = len(own)
-        places = cls(np.zeros((players, len(rules.need)), np.int64), np.zeros((players, len(rules.child)), np.int64))
-        _place_all(rules, own.astype(np.int64), places)
-        return places
-
-
-@kernel(allocates=False)
-def _place_all(rules, own, places):
-    """Write `Places`. In place; every raise leads to a higher slot."""
-    for slot in range(len(rules.first) - 2, -1, -1):
-        for mover in range(len(own)):
-            after = (mover + 1) % len(own)
-            at = own[mover, slot]
-            for edge in range(rules.first[slot], rules.first[slot + 1]):
-                places.shift[mover, edge] = at
-                at += places.size[after, rules.child[edge]]
-            places.size[mover, slot] = at
-
-
-@kernel(allocates=False)
-def find_place(path, rules, shift):
-    """Return where the numbers of the node begin that the bids lead to, and its slot; −1 twice if they are no legal bids."""
-    at = 0
-    slot = 0
-    for k in range(len(path)):
-        low = rules.first[slot]
-        high = rules.first[slot + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if rules.bid[rules.child[middle]] < path[k]:
-                low = middle + 1
-            else:
-                high = middle
-        if low == rules.first[slot + 1] or rules.bid[rules.child[low]] != path[k]:
-            return -1, -1
-        at += shift[k % len(shift), low]
-        slot = rules.child[low]
-    return at, slot
-
-
-@kernel(allocates=False)
-def _read_list(rules, shift, size, policy, asking):
-    """Write the chances of a policy in one list, with `size` hands. In place, one copy."""
-    for node in range(len(asking.slots)):
-        begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
-        hands = asking.entry_at[node + 1] - entry
-        at, _ = find_place(asking.paths[node], rules, shift)
-        for k in range(hands):
-            asking.calls[entry + k, 0] = policy[at + asking.hand[begin + k]]
-        to = asking.raise_at[node]
-        for _ in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
-            at += size
-            for k in range(hands):
-                asking.raises[to + k, 0] = policy[at + asking.hand[begin + k]]
-            to += hands
-
-
-class Listed:
-    """A player whose policy stands in one list.
-
-    The list has a part for each node at which the player has a choice, in the order of `Places`. A part holds the chance
-    of a call for each hand (0 before the first bid), then the chance of each raise, in the order of `Rules`, for each hand:
-    (1 + raises, hands). `part` is the part of a node.
-
-    Args:
-        round_: the round.
-        player: whose policy it is.
-        policy: (size,) float64 or float32; None: zeros, to be filled.
-
-    Attributes:
-        policy: the list.
-
-    Raises:
-        ValueError: the list has the wrong size.
-    """
-
-    def __init__(self, round_: Round, player: int, policy: np.ndarray | None = None) -> None:
-        self._rules, self._player = round_.rules, player
-        self._hands = len(round_.hands[player])
-        raises = np.diff(self._rules.first)
-        own = np.zeros((len(round_.dice), len(raises)), np.int64)
-        own[player] = np.where(raises > 0, (1 + raises) * self._hands, 0)
-        self._places = Places.of(self._rules, own)
-        size = int(self._places.size[0, 0])
-        self.policy = np.zeros(size) if policy is None else policy
-        if self.policy.shape != (size,):
-            raise ValueError(f"the policy must be a list of {size:,} numbers, not of shape {self.policy.shape}")
-
-    def part(self, bids: tuple[int, ...]) -> np.ndarray:
-        """Return the part of the node that the bids lead to, (1 + raises, hands): a view.
-
-        Raises:
-            ValueError: the bids are not legal, or the player has no choice there.
-        """
-        at, slot = find_place(np.array(bids, np.int64), self._rules, self._places.shift)
-        raises = len(self._rules.raises(slot)) if at >= 0 else 0
-        if not raises or len(bids) % len(self._places.size) != self._player:
-            raise ValueError(f"the player has no choice after the bids {bids}")
-        return self.policy[at : at + (1 + raises) * self._hands].reshape(1 + raises, self._hands)
-
-    def write(self, asking: Asking) -> None:
-        if asking.calls.shape[1] != 1:
-            raise ValueError("a policy in a list gives one answer, not two")
-        _read_list(self._rules, self._places.shift, self._hands, self.policy, asking)

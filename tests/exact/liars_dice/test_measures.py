@@ -10,12 +10,10 @@ import pytest
 from dice_envs import Uniform, agents, configure, measure
 from dice_envs.agent import Promises
 from dice_envs.agents.liars_dice import Numbers
-from dice_envs.core.dice import new_streams
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures, moves, probes, shares, sources, walk
-from dice_envs.exact.liars_dice.hands import hands_of
 from dice_envs.exact.liars_dice.measures import exploitability, record_response, winning_probability
-from dice_envs.exact.liars_dice.round import Round
+from dice_envs.exact.liars_dice.round import Round, hands_of
 from dice_envs.exact.liars_dice.seating import Table
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.awkward import FAMILY
@@ -341,40 +339,6 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
         monkeypatch.setattr(agent, "promises", Promises())
     for spec, expected in usual.items():
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.thorough
-def test_a_policy_in_a_list():
-    """A policy recorded node by node plays as the agent from which it was recorded."""
-    variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
-    agent = asked(tangled(variant), variant)
-    played = Round(variant, (2, 1))
-    for player in range(2):
-        listed = sources.Listed(played, player)
-        asking = sources.Asked(played, player, agent, player, new_streams(0, sources.ROWS_AT_ONCE)[None])
-        hands = np.arange(len(played.hands[player]))
-        waiting = [()]
-        while waiting:
-            bids = waiting.pop()
-            slot = bids[-1] + 1 if bids else 0
-            raises = played.rules.raises(slot) - 1
-            waiting += [(*bids, bid) for bid in raises.tolist()]
-            if len(raises) and len(bids) % 2 == player:
-                paths = np.array([bids], np.int16).reshape(1, -1)
-                chances = asking.ask(paths, np.zeros(len(hands), np.int64), hands, new_streams(0, len(hands)))
-                part = listed.part(bids)
-                assert (part == 0).all()
-                part[0], part[1:] = chances[:, -1], chances[:, raises].T
-        assert listed.policy.sum() == pytest.approx(played.information_sets(player))
-        single = sources.Listed(played, player, listed.policy.astype(np.float32))
-        won = walk.respond(played, player, asking)
-        assert walk.respond(played, player, listed) == pytest.approx(won, abs=1e-12)
-        assert walk.respond(played, player, single) == pytest.approx(won, abs=1e-6)
-    with pytest.raises(ValueError, match="must be a list of"):
-        sources.Listed(played, 0, np.zeros(5))
-    for bids in ((0,), (0, 0), (8, 3), (-1, 2), (0, 8)):
-        with pytest.raises(ValueError, match="has no choice after"):
-            sources.Listed(played, 0).part(bids)
 
 
 def test_progress_ends_where_it_should():

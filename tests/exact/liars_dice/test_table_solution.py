@@ -160,6 +160,17 @@ def test_kept_rounds_are_taken_and_damaged_ones_solved_again(folder):
     assert [file.stat().st_size > 10 for file in files] == [True, True]
 
 
+def test_rounds_kept_in_an_earlier_layout_are_solved_again_with_a_line(folder, capsys):
+    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=2, rounds="single")
+    first = solve(variant, 1e-2)
+    assert solve(variant, 1e-2, resume=True).plays.tolist() == first.plays.tolist()
+    assert capsys.readouterr().err == ""
+    (file,) = (folder / "liars_dice").rglob("*.npz")
+    file.rename(file.with_name(f"{file.stem[:-12]}{'0' * 12}.npz"))
+    assert solve(variant, 1e-2, resume=True).plays.tolist() == first.plays.tolist()
+    assert capsys.readouterr().err == "1 v 1 v 1 dice: strategies of an earlier version do not fit: solved again\n"
+
+
 def test_what_cannot_be_solved_is_named():
     with pytest.raises(ValueError, match="reward must be 'win' for optimal play, not 'dice'"):
         solve(configure("liars_dice", num_players=3, num_dice=1, reward="dice"))
