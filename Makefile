@@ -11,8 +11,8 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 # processes, and each would compile PyTorch and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train train-nash play example test test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words test-cuda test-lowest test-newest libraries
-.PHONY: environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
+.PHONY: train train-nash play example check test test-golden test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words
+.PHONY: test-cuda test-lowest test-newest nightly libraries environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -29,11 +29,11 @@ train: $(STAMP)
 train-nash: $(STAMP)
 	$(BIN)/python -m experiments train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --out runs/liars_dice_nash --resume
 
-# A page in the browser, against optimal play; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
+# A page in the browser with all games; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
 # environment without PyTorch and the tools, which take minutes to install.
 PLAY_VENV = $(if $(wildcard $(STAMP)),$(VENV),$(VENV)-play)
 play: $(PLAY_VENV)/.installed
-	$(PLAY_VENV)/bin/python -m experiments play liars_dice nash -o num_dice=3 --web $(ARGS)
+	$(PLAY_VENV)/bin/python -m experiments play --web $(ARGS)
 
 $(VENV)-play/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-play
@@ -51,14 +51,29 @@ example: $(EXAMPLE_VENV)/.installed
 # With bounds checks, kernels raise when they index outside an array. Less optimisation makes them compile faster. Jobs with these
 # settings share compiled kernels, also from other environments with the same numba and NumPy.
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1
+FAST = -m "not slow and not thorough and not web"
+
+# Before a commit: linters, types, every game's contract, and the tests of what has changed since BASE.
+BASE ?= main
+check: $(STAMP) lint types
+	$(CHECKED) $(BIN)/python -m pytest -n auto $(FAST) tests/games/test_conformance.py $$($(BIN)/python -m tests.support.changed $(BASE))
+
 # The tests of a file share kernels and solutions, so one process runs them all.
 test: $(STAMP)
-	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not thorough and not web"
+	$(CHECKED) $(BIN)/python -m pytest -n auto --dist loadfile $(FAST)
 
-# Tests in which kernels compute for long, and the golden playthroughs once more, with kernels optimised as users run them. They
-# are all compiled anew: what is long for another reason belongs to `thorough`.
+# The golden playthroughs once more, with kernels optimised as users run them.
+test-golden: $(STAMP)
+	$(BIN)/python -m pytest -m golden tests/games/test_golden.py
+
+# What `.ci/run` leaves out. .libraries gathers what both ran for docs/libraries.md.
+nightly: export LIBRARIES ?= $(CURDIR)/.libraries
+nightly: test-slow test-thorough test-interpreted test-newest
+
+# Tests in which kernels compute for long, optimised as users run them. They are all compiled anew: what is long for another
+# reason belongs to `thorough`.
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m "(slow or golden) and not web"
+	$(BIN)/python -m pytest -n auto -m "slow and not web"
 
 # The page in a browser, which tests/experiments/web/install-browser installs if there is none.
 test-web: $(STAMP)
@@ -174,7 +189,7 @@ luck: $(STAMP)
 language: $(STAMP)
 	$(BIN)/python -m experiments benchmark language --json docs/language.json
 
-# Write docs/libraries.md from what a run of CI has recorded.
+# Write docs/libraries.md from what `.ci/run` and then `make nightly` have recorded.
 libraries: $(STAMP)
 	$(BIN)/python -m tests.support.libraries write .libraries
 

@@ -4,7 +4,8 @@ Every module here may offer agents in a dictionary `AGENTS`: name → frozen dat
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `python -m experiments agents`
 prints. `plays` names the game of an agent (see `dice_envs.agents.base.OfOneGame`), or is a tuple of games; agents without
 it play any game. `check_variant` refuses variants that an agent does not play. The module of a game's name may list opponents
-in words, from the weakest to the strongest, in `LEVELS`: words → spec; and other names of agents in `ALIASES`: name → spec.
+in words, from the weakest to the strongest, in `LEVELS`: words → spec, of which the second is the usual opponent; and other
+names of agents in `ALIASES`: name → spec.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ __all__ = [
     "factories",
     "for_game",
     "games_of",
+    "in_words",
     "levels",
     "make",
     "parameters_of",
     "parse",
     "required",
+    "usual",
 ]
 
 
@@ -90,6 +93,16 @@ def _plays(spec: str, variant: Variant) -> bool:
     except (ValueError, OSError, ImportError):
         return False
     return True
+
+
+def in_words(variant: Variant, spec: str) -> str:
+    """Return a player as people call it: its level, such as "optimal player", or the spec itself where that has none."""
+    return next((words for words, known in levels(variant).items() if known == spec), spec)
+
+
+def usual(variant: Variant) -> str:
+    """Return the spec of a sensible opponent: the second of the levels; `random` where there are none."""
+    return [*levels(variant).values(), "random", "random"][1]
 
 
 def games_of(player: Any) -> tuple[str, ...]:

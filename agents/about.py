@@ -12,8 +12,6 @@ from typing import Any
 from dice_envs.core.options import shown
 from dice_envs.exact import Measures
 
-__all__ = ["MOST_ABOUT", "POLICIES", "check_about", "measures_as_dicts"]
-
 POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the trained policies that come with the package
 
 MOST_ABOUT = 2**16  # characters of the object as JSON
@@ -83,12 +81,8 @@ def _check_object(name: str, value: Any, fields: Mapping[str, tuple[type, ...]])
 def _check(name: str, field: str, value: Any, kinds: tuple[type, ...]) -> None:
     if type(value) not in kinds:
         raise ValueError(f"{name}.{field} is {shown(value)}, not {' or '.join(kind.__name__ for kind in kinds)}")
-    if isinstance(value, (int, float)) and not _is_small(value):
+    if isinstance(value, (int, float)) and not (abs(value) < 1e300 and math.isfinite(value)):
         raise ValueError(f"{name}.{field} is {shown(value)}, not a finite number below 1e300")
-
-
-def _is_small(value: float) -> bool:
-    return abs(value) < 1e300 and math.isfinite(value)
 
 
 def measures_as_dicts(measured: Measures) -> list[dict[str, Any]]:

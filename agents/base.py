@@ -1,17 +1,16 @@
-"""What players share: base classes of those of a single game and of deterministic ones, and the promises of their kernels."""
+"""What players share: base classes of those of a single game and of deterministic ones; and `random`, which plays any game."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dice_envs.agent import Turn
+from dice_envs.agent import Turn, Uniform
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.game import Variant
-
-__all__ = ["Deterministic", "OfOneGame", "check_game", "fair_kernel"]
 
 
 def check_game(player: Any, variant: Variant) -> None:
@@ -62,3 +61,11 @@ class Deterministic:
 def fair_kernel(choose: Callable[..., int], options: np.ndarray = NO_OPTIONS) -> AgentKernel:
     """Return a player's kernel, with the promises that it reads nothing hidden and that its actions are legal."""
     return AgentKernel(choose, options, reads_hidden=False, always_legal=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Random(Uniform):
+    """Plays a uniformly random legal action."""
+
+
+AGENTS = {"random": Random}

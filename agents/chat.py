@@ -28,9 +28,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
-from dice_envs.envs.text.replies import MOST_READ, ask_again
-
-__all__ = ["AGENTS", "Chat", "Tally"]
+from dice_envs.envs.text.words import MOST_READ, ask_again
 
 AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers of a server that is worth asking again
 ABOUT_KEY = (401, 403)  # answers that may repeat a part of the key

@@ -27,15 +27,13 @@ from dice_envs.games.fatestones import MAX_HAND, duel
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "ROLLOUTS", "BestResponse", "Nash", "Strongest"]
-
 MOST_NESTED = 8  # levels of best responses to best responses
 MOST_NESTED_IN_PASSING = 2  # each further level takes several times as long: with five dice in hand eight seconds a move
 ASKED = 500  # positions in which the opponent is asked for one move, about: the number with five dice in hand
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame, Drawing):
+class FateStonesNash(OfOneGame, Drawing):
     """Plays an exact Nash equilibrium of FateStones: no opponent beats it on average."""
 
     plays = "fatestones"
@@ -147,6 +145,6 @@ class Strongest(OfOneGame, KernelAgent, Deterministic):
 
 
 AGENTS = {"best_response": BestResponse, "strongest": Strongest}
-LEVELS = {"beginner": "random", "rolls the strongest die": "strongest", "optimal": "nash"}
+LEVELS = {"beginner": "random", "simple player": "strongest", "optimal player": "nash"}
 ALIASES = {"heuristic": "strongest"}
 ROLLOUTS = {"strongest": _roll_out_strongest}

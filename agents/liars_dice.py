@@ -43,8 +43,6 @@ from dice_envs.games.liars_dice.raises import (
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "ROLLOUTS", "Nash", "Numbers", "Reader", "believe", "chance_blind", "chance_most", "honesty"]
-
 NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the probability that the bid fails
 _FAINT = 1e-5  # the article's program adds this to each face's count before it draws a bluff
 
@@ -424,7 +422,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame, Drawing):
+class LiarsDiceNash(OfOneGame, Drawing):
     """Optimal play for two players: no opponent wins more than the game's value, up to the precision. For more an equilibrium.
 
     Uses the solution that `solve liars_dice` has kept, or solves the game once: for two players up to three dice each in
@@ -488,10 +486,10 @@ def _roll_out_numbers(params, state, mask):
 AGENTS = {"numbers": Numbers, "reader": Reader}
 LEVELS = {
     "beginner": "random",
-    "plays the numbers": "numbers:bluff=0",
-    "bluffs now and then": "numbers:bluff=0.25",
-    "reads you": "reader",
-    "optimal": "nash",
+    "careful player": "numbers:bluff=0",
+    "bluffer": "numbers:bluff=0.25",
+    "mind reader": "reader",
+    "optimal player": "nash",
 }
 ALIASES = {"binomial": "numbers", "heuristic": "numbers"}
 ROLLOUTS = {"numbers": _roll_out_numbers}

@@ -1,22 +1,23 @@
-"""Optimal play, in the games that are solved."""
+"""Optimal play, in the games that are solved, and that of Liar's Dice in one small network."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dice_envs.agent import Promises, Turn
-from dice_envs.core.game import Variant
+from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing
 
 from . import fatestones, liars_dice, score_dice
-from .base import check_game
+from .base import OfOneGame, check_game
+from .ppo import POLICIES, NetworkPolicy, shipped
 
-__all__ = ["AGENTS", "Nash"]
+CHAMPION = "liars_dice_champion"  # the policy file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,15 +59,15 @@ class Nash:
     def _prepare(self, variant: Variant) -> None:
         """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""
         player = self.of_game(variant)
-        if isinstance(player, liars_dice.Nash):
+        if isinstance(player, liars_dice.LiarsDiceNash):
             player.solution(variant)
 
-    def of_game(self, variant: Variant) -> fatestones.Nash | liars_dice.Nash | score_dice.Shuffled:
+    def of_game(self, variant: Variant) -> fatestones.FateStonesNash | liars_dice.LiarsDiceNash | score_dice.Shuffled:
         """Return the player of the variant's game. ValueError for a game that is not solved."""
         check_game(self, variant)
         if variant.game.name == "score_dice":
             return score_dice.Shuffled()
-        return fatestones.Nash() if variant.game.name == "fatestones" else liars_dice.Nash(self.precision)
+        return fatestones.FateStonesNash() if variant.game.name == "fatestones" else liars_dice.LiarsDiceNash(self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         return self.of_game(turn.variant).act(turn)
@@ -75,4 +76,48 @@ class Nash:
         return self.of_game(turn.variant).probabilities(turn)
 
 
-AGENTS = {"nash": Nash}
+@dataclasses.dataclass(frozen=True)
+class Champion(OfOneGame):
+    """Optimal play of two-player Liar's Dice with five dice each, distilled into one network.
+
+    Needs no solver and answers at once. `agents --policies` prints how often a best response wins against it. Plays
+    liars_dice with default options only.
+    """
+
+    plays = "liars_dice"
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another game, or other options than the defaults."""
+        super().check_variant(variant)
+        ours, theirs = configure(self.plays).differences(variant)
+        if ours:
+            raise ValueError(f"champion plays liars_dice with {ours}; it cannot play {theirs}; nash plays other variants")
+
+    @property
+    def policy(self) -> NetworkPolicy:
+        """The network; its `about` says how it was made and measured."""
+        found = shipped()
+        if CHAMPION not in found:
+            raise ValueError(f"the package is not complete: there is no policy file {CHAMPION}.npz in {POLICIES}")
+        return found[CHAMPION]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The file's `about` (see `dice_envs.agents.about`)."""
+        return dict(self.policy.about or {})
+
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Those of the network; commands take no options from it."""
+        return dataclasses.replace(self.policy.promises, variant=None)
+
+    def act(self, turn: Turn) -> np.ndarray:
+        self.check(turn)
+        return self.policy.act(turn)
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        self.check(turn)
+        return self.policy.probabilities(turn)
+
+
+AGENTS = {"champion": Champion, "nash": Nash}

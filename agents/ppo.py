@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dice_envs.agent import Promises, Turn
-from dice_envs.agent.network import Network, bound, sample_softmax
+from dice_envs.agent.kernel import Network, bound, sample_softmax
 from dice_envs.core.dice import uniform
+from dice_envs.core.files import atomic
 from dice_envs.core.game import Facts, Variant, configure
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, shown
@@ -188,7 +189,7 @@ def in_half(policy: NetworkPolicy) -> NetworkPolicy:
 
 
 def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
-    """Write a policy file (NumPy's npz, no pickles) to a path that may be a temporary one.
+    """Write a policy file (NumPy's npz, no pickles), whole or not at all.
 
     Args:
         path: of the file.
@@ -212,7 +213,7 @@ def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
     for i, (weights, biases) in enumerate((in_half(policy) if half else policy).layers):
         stored = np.float16 if half else np.float32
         arrays[f"weights_{i}"], arrays[f"biases_{i}"] = weights.astype(stored), biases.astype(stored)
-    with path.open("wb") as stream:
+    with atomic(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
 
 

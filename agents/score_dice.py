@@ -15,8 +15,8 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.solvers import (
     NONE_TIED,
-    Die,
     Equilibrium,
+    Rolled,
     Tied,
     check_response,
     known_ranges,
@@ -25,8 +25,6 @@ from dice_envs.exact.score_dice.solvers import (
 from dice_envs.games.score_dice import HELD, PLAYED, Options, highest_held
 
 from .base import Deterministic, OfOneGame, fair_kernel
-
-__all__ = ["AGENTS", "Highest", "Nash", "Response", "Shuffled"]
 
 
 @kernel(allocates=False)
@@ -124,7 +122,7 @@ class Response(OfOneGame, Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash(OfOneGame, Drawing):
+class ScoreDiceNash(OfOneGame, Drawing):
     """Score dice: a Nash equilibrium, for small pools (about 3d6 against 3d6; 4 dice a side with open hands).
 
     Its mixed strategy is computed by linear programming, roll by roll, when first needed. ValueError if the pools are too
@@ -152,7 +150,7 @@ class Nash(OfOneGame, Drawing):
                 out[i, place] = chances[dice[place]] / alike if chances else 1 / len(held)
         return out
 
-    def _chances(self, turn: Turn, state: Any, seat: int) -> dict[Die, float]:
+    def _chances(self, turn: Turn, state: Any, seat: int) -> dict[Rolled, float]:
         """Return the probability of each distinct die; empty if all are equally good."""
         options = turn.variant.options
         solver = _equilibrium(options)
@@ -164,7 +162,10 @@ class Nash(OfOneGame, Drawing):
             return {}
         dice = _dice(turn, state, 0), _dice(turn, state, 1)
         if options.open_hands:
-            hand_a, hand_b = (_in_hand(state, who, dice[who]) for who in range(2))
+            held = state["status"] == HELD
+            hand_a, hand_b = (
+                tuple(sorted((die for place, die in dice[who].items() if held[who, place]), reverse=True)) for who in range(2)
+            )
             _, mix_a, mix_b = solver.open_column(hand_a, hand_b, score, tied)
             return mix_b if seat else mix_a
         past = tuple((dice[0][int(state["shown"][0, column])], dice[1][int(state["shown"][1, column])]) for column in columns)
@@ -176,19 +177,15 @@ class Nash(OfOneGame, Drawing):
         return solver.solution(known_a, known_b, score).behaviours[seat][hand, past]
 
 
-def _in_hand(state: Any, seat: int, dice: dict[int, Die]) -> tuple[Die, ...]:
-    return tuple(sorted((die for place, die in dice.items() if state["status"][seat, place] == HELD), reverse=True))
-
-
-def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Die]:
+def _dice(turn: Turn, state: Any, seat: int) -> dict[int, Rolled]:
     """Return the seat's dice in this roll, by place. Unshown dice of a hidden hand are samples and must not be used."""
     ranges = known_ranges(turn.variant, state, seat, (HELD, PLAYED))
     return {
-        place: Die(int(state["faces"][seat, place]), known.size, 1 if turn.variant.options.open_hands else known.low)
+        place: Rolled(int(state["faces"][seat, place]), known.size, 1 if turn.variant.options.open_hands else known.low)
         for place, known in ranges
     }
 
 
-LEVELS = {"plays the highest die": "highest", "optimal": "random"}
+LEVELS = {"simple player": "highest", "optimal player": "random"}
 ALIASES = {"heuristic": "highest"}
-AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": Nash}
+AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response, "score_nash": ScoreDiceNash}

@@ -31,13 +31,10 @@ from dice_envs.exact.shakes.chances import (
     efficacy_chances,
     success_chances,
 )
-from dice_envs.exact.shakes.policies import Solution, check_in_passing, solve
+from dice_envs.exact.shakes.policies import OptimalPlay, check_in_passing, solve
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
 from .base import Deterministic, OfOneGame, fair_kernel
-
-__all__ = ["AGENTS", "UCB", "Argument", "Bayes", "Dogmatic", "Greedy", "TallyPolicy", "Thompson"]
-
 
 _ARGUES = np.int64(ARGUE)
 
@@ -339,7 +336,7 @@ class Bayes(TallyPolicy):
         super().check_variant(variant)
         check_in_passing(variant)
 
-    def _solution(self, options: Options) -> Solution:
+    def _solution(self, options: Options) -> OptimalPlay:
         return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
@@ -354,6 +351,7 @@ class Bayes(TallyPolicy):
         return super()._chances_at(options, states)
 
 
+LEVELS = {"beginner": "random", "sensible maester": "argument"}
 AGENTS = {
     "argument": Argument,
     "bayes": Bayes,

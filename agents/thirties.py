@@ -27,8 +27,6 @@ from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
-__all__ = ["AGENTS", "NAMES", "Thirties", "beginner", "custom", "fives_and_sixes", "heuristic", "named", "sixes"]
-
 
 def _below(throw: Dice, face: int) -> int:
     return sum(die < face for die in throw)
@@ -126,50 +124,27 @@ def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
     return Strategy(str(name or getattr(choose, "__name__", "custom")), choose, "throw" if len(required) == 1 else "aside")
 
 
-class _Table:
-    """A strategy's choices so far, by a code of the position, to look them up for many games at once."""
-
-    def __init__(self, strategy: Strategy) -> None:
-        self.strategy = strategy
-        self.codes = np.zeros(0, np.int64)  # rising
-        self.choices = np.zeros(0, np.int64)
-
-    def choose(self, states: np.ndarray) -> np.ndarray:
-        codes = states["counts"] @ _PLACES
-        if self.strategy.sees == "aside":
-            codes += states["aside"] @ (_PLACES * (MAX_DICE + 1) ** MAX_FACES)
-        elif self.strategy.sees == "total":
-            codes += states["score"].astype(np.int64) * (MAX_DICE + 1) ** MAX_FACES
-        rows = self._find(codes)
-        fresh = self.codes[rows] != codes if len(self.codes) else np.ones(len(codes), bool)
-        if fresh.any():
-            new, first = np.unique(codes[fresh], return_index=True)
-            chosen = [self._ask(state) for state in states[fresh][first]]
-            where = np.searchsorted(self.codes, new)
-            self.codes = np.insert(self.codes, where, new)
-            self.choices = np.insert(self.choices, where, chosen)
-            rows = self._find(codes)
-        return self.choices[rows]
-
-    def _find(self, codes: np.ndarray) -> np.ndarray:
-        return np.minimum(np.searchsorted(self.codes, codes), max(0, len(self.codes) - 1))
-
-    def _ask(self, state: Any) -> int:
-        return self.strategy(_dice(state["counts"]), _dice(state["aside"]))
-
-
-_PLACES = (MAX_DICE + 1) ** np.arange(MAX_FACES, dtype=np.int64)  # counts as digits
-
-
-def _dice(counts: np.ndarray) -> Dice:
-    return tuple(np.repeat(np.arange(1, MAX_FACES + 1), counts).tolist())
+def _dice(counts: bytes) -> Dice:
+    """Return face values in rising order, from int8 counts of each face."""
+    return tuple(np.repeat(np.arange(1, MAX_FACES + 1), np.frombuffer(counts, np.int8)).tolist())
 
 
 @functools.lru_cache(maxsize=64)
-def _table(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> _Table:
+def _chooser(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> Callable[[np.ndarray], int]:
+    """Return a strategy's choice at a state record. It is asked once for each throw with what it sees of the dice aside."""
     if isinstance(strategy, str):
-        return _Table(named(rules, strategy))
-    return _Table(strategy if isinstance(strategy, Strategy) else custom(strategy))
+        strategy = named(rules, strategy)
+    known = strategy if isinstance(strategy, Strategy) else custom(strategy)
+
+    @functools.cache
+    def choose(throw: bytes, aside: bytes, total: int) -> int:
+        return known.given(_dice(throw), _dice(aside) if known.sees == "aside" else total)
+
+    def choose_at(state: Any) -> int:
+        aside = state["aside"].tobytes() if known.sees == "aside" else b""
+        return choose(state["counts"].tobytes(), aside, int(state["score"]) if known.sees == "total" else 0)
+
+    return choose_at
 
 
 # C(n, k) at [n, k], 0 where k > n.
@@ -193,12 +168,6 @@ def _choose_by_throw(params, options, state, stream):
     return np.int64(options["again"][_place_of(state["counts"], options["num_dice"], options["num_faces"])])
 
 
-@kernel
-def _places_of(counts, num_dice, num_faces, out):
-    for i in range(len(counts)):
-        out[i] = _place_of(counts[i], num_dice, num_faces)
-
-
 @functools.lru_cache(maxsize=64)
 def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
     """Return the kernel of a named strategy, which looks up each throw; None for one that depends on the dice aside."""
@@ -210,8 +179,7 @@ def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
         throw for count in range(1, rules.num_dice + 1) for throw in itertools.combinations_with_replacement(faces, count)
     ]
     counts = np.array([np.bincount(throw, minlength=MAX_FACES + 1)[1:] for throw in throws])
-    places = np.empty(len(throws), np.int64)
-    _places_of(counts, rules.num_dice, rules.num_faces, places)
+    places = [_place_of(each, rules.num_dice, rules.num_faces) for each in counts]
     again = np.zeros(len(throws) + 1, np.int8)  # and no dice at all
     again[places] = [strategy(throw) for throw in throws]
     kind = np.dtype([("num_dice", np.int64), ("num_faces", np.int64), ("again", np.int8, again.shape)])
@@ -246,15 +214,15 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or rules under which the strategy does not exist."""
         super().check_variant(variant)
-        self._table(variant.options)
+        self._chooser(variant.options)
 
     def _strategy(self, options: Options) -> str | Strategy | Callable[..., int]:
         if self.strategy == "goal":
             return options.goal if options.num_players == 1 else "optimal"
         return self.strategy
 
-    def _table(self, options: Options) -> _Table:
-        return _table(Rules.of(options), self._strategy(options))
+    def _chooser(self, options: Options) -> Callable[[np.ndarray], int]:
+        return _chooser(Rules.of(options), self._strategy(options))
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
         """Return the kernel of a named strategy that depends on the throw alone; other strategies run in Python."""
@@ -266,8 +234,9 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
         self.check(turn)
         if self.kernel(turn.variant) is not None:
             return super().act(turn)
-        return self._table(turn.variant.options).choose(turn.states)
+        return np.array(list(map(self._chooser(turn.variant.options), turn.states)), np.int64)
 
 
 AGENTS = {"thirties": Thirties}
 ALIASES = {"heuristic": "thirties:heuristic"}
+LEVELS = {"beginner": "thirties:beginner", "sensible player": "thirties:heuristic", "strong player": "thirties"}

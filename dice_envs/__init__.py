@@ -15,15 +15,17 @@ if is_starting() and signal.getsignal(signal.SIGINT) is signal.default_int_handl
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the command without a word while it imports for seconds
 
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import pettingzoo
 
 from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform, make_agent
-from dice_envs.checkout import join_folders
 from dice_envs.core.batch import Batch, IllegalActionError
-from dice_envs.core.game import Block, Facts, Game, Picture, Row, Variant, configure, load, names, register, state_dtype
+from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register
+from dice_envs.core.state import state_dtype
+from dice_envs.core.view import Block, Picture, Row
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
@@ -85,7 +87,9 @@ try:
 except metadata.PackageNotFoundError:  # run from a checkout that is not installed
     __version__ = "0+unknown"
 
-join_folders()
+_folder = Path(__file__).resolve().parent
+if not (_folder / "agents").exists():  # the wheel has `agents` and `experiments` inside this package, a checkout beside it
+    sys.modules[__name__].__path__.append(str(_folder.parent))
 
 
 if not TYPE_CHECKING:  # a checker would take every misspelt name for one of these

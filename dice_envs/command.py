@@ -6,8 +6,6 @@ import importlib
 import os
 import sys
 
-__all__ = ["is_starting", "main"]
-
 
 def is_starting() -> bool:
     """Return whether this process was started as the command line, rather than importing the package."""

@@ -7,12 +7,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dice_envs.core.game import Variant, configure
-
-__all__ = ["SHARE_OF_WINS", "TASKS", "Task"]
 
 SHARE_OF_WINS = "share of wins"  # the headline of tasks that are played against a field
 
@@ -44,104 +42,38 @@ class Task:
         return configure(self.game, **self.options)
 
 
-def _named(*tasks: Task) -> dict[str, Task]:
-    return {task.name: task for task in tasks}
+def _tasks() -> Iterator[Task]:
+    lose = "lose as little as possible to a best response"
+    for name, sizes, words in (
+        ("1", {"num_dice": 1}, "one die each"),
+        ("2x3", {"num_dice": 2, "num_faces": 3}, "two dice of three faces each"),
+    ):
+        asks = f"OpenSpiel's rules, {words}: {lose}"
+        yield Task(f"liars_dice_openspiel_{name}", "liars_dice", {"rules": "openspiel", **sizes}, "exploitability", asks)
+    for dice, words in ((3, "three"), (5, "five")):
+        asks = f"the article's rule, whole games with {words} dice each: {lose}"
+        yield Task(f"liars_dice_{dice}", "liars_dice", {"num_dice": dice}, "exploitability", asks)
+    asks = "four players, five dice each: win against three numbers agents that bluff never, half the time and always"
+    field = ("numbers:bluff=0", "numbers:bluff=0.5", "numbers:bluff=1")
+    yield Task("liars_dice_4_players", "liars_dice", {"num_players": 4}, SHARE_OF_WINS, asks, field)
+    yield Task("fatestones", "fatestones", {"dice": "fair"}, "exploitability", f"fair dice, three in hand: {lose}")
+    for goal, asks in (
+        ("maximize", "as many pips as possible"),
+        ("minimize_loss", "as few points below 30 as possible"),
+        ("thirty_or_over", "reach 30 as often as possible"),
+        ("optimal", "points for the next player, less one's own"),
+    ):
+        yield Task(f"thirties_{goal}", "thirties", {"num_players": 1, "goal": goal}, "value", f"one turn: {asks}")
+    for players, words, patients in ((3, "three", 12), (6, "six", 18)):
+        asks = f"a physician with {words} treatments: save as many of {patients} patients as possible"
+        yield Task(f"shakes_{players}", "shakes", {"mode": "physician", "num_players": players}, "patients saved", asks)
+    for name, pool_b, words in (
+        ("3d6", (6, 6, 6), "3d6 against 3d6"),
+        ("5d6_mixed", (8, 6, 6, 6, 4), "5d6 against a d8, three d6 and a d4"),
+    ):
+        asks = f"{words}: win from a player who always shows the highest die"
+        options = {"pool_a": (6,) * len(pool_b), "pool_b": pool_b}
+        yield Task(f"score_dice_{name}", "score_dice", options, "reward against highest", asks)
 
 
-_LOSE = "lose as little as possible to a best response"
-
-TASKS: Mapping[str, Task] = _named(
-    Task(
-        "liars_dice_openspiel_1",
-        "liars_dice",
-        {"rules": "openspiel", "num_dice": 1},
-        "exploitability",
-        f"OpenSpiel's rules, one die each: {_LOSE}",
-    ),
-    Task(
-        "liars_dice_openspiel_2x3",
-        "liars_dice",
-        {"rules": "openspiel", "num_dice": 2, "num_faces": 3},
-        "exploitability",
-        f"OpenSpiel's rules, two dice of three faces each: {_LOSE}",
-    ),
-    Task(
-        "liars_dice_3",
-        "liars_dice",
-        {"num_dice": 3},
-        "exploitability",
-        f"the article's rule, whole games with three dice each: {_LOSE}",
-    ),
-    Task(
-        "liars_dice_5",
-        "liars_dice",
-        {"num_dice": 5},
-        "exploitability",
-        f"the article's rule, whole games with five dice each: {_LOSE}",
-    ),
-    Task(
-        "liars_dice_4_players",
-        "liars_dice",
-        {"num_players": 4},
-        SHARE_OF_WINS,
-        "four players, five dice each: win against three numbers agents that bluff never, half the time and always",
-        ("numbers:bluff=0", "numbers:bluff=0.5", "numbers:bluff=1"),
-    ),
-    Task("fatestones", "fatestones", {"dice": "fair"}, "exploitability", f"fair dice, three in hand: {_LOSE}"),
-    Task(
-        "thirties_maximize",
-        "thirties",
-        {"num_players": 1, "goal": "maximize"},
-        "value",
-        "one turn: as many pips as possible",
-    ),
-    Task(
-        "thirties_minimize_loss",
-        "thirties",
-        {"num_players": 1, "goal": "minimize_loss"},
-        "value",
-        "one turn: as few points below 30 as possible",
-    ),
-    Task(
-        "thirties_thirty_or_over",
-        "thirties",
-        {"num_players": 1, "goal": "thirty_or_over"},
-        "value",
-        "one turn: reach 30 as often as possible",
-    ),
-    Task(
-        "thirties_optimal",
-        "thirties",
-        {"num_players": 1, "goal": "optimal"},
-        "value",
-        "one turn: points for the next player, less one's own",
-    ),
-    Task(
-        "shakes_3",
-        "shakes",
-        {"mode": "physician", "num_players": 3},
-        "patients saved",
-        "a physician with three treatments: save as many of 12 patients as possible",
-    ),
-    Task(
-        "shakes_6",
-        "shakes",
-        {"mode": "physician", "num_players": 6},
-        "patients saved",
-        "a physician with six treatments: save as many of 18 patients as possible",
-    ),
-    Task(
-        "score_dice_3d6",
-        "score_dice",
-        {"pool_a": (6, 6, 6), "pool_b": (6, 6, 6)},
-        "reward against highest",
-        "3d6 against 3d6: win from a player who always shows the highest die",
-    ),
-    Task(
-        "score_dice_5d6_mixed",
-        "score_dice",
-        {"pool_a": (6, 6, 6, 6, 6), "pool_b": (8, 6, 6, 6, 4)},
-        "reward against highest",
-        "5d6 against a d8, three d6 and a d4: win from a player who always shows the highest die",
-    ),
-)
+TASKS: Mapping[str, Task] = {task.name: task for task in _tasks()}

@@ -86,9 +86,12 @@ def game_page(game: Game, docs: Path) -> str:
 
 
 def gallery() -> str:
-    """The cards of all games, for the first page: a picture that leads to the game's page, and what an agent sees and does."""
+    """The cards of all games, for the first page: a picture that leads to the game's page, and what an agent sees and does.
+
+    The game that most people come for is the first.
+    """
     parts = []
-    for name in names():
+    for name in sorted(names(), key=lambda name: name != "liars_dice"):
         game, about = load(name), f"generated/games/{name}"
         image = f"```{{figure}} {about}.svg\n:alt: {game.title}\n:width: 420px\n:target: {about}.html\n```"
         parts.append(f"### [{game.title}]({about}.md)\n\n{image}\n\n{card(configure(game), single_seat(game))}")

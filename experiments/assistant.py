@@ -8,7 +8,6 @@ import functools
 import inspect
 import io
 import json
-import math
 import os
 import signal
 import sys
@@ -27,9 +26,8 @@ from dice_envs.core.extras import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST
-from dice_envs.exact.following import Unwanted, followed, say
-from dice_envs.experiments.play.reviews import review_lines
-from dice_envs.experiments.play.words import advice_text
+from dice_envs.exact.progress import Unwanted, followed, say
+from dice_envs.experiments.play.words import advice_text, review_lines
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.web.table import make_agent
 from dice_envs.table.advice import figure, give_hint, values_of
@@ -68,7 +66,7 @@ Seat = Annotated[int | None, Field(description="Your seat, from 0; drawn at rand
 Seed = Annotated[int | None, Field(description="Fixes the dice and the opponents' choices; drawn at random if left out.")]
 
 
-class Seated(NamedTuple):
+class SeatedGame(NamedTuple):
     """A game, and the assistant's place at it.
 
     Attributes:
@@ -93,7 +91,7 @@ class Games:
 
     def __init__(self, most: int = MOST_GAMES) -> None:
         self.most = most
-        self._games: dict[int, Seated] = {}  # in the order of their last use
+        self._games: dict[int, SeatedGame] = {}  # in the order of their last use
         self._begun = 0
         self._lock = threading.Lock()
 
@@ -135,7 +133,7 @@ class Games:
         agent = PERSON if count == 1 else make_agent(variant, spec)
         table = TextTable(variant, seed, [PERSON if place == own else agent for place in range(count)])
         against = "" if count == 1 else f" against {spec}"
-        return f"This is game {self._keep(Seated(table, own, threading.Lock()))}{against}.\n\n{table.prompt(own)}"
+        return f"This is game {self._keep(SeatedGame(table, own, threading.Lock()))}{against}.\n\n{table.prompt(own)}"
 
     def look(self, game_id: GameId) -> str:
         """Return the position of a game as your seat may know it, and the moves since your last one. Changes nothing."""
@@ -161,15 +159,17 @@ class Games:
         """Return what a move would give away now: the value of the best move less its own. Does not play it."""
         variant, state, moves = self._turn(game_id)
         action = read_reply(variant, state, move)
-        values = values_of(variant, state, moves)
+        values = values_of(variant, state, moves, played=action)
+        words = variant.describe_action(action)
+        if values is None:
+            return f"nobody knows what {words} gives away here"
         best = int(np.nanargmax(values.values))
         cost = float(values.values[best] - values.values[action])
-        error = None if values.errors is None else math.hypot(values.errors[best], values.errors[action])
-        words = variant.describe_action(action)
+        error = None if values.errors is None else float(values.errors[action])
         if cost <= (NO_COST if error is None else error):
             return f"{words} gives nothing away: nothing is better\n({values.note})"
         worth = figure(float(values.values[best]), values)
-        lost = figure(cost, values, error).removeprefix("+")
+        lost = figure(cost, values, error)
         return f"{words} gives away {lost}: the best, {variant.describe_action(best)}, has {worth}\n({values.note})"
 
     def review(self, game_id: GameId) -> str:
@@ -183,7 +183,7 @@ class Games:
         lines = review_lines(found, sitting, seat, commands=False)
         return Text.from_ansi("\n".join([f"{table.variant.game.title}, seed {sitting.seed}", *lines])).plain
 
-    def _keep(self, seated: Seated) -> int:
+    def _keep(self, seated: SeatedGame) -> int:
         with self._lock:
             self._begun += 1
             self._games[self._begun] = seated
@@ -191,7 +191,7 @@ class Games:
                 del self._games[next(iter(self._games))]
             return self._begun
 
-    def _find(self, game_id: int) -> Seated:
+    def _find(self, game_id: int) -> SeatedGame:
         """Return a game. ValueError if there is none of this number."""
         with self._lock:
             if game_id not in self._games:

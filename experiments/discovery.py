@@ -1,6 +1,4 @@
-"""Finding modules by name: the commands, and each game's module or package in `solve`, `reproduce`, `bench`, `logs` and
-`sheets`.
-"""
+"""Finding modules by name: the commands, and each game's module or package in `solve`, `reproduce`, `bench` and `logs`."""
 
 from __future__ import annotations
 

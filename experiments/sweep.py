@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, shown
 from dice_envs.experiments.jobs.workers import Done, Processes, kept_beside, on_ray
-from dice_envs.experiments.train import setting_text, train
+from dice_envs.experiments.train import TrainingResult, setting_text
 from dice_envs.experiments.ui.console import finish
 from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -102,6 +102,7 @@ def _value(name: str, text: str, like: Any) -> Any:
 
 
 def sweep(
+    make: Callable[..., TrainingResult],
     game: str,
     preset: str,
     folder: Path,
@@ -119,6 +120,7 @@ def sweep(
     Each run has one thread, so that its result does not depend on where it is made. Finished runs are kept.
 
     Args:
+        make: makes a run, given the arguments of `train`, with its files.
         game, preset: as for `train`.
         folder: of all runs.
         settings: the values to try, by field of the preset.
@@ -147,7 +149,7 @@ def sweep(
     what |= {"recipes": list(recipes)}
     with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as alone:
         workers = Processes(jobs, kept) if jobs > 1 and ray is None else alone
-        shared = (game, preset, given, None if ray else str(folder), workers is not alone)
+        shared = (make, game, preset, given, None if ray else str(folder), workers is not alone)
         with progress("runs", len(runs)) as done:
             trained = workers.run(_trained, shared, [(name, chosen, seed) for name, _, chosen, seed in runs], done=done)
         rows = []
@@ -197,8 +199,8 @@ def _name(chosen: Mapping[str, Any], seed: int) -> str:
 
 
 def _trained(
-    game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool, name: str,
-    chosen: Mapping[str, Any], seed: int, done: Done,
+    make: Callable[..., TrainingResult], game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool,
+    name: str, chosen: Mapping[str, Any], seed: int, done: Done,
 ) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
     """Make one run; return its results and, without a folder, the contents of its files."""
     with contextlib.ExitStack() as until_trained:
@@ -207,7 +209,7 @@ def _trained(
             until_trained.enter_context(contextlib.redirect_stdout(nowhere))
             until_trained.enter_context(contextlib.redirect_stderr(nowhere))
         own = Path(folder or until_trained.enter_context(tempfile.TemporaryDirectory())) / name
-        result = train(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)
+        result = make(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)
         files = {}
         if folder is None:
             files = {
@@ -216,17 +218,15 @@ def _trained(
                 if path.is_file() and not path.name.startswith(".")
             }
     done(1)
-    measured = result["measures"][0].measures[0] if result["measures"] else None
-    table = result.get("table")
-    wins = {}
-    if table is not None and table["seats"] == 2:
-        wins = dict(zip(table["agents"][2:], table["win_rate"][0][2:], strict=True))
+    measured = result.measures[0].measures[0] if result.measures else None
+    pairs = result.table if result.table is not None and result.table.seats == 2 else None
+    gaps = (result.trained.gaps or [{}])[-1]
     row = {
-        "steps": result["steps"],
-        "minutes": result["minutes"],
+        "steps": result.trained.steps,
+        "minutes": result.minutes,
         "gap": None if measured is None else {"name": measured.name, "gap": measured.gap, "error": measured.error},
-        "gaps": {name: gap for name, gap in (result["gaps"] or [{}])[-1].items() if name in ("last", "averaged")},
-        "wins": wins,
+        "gaps": {name: gap for name, gap in gaps.items() if name != "steps"},
+        "wins": dict(zip(pairs.agents[2:], pairs.win_rate[0][2:], strict=True)) if pairs is not None else {},
     }
     return row, files
 

@@ -12,7 +12,12 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.libraries import pytest_collection_modifyitems, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
+from tests.support.libraries import (  # noqa: F401
+    pytest_collection_modifyitems,
+    pytest_deselected,
+    pytest_runtest_logreport,
+    pytest_sessionfinish,
+)
 
 # Shells start background processes with SIGINT ignored, and child processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

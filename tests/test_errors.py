@@ -22,10 +22,11 @@ from dice_envs.envs import aec
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
 from dice_envs.envs.text import prompt, read_reply
 from dice_envs.exact import action_values
-from dice_envs.exact.odds import odds
+from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
+from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -50,9 +51,13 @@ class Faulty:
 def bad_options(name):
     """Wrong reset options for each game that has any."""
     wrong = {
-        "liars_dice": [{"dice": [[1]]}, {"dice": [[1, 1, 1, 1, 1], [1, 2, 3, 4, 9]]}, {"dice": 5}],
+        "liars_dice": [
+            *({"dice": [[1, 1, 1, 1, 1], [1, 2, 3, 4, wrong]]} for wrong in (0, 9, 4.5)),
+            *({"dice": wrong} for wrong in ([[1]], 5, "12")),
+        ],
         "fatestones": [{"dice": [[123456] * 3, [123456, 123456, 1]]}, {"dice": [[123456]]}, {"dice": "x"}],
-        "score_dice": [{"dice": [[1, 2, 3, 4, 5], [1, 2, 3, 4, 7]]}, {"dice": [[1]]}],
+        "score_dice": [{"dice": [[1, 2, 3, 4, wrong], [1, 2, 3, 4, 5]]} for wrong in (0, 7, 2.5)]
+        + [{"dice": [[1]]}, {"dice": 5}],
         "shakes": [{"efficacies": [1, 1, 1]}, {"efficacies": 4}],
         "thirties": [{"dice": [7, 7, 7, 7, 7, 7]}, {"dice": []}, {"dice": [1, 2], "aside": [1, 2, 3, "4"]}],
     }
@@ -383,8 +388,7 @@ def test_players_and_positions_that_do_not_exist_are_refused():
 WRONG = [10**6, -1, lambda actions: actions[:-1], lambda actions: actions + 0.0, lambda actions: None]
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.num_seats > 1])
+@covering(("wrong", "name"), WRONG, [name for name in names() if configure(name).facts.num_seats > 1])
 def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wrong):
     """In every interface, in steps and in resets, with either setting for the learner's own illegal actions."""
     options = {"mode": "maesters"} if name == "shakes" else {"num_players": 2} if name == "thirties" else {}

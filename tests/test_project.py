@@ -353,6 +353,7 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
     assert int(passed.group(1)) >= 60
 
 
+@pytest.mark.thorough
 def test_a_command_from_one_file(tmp_path, run_python):
     """The file shown in "how to add a command" is a command without further changes."""
     (tmp_path / "luck.py").write_text(shown("How to add a command", '"""'))

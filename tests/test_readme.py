@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from dice_envs import Measurement, Measures, configure, measure
+from dice_envs.experiments.arena.results import Edge
 from dice_envs.experiments.arena.tables import edge_grid
-from dice_envs.experiments.train import _distances_grid
+from dice_envs.experiments.commands.train import _distances_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -59,8 +60,7 @@ def test_what_was_won_is_as_printed(title, agent, digits, capsys):
     for line in ENDS[title]:
         for name, *cells in re.findall(rf"│ (\S+) +│ +{FIGURE} │ +{FIGURE} │ +{FIGURE} │", line):
             wins, _, best, best_ci95, share, ci95 = (float(cell or 0) / 100 for cell in cells)
-            edges.append({"agent": agent, "opponent": name, "wins": wins, "best_response_wins": best})
-            edges[-1] |= {"best_response_ci95": best_ci95, "share": share, "ci95": ci95}
+            edges.append(Edge(agent, name, wins, best, best_ci95, share, ci95))
     assert edges
     edge_grid(edges, title, digits).show()
     shown = capsys.readouterr().out.splitlines()

@@ -22,7 +22,7 @@ from dice_envs import Batch, SeatEnv, SeatVectorEnv, agents, configure, fateston
 from dice_envs.core.dice import derived_seeds, next_u64
 from dice_envs.envs.text import TextEnv
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.exact.odds import random_odds
+from dice_envs.exact.measuring import random_odds
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.commands import measure as response
@@ -31,6 +31,7 @@ from dice_envs.learn import distill
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting
+from tests.support.subsets import few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 VARIANT = configure("liars_dice", **ONE_DIE)
@@ -115,6 +116,7 @@ def test_openspiels_own_seed_is_at_most_32_bits_and_may_be_fresh():
     assert str(openspiel_game(VARIANT, rng_seed=np.uint8(254))) == str(openspiel_game(VARIANT, rng_seed=254))
 
 
+@pytest.mark.thorough
 def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = list(commands(typer.main.get_command(app)))
@@ -141,7 +143,7 @@ def drawn(streams):
     return {int(next_u64(stream)) for stream in np.array(streams, copy=True).reshape(-1)}
 
 
-@pytest.mark.parametrize("game", names())
+@few(2, "game", names())
 def test_runs_share_no_stream_with_each_other_nor_one_run_two(game):
     variant = configure(game)
     seen = set()

@@ -12,16 +12,15 @@ after too many losses the agent plays optimally for the rest of the match. Nobod
 each, which ends the game. Best responses play such rounds only after winning enough in others to pay for losing them all.
 
 Modules:
-    players  simple players, and opponents composed of several
-    beliefs  the styles of each part of play, and Bayes' rule: how likely the opponent is of each kind
-    rounds   the agent's memory, and the opponent's decisions in rounds that have been shown
+    beliefs    simple players and opponents composed of them, the styles of each part of play, and Bayes' rule
+    responses  best responses, small enough to play from
+    rounds     the agent's memory, and the opponent's decisions in rounds that have been shown
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 
 import numpy as np
 
@@ -29,24 +28,35 @@ from dice_envs.agent import Promises, Turn, draw_actions
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
-from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.shares import check_measurable
-from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
 
 from ..base import OfOneGame
-from ..liars_dice import Nash, Reader, chance_blind, honesty
-from .beliefs import CALLING, KINDS_OF, NERVES, OPENING, PARTS, QUARTERS, RAISING, Style, learn, log_likelihoods, posterior
-from .players import Composed, Reading, Way
-from .responses import NOWHERE, Responses, respond_to, responses_to
-from .rounds import MEMORY, decisions_of, may_respond, open_rounds, settle
+from ..liars_dice import LiarsDiceNash, Reader, chance_blind, honesty
+from .beliefs import (
+    CALLING,
+    KINDS_OF,
+    NERVES,
+    OPENING,
+    PARTS,
+    QUARTERS,
+    RAISING,
+    Composed,
+    Reading,
+    Style,
+    Way,
+    learn,
+    log_likelihoods,
+    posterior,
+)
+from .responses import NOWHERE, PlayedResponse, respond_to, response_to
+from .rounds import MEMORY, began, decisions_of, may_respond, open_rounds, settle
 
 __all__ = ["AGENTS", "Adaptive"]
 
 _ANSWERS = tuple(sum(len(style.answered) for style in styles) for styles in PARTS)  # of each part
 _MIXED_ANSWERS = int(np.prod(_ANSWERS))  # responses to readers are numbered from here on
-_SAY_EVERY = 5.0  # seconds between two lines of progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,24 +114,19 @@ class Adaptive(OfOneGame):
         self.check(turn)
         variant, states = turn.variant, turn.states
         memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
-        new = (memory["open"] == 0) | (states["num_bids"] <= 1)
+        new = began(states, memory)
         worth = _worth(variant, self.precision)
         settle(states, memory, worth)
         positions, actions, rows = decisions_of(variant, states, memory)
         if len(rows):
-            learn(memory, rows, log_likelihoods(variant, Nash(self.precision), positions, actions))
-        allowed = np.empty(len(turn), bool)
-        may_respond(states, memory, worth, allowed)
+            learn(memory, rows, log_likelihoods(variant, LiarsDiceNash(self.precision), positions, actions))
+        allowed = may_respond(states, memory, worth)
         memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
         chosen = np.full(len(turn), NOWHERE, np.int64)
-        exploited = np.flatnonzero(memory["response"] > 0)
-        if len(exploited):
-            which = memory["response"][exploited].astype(np.int64) - 1
-            chosen[exploited] = _response_actions(variant, which, states[exploited])
+        for response in np.unique(memory["response"][memory["response"] > 0]).tolist():
+            rows = np.flatnonzero(memory["response"] == response)
+            chosen[rows] = _response_to(variant, _opponent(response - 1)).actions(states[rows])
         return memory, chosen
-
-    def _solution(self, variant: Variant) -> Solution:
-        return solution_of(variant, self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64. `turn.memory` is modified in place."""
@@ -129,7 +134,9 @@ class Adaptive(OfOneGame):
         optimal = np.flatnonzero(chosen == NOWHERE)
         if len(optimal):
             streams = turn.streams[optimal]
-            chosen[optimal] = draw_actions(streams, self._solution(turn.variant).probabilities(turn.states[optimal]))
+            chosen[optimal] = draw_actions(
+                streams, solution_of(turn.variant, self.precision).probabilities(turn.states[optimal])
+            )
             turn.streams[optimal] = streams
         open_rounds(turn.params, turn.states, memory, chosen)
         if turn.memory is not None:
@@ -142,7 +149,7 @@ class Adaptive(OfOneGame):
         fixed, optimal = np.flatnonzero(chosen != NOWHERE), np.flatnonzero(chosen == NOWHERE)
         chances[fixed, chosen[fixed]] = 1.0
         if len(optimal):
-            chances[optimal] = self._solution(turn.variant).probabilities(turn.states[optimal])
+            chances[optimal] = solution_of(turn.variant, self.precision).probabilities(turn.states[optimal])
         return chances
 
 
@@ -178,15 +185,6 @@ def _best_responses(variant: Variant, states: np.ndarray, memory: np.ndarray, ca
     return np.where(sure, 1 + np.where(beliefs.readers.sum(axis=1) > 0.5, reader, mixed), 0)
 
 
-def _response_actions(variant: Variant, which: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Return the actions of the responses of these numbers, (n,) int64: see `Responses.actions`."""
-    out = np.empty(len(states), np.int64)
-    for number in np.unique(which).tolist():
-        rows = np.flatnonzero(which == number)
-        out[rows] = _response_to(variant, _opponent(number)).actions(np.zeros(len(rows), np.int64), states[rows])
-    return out
-
-
 def _answer_to(beliefs: np.ndarray, styles: tuple[Style, ...]) -> np.ndarray:
     """Return the number of the answer to a part's likeliest known style, (n,) int64."""
     by_style, nearest = [], []
@@ -198,8 +196,7 @@ def _answer_to(beliefs: np.ndarray, styles: tuple[Style, ...]) -> np.ndarray:
         nearest.append(answer + np.abs(level[:, None] - np.array(style.answered)).argmin(axis=1))
         kind, answer = kind + len(style.levels), answer + len(style.answered)
     likeliest = np.argmax(by_style, axis=0)
-    found: np.ndarray = np.array(nearest)[likeliest, np.arange(len(beliefs))]
-    return found
+    return np.array(nearest)[likeliest, np.arange(len(beliefs))]
 
 
 @kernel
@@ -221,26 +218,10 @@ def _opponent(response: int) -> Composed:
     return Composed(ways[OPENING][opening], ways[RAISING][raising], ways[CALLING][calling])
 
 
-class _Progress:
-    """A line every few seconds while best responses are being computed."""
-
-    def __init__(self) -> None:
-        self.told, self.found = time.monotonic(), 0
-
-    def say(self, number: int) -> None:
-        self.found += 1
-        if time.monotonic() - self.told >= _SAY_EVERY:
-            self.told = time.monotonic()
-            say(f"adaptive: finding its best response number {self.found}")
-
-
-_PROGRESS = _Progress()
-
-
 @functools.lru_cache(maxsize=256)  # with five dice each one takes 2 MB
-def _response_to(variant: Variant, opponent: Composed) -> Responses:
+def _response_to(variant: Variant, opponent: Composed) -> PlayedResponse:
     """Return the best response, kept on disk or computed now."""
-    return (responses_to if opponent.promises.memoryless else respond_to)(variant, [opponent], done=_PROGRESS.say)
+    return (response_to if opponent.promises.memoryless else respond_to)(variant, opponent)
 
 
 AGENTS = {"adaptive": Adaptive}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dice_envs.core.game import Variant
@@ -10,8 +12,6 @@ from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID
 
 from .beliefs import KINDS, PARTS
-
-__all__ = ["MEMORY", "MOST_LOST", "decisions_of", "may_respond", "open_rounds", "settle"]
 
 MOST_LOST = 10.0  # best responses end once they have won this many rounds fewer than optimal play would
 _MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises the quantity, up to all dice
@@ -36,15 +36,14 @@ MEMORY = np.dtype(
 )
 
 
-@kernel
-def _is_new(state, memory):
-    """Whether the round began after the last turn: then it has at most one bid, otherwise two or more."""
-    return memory["open"] == 0 or state["num_bids"] <= 1
+def began(states: np.ndarray, memories: np.ndarray) -> np.ndarray:
+    """Return in which games the round began after the last turn, (n,) bool: then it has at most one bid, else two or more."""
+    return (memories["open"] == 0) | (states["num_bids"] <= 1)
 
 
 @kernel
-def _replay(params, states, memories, positions, actions, rows):
-    """Write the opponent's decisions in rounds that have ended since the last turn; return their number. In place.
+def _replay(params, states, memories, ended, positions, actions, rows):
+    """Write the opponent's decisions in the rounds that have `ended`; return their number. In place.
 
     `positions` are the states before the decisions, with the opponent's dice as shown by the call; `rows` gives the game of
     each. A game's last round is unknown: its dice are no longer visible once the next game has been dealt.
@@ -54,7 +53,7 @@ def _replay(params, states, memories, positions, actions, rows):
         state = states[i]
         memory = memories[i]
         made = np.int64(memory["num_bids"])
-        if memory["open"] == 0 or not _is_new(state, memory) or state["shown_bid"] == NO_BID or made == 0:
+        if not ended[i] or state["shown_bid"] == NO_BID or made == 0:
             continue
         seat = np.int64(state["seat"])
         mover = np.int64(memory["starter"])
@@ -86,49 +85,35 @@ def _replay(params, states, memories, positions, actions, rows):
     return found
 
 
-@kernel(allocates=False)
-def _worth_of(worth, record, seat):
-    """Return the value to the seat of the round in a state or a memory."""
-    own = np.int64(record["dice"][seat])
-    other = np.int64(record["dice"][1 - seat])
-    return worth[own, other] if record["starter"] == seat else 1.0 - worth[other, own]
+def _worth_of(worth: np.ndarray, records: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """Return the values to these seats of the rounds in states or memories, (n,) float64."""
+    rows = np.arange(len(records))
+    own, other = (records["dice"][rows, each].astype(np.int64) for each in (seats, 1 - seats))
+    return np.where(records["starter"] == seats, worth[own, other], 1.0 - worth[other, own])
 
 
-@kernel
-def may_respond(states, memories, worth, out):
-    """Write whether best responses may play the rounds that begin. In place."""
-    for i in range(len(states)):
-        state = states[i]
-        memory = memories[i]
-        out[i] = memory["lost"] < MOST_LOST
-        if state["dice"][0] == 1 and state["dice"][1] == 1:  # its end will be unseen and count as lost
-            out[i] = out[i] and memory["credit"] >= _worth_of(worth, state, np.int64(state["seat"]))
+def may_respond(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> np.ndarray:
+    """Return whether best responses may play the rounds that begin, (n,) bool."""
+    unseen = (states["dice"][:, :2] == 1).all(axis=1)  # their ends will be unseen and count as lost
+    paid_for = memories["credit"] >= _worth_of(worth, states, states["seat"].astype(np.int64))
+    return (memories["lost"] < MOST_LOST) & (paid_for | ~unseen)
 
 
-@kernel
-def settle(states, memories, worth):
+def settle(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> None:
     """Count the rounds played by best responses that have ended since the last turn. In place.
 
     `worth` (dice + 1, dice + 1) is the value of a round to its starter, by both players' dice, the starter's first.
     """
-    for i in range(len(states)):
-        state = states[i]
-        memory = memories[i]
-        if memory["open"] == 0 or not _is_new(state, memory) or memory["response"] == 0:
-            continue
-        seat = np.int64(memory["seat"])
-        own = np.int64(memory["dice"][seat])
-        other = np.int64(memory["dice"][1 - seat])
-        value = _worth_of(worth, memory, seat)
-        if state["shown_bid"] == NO_BID and own == 1 and other == 1:  # its end is shown to nobody
-            memory["credit"] -= value
-            continue
-        if state["shown_bid"] != NO_BID:
-            won = 1.0 if state["loser"] != seat else 0.0
-        else:  # the last round of a game
-            won = 1.0 if other == 1 else 0.0
-        memory["credit"] += won - value
-        memory["lost"] = max(0.0, memory["lost"] + value - won)
+    ended = np.flatnonzero(began(states, memories) & (memories["open"] != 0) & (memories["response"] != 0))
+    state, memory, rows = states[ended], memories[ended], np.arange(len(ended))
+    seat = memory["seat"].astype(np.int64)
+    value = _worth_of(worth, memory, seat)
+    shown = state["shown_bid"] != NO_BID
+    own, other = memory["dice"][rows, seat], memory["dice"][rows, 1 - seat]
+    won = np.where(shown, state["loser"] != seat, other == 1).astype(np.float64)  # where no call is shown, a game has ended
+    unseen = ~shown & (own == 1) & (other == 1)  # rounds whose end is shown to nobody
+    memories["credit"][ended] += np.where(unseen, 0.0, won) - value
+    memories["lost"][ended] = np.where(unseen, memory["lost"], np.maximum(0.0, memory["lost"] + value - won))
 
 
 def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -146,27 +131,19 @@ def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tu
     most = len(states) * (_MOST_BIDS // 2 + 1)  # of a round the opponent makes every other bid, and may call
     positions = np.zeros(most, variant.game.state)
     actions, rows = np.empty(most, np.int64), np.empty(most, np.int64)
-    found = _replay(variant.params, states, memory, positions, actions, rows)
+    ended = began(states, memory) & (memory["open"] != 0)
+    found = _replay(variant.params, states, memory, ended, positions, actions, rows)
     return positions[:found], actions[:found], rows[:found]
 
 
-@kernel
-def open_rounds(params, states, memories, actions):
+def open_rounds(params: Any, states: np.ndarray, memories: np.ndarray, actions: np.ndarray) -> None:
     """Record the rounds as they stand after the actions. In place."""
-    for i in range(len(states)):
-        state = states[i]
-        memory = memories[i]
-        memory["open"] = 1
-        memory["seat"] = state["seat"]
-        memory["starter"] = state["starter"]
-        made = np.int64(state["num_bids"])
-        for seat in range(2):
-            memory["dice"][seat] = state["dice"][seat]
-            memory["bids_shown"][seat] = state["bids_shown"][seat]
-            memory["bids_honest"][seat] = state["bids_honest"][seat]
-        for k in range(made):  # with the next action at most one for each die, _MOST_BIDS
-            memory["bids"][k] = state["bids"][k]
-        if actions[i] != params.call:
-            memory["bids"][made] = actions[i]
-            made += 1
-        memory["num_bids"] = made
+    memories["open"] = 1
+    memories["seat"], memories["starter"] = states["seat"], states["starter"]
+    for name in ("dice", "bids_shown", "bids_honest"):
+        memories[name] = states[name][:, :2]
+    made = states["num_bids"].astype(np.int64)
+    bids = np.flatnonzero(actions != params.call)
+    memories["bids"] = states["bids"][:, :_MOST_BIDS]
+    memories["bids"][bids, made[bids]] = actions[bids]  # at most one for each die, _MOST_BIDS
+    memories["num_bids"] = made + (actions != params.call)

@@ -15,14 +15,12 @@ One engine serves turns and simultaneous choices, chance and hidden information.
 - If a game provides `Game.expect`, a simulation can add the roll's expected reward, continue in the non-terminal outcome
   and be weighted by its probability (the agent's parameter `expect`). This removes dice noise.
 
-Three kinds of kernels are passed to the engine: the rollout policy (`dice_envs.agents.rollouts`), the selection rule
-(`selection`) and how a turn is played (`turns`).
+Three kinds of kernels are put together into one search: a rollout policy, a selection rule and how a turn is played.
 
 Modules:
     agent      the agent `mcts` and its parameters
-    search     the engine: simulations, and the policy that they make
+    search     the engine: simulations, their turns, and the policy that they make; rollout policies
     selection  how simulations choose in the tree, and learn: UCB1, regret matching
-    turns      one turn of a simulation: sampled, or in expectation
     tree       the arrays of the tree, and its nodes
     room       how large the arrays are, and how they grow
 """

@@ -16,14 +16,10 @@ from dice_envs.core.game import Facts, Game, Variant
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
 
-from ..rollouts import RANDOM, rollout_of, rollouts
 from . import room
-from .search import Searches, compile_search
+from .search import RANDOM, Scratch, Searches, Turns, compile_search, rollout_of, rollouts
 from .selection import REGRET, UCT, Selection
 from .tree import Settings
-from .turns import Scratch, Turns
-
-__all__ = ["AGENTS", "MCTS"]
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.

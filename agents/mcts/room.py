@@ -12,8 +12,6 @@ from dice_envs.core.kernel import kernel
 
 from .tree import CHAINS, EDGE, NODE, RUN, STEP, Settings, Tree, fill_table
 
-__all__ = ["ENOUGH", "MORE_EDGES", "MORE_NODES", "PAUSED", "grown", "lacking", "most", "new_tree", "tell_full"]
-
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
 # The most that one simulation adds to the tree, so that room can be made before it starts.

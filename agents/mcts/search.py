@@ -1,25 +1,29 @@
-"""The search engine: simulations of one game, and the resulting policy."""
+"""The search engine: simulations of one game, and the resulting policy; rollout policies by name."""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import pkgutil
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dice_envs.core.dice import below, next_u64, uniform
-from dice_envs.core.game import OVER, Game
+from dice_envs.core.dice import below, choose_weighted, next_u64, uniform
+from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import shown
 
-from ..rollouts import RANDOM, rollout_of
 from .room import ENOUGH, PAUSED, lacking
 from .selection import UCT, Selection
 from .tree import NO_NODE, SALT, find, hash_words
-from .turns import Turns, compile_turn
 
-__all__ = ["Searches", "compile_search"]
-
+RANDOM = "random"  # the rollout policy of every game
+# "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
+# also taken over the simultaneous choice of a uniformly random opponent.
+Turns: TypeAlias = Literal["sampled", "expected", "averaged"]
+_PLAYERS = __package__.rpartition(".")[0]  # the package of agents, whose modules offer rollout policies
 _LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
 
@@ -33,6 +37,14 @@ class Searches(NamedTuple):
 
     def part(self, games: slice) -> Searches:
         return Searches(*(array[games] for array in self))
+
+
+class Scratch(NamedTuple):
+    """Work space of one thread."""
+
+    worlds: np.ndarray  # (actions + 1,) of the game's states: the simulation's, and its copies in an averaged turn
+    chances: np.ndarray  # (actions,) float64, of these copies
+    totals: np.ndarray  # (actions,) float64, the searcher's returns by its first move
 
 
 @functools.cache
@@ -53,7 +65,7 @@ def compile_search(
     """
     compiled = functools.partial(kernel, allocates=False)
     decide = _compile_decide(game, rollout, selection, compiled)
-    turn = compile_turn(game, turns, decide, compiled)
+    turn = _compile_turn(game, turns, decide, compiled)
     simulate = _compile_simulations(game, selection, turn, compiled)
     conclude = _compile_conclusion(game, selection, compiled)
 
@@ -81,8 +93,7 @@ def compile_search(
             searches.values[i] = conclude(params, settings, state, policy, scratch.totals, tree)
         return ENOUGH
 
-    whole: Callable[..., int] = search
-    return whole
+    return search
 
 
 def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
@@ -92,7 +103,7 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
     # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
     inlined = functools.partial(compiled, inline=True)
     node_of = _compile_nodes(game, compiled)
-    move = _compile_tree_move(selection, compiled)
+    choose = selection.choose
 
     @inlined
     def decide(params, settings, state, weight, run, tree):
@@ -117,7 +128,15 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
                 run["in_tree"] = 0
             action = np.int64(roll_out(params, state, tree.mask))
         else:
-            edge = move(settings, number, seat, weight, run, tree)
+            step = tree.path[run["depth"]]
+            run["depth"] += 1
+            step["node"] = number
+            step["seat"] = seat
+            step["weight"] = weight
+            for other in range(settings.seats):
+                step["before"][other] = run["earned"][other]
+            edge = choose(settings, run, step, tree)
+            step["edge"] = edge
             if own_first:
                 run["own_edge"] = edge
                 run["own_node"] = number
@@ -125,8 +144,7 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
         note(run, action)
         return action
 
-    made: Callable[..., int] = decide
-    return made
+    return decide
 
 
 def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., int]:
@@ -185,29 +203,7 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
             expand(params, state, tree.nodes[number], run, tree.edges, tree.mask)
         return number
 
-    made: Callable[..., int] = node_of
-    return made
-
-
-def _compile_tree_move(selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
-    choose = selection.choose
-
-    @compiled(inline=True)
-    def tree_move(settings, number, seat, weight, run, tree):
-        """Choose an edge of the node, record it in the path and return it. In place."""
-        step = tree.path[run["depth"]]
-        run["depth"] += 1
-        step["node"] = number
-        step["seat"] = seat
-        step["weight"] = weight
-        for other in range(settings.seats):
-            step["before"][other] = run["earned"][other]
-        edge = choose(settings, run, step, tree)
-        step["edge"] = edge
-        return edge
-
-    made: Callable[..., int] = tree_move
-    return made
+    return node_of
 
 
 def _compile_simulations(
@@ -271,8 +267,7 @@ def _compile_simulations(
                 scratch.totals[own] += run["earned"][searcher]
         return ENOUGH
 
-    made: Callable[..., int] = simulate_all
-    return made
+    return simulate_all
 
 
 def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., float]:
@@ -306,5 +301,132 @@ def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[...
             policy[a] = (1.0 if a == best else 0.0) if settings.best else policy[a] / total
         return returns / counted if counted > 0.0 else 0.0
 
-    made: Callable[..., float] = conclude
-    return made
+    return conclude
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+# Kernels `(params, settings, scratch, weight, run, tree) → the simulation's new weight`. A turn plays the game
+# `scratch.worlds[0]` and adds each seat's rewards to `run["earned"]`, times the simulation's weight: the probability that a
+# simulation which takes expectations reaches this turn.
+
+
+def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+    """Return the kernel of one turn.
+
+    Args:
+        game: must have `expect`, unless turns are "sampled".
+        turns: how a turn is played.
+        decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
+        compiled: the decorator for kernels of this search.
+    """
+    advance = _compile_advance(game, turns, compiled)
+    if turns == "averaged":
+        return _compile_averaged(game, decide, advance, compiled)
+
+    @compiled(inline=True)
+    def turn(params, settings, scratch, weight, run, tree):
+        """Play the chosen action. In place."""
+        state = scratch.worlds[0]
+        action = decide(params, settings, state, weight, run, tree)
+        return weight * advance(params, settings, state, action, weight, run)
+
+    return turn
+
+
+def _compile_advance(game: Game, turns: Turns, compiled: Callable[..., Any]) -> Callable[..., float]:
+    """Return the kernel `(params, settings, state, action, share, run)`, which adds each seat's rewards times `share`.
+
+    It returns the probability that the game continues, in the state that is left: 1 if the roll is drawn.
+    """
+    play, expect = game.play, game.expect
+
+    @compiled(inline=True)
+    def draw(params, settings, state, action, share, run):
+        play(params, state, action)
+        for seat in range(settings.seats):
+            run["earned"][seat] += share * state["rewards"][seat]
+        return 1.0
+
+    @compiled(inline=True)
+    def take_expectation(params, settings, state, action, share, run):
+        goes_on = expect(params, state, action, run["rewards"])
+        for seat in range(settings.seats):
+            run["earned"][seat] += share * run["rewards"][seat]
+        return goes_on
+
+    return draw if turns == "sampled" else take_expectation
+
+
+def _compile_averaged(
+    game: Game, decide: Callable[..., int], advance: Callable[..., float], compiled: Callable[..., Any]
+) -> Callable[..., float]:
+    legal = game.legal
+
+    @compiled
+    def imagine(params, settings, scratch, weight, run, mask):
+        """Make a world of each choice of the opponent, who moves in `worlds[1]`. Return their number. In place."""
+        worlds, chances = scratch.worlds, scratch.chances
+        worlds[0] = worlds[1]
+        start = chances[0]
+        mask[:] = 0
+        legal(params, worlds[0], mask)
+        count = 0
+        for a in range(len(mask)):
+            count += mask[a] != 0
+        k = 0
+        for a in range(len(mask)):
+            if mask[a] != 0:
+                worlds[1 + k] = worlds[0]
+                share = start / count
+                chances[k] = share * advance(params, settings, worlds[1 + k], a, weight * share, run)
+                k += 1
+        return count
+
+    @compiled
+    def averaged_turn(params, settings, scratch, weight, run, tree):
+        """Play a turn in which two seats choose at once, in expectation over a uniformly random opponent and the roll.
+
+        Each choice of the opponent makes a world. The searcher cannot tell them apart, so it chooses once for all. The
+        state becomes one of the worlds, drawn in proportion to its probability of continuing. In place.
+        """
+        worlds, chances = scratch.worlds, scratch.chances
+        worlds[1] = worlds[0]
+        count = 1
+        chances[0] = 1.0
+        for _ in range(2):
+            if worlds[1]["seat"] == run["searcher"]:
+                action = decide(params, settings, worlds[1], weight, run, tree)
+                for k in range(count):
+                    chances[k] *= advance(params, settings, worlds[1 + k], action, weight * chances[k], run)
+            else:
+                count = imagine(params, settings, scratch, weight, run, tree.mask)
+        total = 0.0
+        for k in range(count):
+            total += chances[k]
+        worlds[0] = worlds[1 + max(0, choose_weighted(run, chances, count))]  # 0: all games are over, so any will do
+        return weight * total
+
+    return averaged_turn
+
+
+# --- rollout policies -------------------------------------------------------------------------------------------------
+# Kernels `(params, state, mask) → a legal action`, by which a simulation plays on from a new node. They receive its whole
+# state, hidden dice included, and should use only what the mover sees.
+
+
+@functools.cache
+def rollouts() -> dict[str, tuple[str, Any]]:
+    """Return every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the modules."""
+    found = {}
+    for module in pkgutil.iter_modules(importlib.import_module(_PLAYERS).__path__):
+        for name, policy in vars(importlib.import_module(f"{_PLAYERS}.{module.name}")).get("ROLLOUTS", {}).items():
+            found[name] = module.name, policy
+    return found
+
+
+def rollout_of(game: Game, name: str) -> Any:
+    """Return the game's rollout kernel of this name. ValueError if there is none."""
+    known = [RANDOM, *(known for known, (plays, _) in rollouts().items() if plays == game.name)]
+    if name not in known:
+        raise ValueError(f"rollout must be one of {', '.join(map(repr, known))} for {game.name}, not {shown(name)}")
+    return compile_random_action(game) if name == RANDOM else rollouts()[name][1]

@@ -22,8 +22,6 @@ from dice_envs.core.kernel import kernel
 
 from .tree import count_visit
 
-__all__ = ["REGRET", "UCT", "Selection", "choose_by_ucb", "keep_visits", "note_nothing"]
-
 
 class Selection(NamedTuple):
     """A selection rule, as kernels that are compiled into the search. `run` is the only row of `tree.runs`.

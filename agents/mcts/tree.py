@@ -9,22 +9,6 @@ import numpy as np
 from dice_envs.core.game import MAX_SEATS
 from dice_envs.core.kernel import kernel
 
-__all__ = [
-    "CHAINS",
-    "EDGE",
-    "NODE",
-    "NO_NODE",
-    "RUN",
-    "SALT",
-    "STEP",
-    "Settings",
-    "Tree",
-    "count_visit",
-    "fill_table",
-    "find",
-    "hash_words",
-]
-
 NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
 
 

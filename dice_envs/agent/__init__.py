@@ -11,38 +11,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from dice_envs.agent.kernel import AgentKernel, Chooser, compile_choices, random_choice
-from dice_envs.agent.network import Network
+from dice_envs.agent.kernel import AgentKernel, Chooser, Network, compile_choices, random_choice
 from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
-
-__all__ = [
-    "RESIGNS",
-    "Agent",
-    "AgentError",
-    "Drawing",
-    "KernelAgent",
-    "Promises",
-    "Turn",
-    "Uniform",
-    "ask",
-    "ask_probabilities",
-    "check_in_passing",
-    "check_plays",
-    "draw_actions",
-    "fault_of",
-    "fresh_memory",
-    "is_stochastic",
-    "make_agent",
-    "name_of",
-    "players",
-    "promises_of",
-    "resolve",
-    "stated",
-]
 
 RESIGNS = -1  # in place of an action, by an agent that declares it (`Promises.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
@@ -220,8 +194,7 @@ _FORMER = frozenset({"played_network", *vars(_NONE)} - {"strategy", "variant", "
 def promises_of(agent: Any) -> Promises:
     """Return what the agent promises. AgentError for an attribute of its class that says so outside `promises`."""
     _check_declared(agent.__class__)
-    declared: Promises = getattr(agent, "promises", _NONE)
-    return declared
+    return getattr(agent, "promises", _NONE)
 
 
 @functools.lru_cache(maxsize=1024)  # asked at every move
@@ -450,8 +423,7 @@ def make_agent(spec: str) -> Agent:
     Raises:
         ValueError: an unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
-    agent: Agent = players().make(spec)
-    return agent
+    return players().make(spec)
 
 
 def resolve(agent: str | Agent, game: str = "") -> Agent:

@@ -11,8 +11,6 @@ from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
 
-__all__ = ["Cast", "cast", "make_harmless", "make_player", "make_players"]
-
 
 class Cast(NamedTuple):
     """The variant and the players of a command.

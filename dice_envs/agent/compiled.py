@@ -9,26 +9,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.agent import Agent, AgentError, KernelAgent, check_plays, fault_of, promises_of
-from dice_envs.agent.kernel import AgentKernel, Chooser, compile_chooser, random_choice
+from dice_envs.agent.kernel import Chooser, compile_chooser, random_choice
 from dice_envs.core.dice import STREAM
-from dice_envs.core.game import OVER, Game, Variant
+from dice_envs.core.game import OVER, Game, Variant, compile_check
 from dice_envs.core.kernel import identity, kernel
-from dice_envs.core.loops import compile_check
 from dice_envs.core.options import shown
 from dice_envs.core.state import relative_seat
-
-__all__ = [
-    "ASKED",
-    "NO_ACTION",
-    "NO_FAULT",
-    "Context",
-    "Team",
-    "compile_legal_chooser",
-    "context_of",
-    "mixed_team",
-    "play_games",
-    "team_of",
-]
 
 NO_ACTION = -1
 ASKED = -2  # in place of the action of an agent that has no kernel: Python asks it
@@ -72,7 +58,7 @@ def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
     offers: list[_Offer | None] = []
     for agent in agents:
         check_plays(agent, variant)
-        offered = _offered(agent, variant)
+        offered = agent.kernel(variant) if isinstance(agent, KernelAgent) and promises_of(agent).remembers is None else None
         if offered is None:
             offers.append(None)
             continue
@@ -84,12 +70,6 @@ def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
         kind = Chooser(offered.choose, bool(offered.reads_hidden)), options.dtype
         offers.append((kind, options.tobytes(), bool(offered.always_legal)))
     return _team(tuple(offers))
-
-
-def _offered(agent: Agent, variant: Variant) -> AgentKernel | None:
-    if not isinstance(agent, KernelAgent) or promises_of(agent).remembers is not None:
-        return None
-    return agent.kernel(variant)
 
 
 # An agent's kernel with the type of its options, the bytes of these, and its promise.
@@ -220,8 +200,7 @@ def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., N
                     context.fault[0] = i
                     return
 
-    loop: Callable[..., None] = play_all
-    return loop
+    return play_all
 
 
 def play_games(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.dice import mix
-from dice_envs.core.game import Game
+from dice_envs.core.game import Game, compile_random_action
 from dice_envs.core.kernel import is_kernel, kernel, makes_arrays
-from dice_envs.core.loops import compile_random_action
 from dice_envs.core.options import shown
-
-__all__ = ["NO_OPTIONS", "AgentKernel", "Chooser", "compile_choices", "compile_chooser", "random_choice"]
 
 NO_OPTIONS = np.zeros((), [("none", np.int8)])  # the options of an agent that has none
 _NO_MASK = np.zeros(0, np.int8)  # for games that draw a random action without one
@@ -132,5 +130,54 @@ def random_choice(game: Game) -> Callable[..., int]:
     def choose_directly(params, options, state, stream):
         return draw(params, state, stream, _NO_MASK)
 
-    chosen: Callable[..., int] = choose_from_legal if game.random_action is None else choose_directly
-    return chosen
+    return choose_from_legal if game.random_action is None else choose_directly
+
+
+# --- policy networks as numbers ------------------------------------------------------------------------------------------
+
+HUGE = 1e30  # replaces infinite logits
+
+
+class Network(NamedTuple):
+    """Dense layers from an observation to a logit for each action, with tanh between them.
+
+    The policy is a softmax over the legal actions, without those that `floor` cuts off.
+    """
+
+    layers: tuple[tuple[np.ndarray, np.ndarray], ...]  # (weights (out, in), biases (out,)) float32, first layer first
+    floor: float  # an action whose probability is below `floor` times that of the likeliest one is not taken
+
+
+def bound(logits: np.ndarray) -> None:
+    """Replace logits that are not finite, since sums of finite weights may overflow. In place."""
+    if not np.isfinite(logits).all():
+        np.nan_to_num(logits, copy=False, nan=-HUGE, posinf=HUGE, neginf=-HUGE)
+
+
+@kernel(allocates=False)
+def sample_softmax(logits, mask, floor, uniform):
+    """Draw a legal action from the softmax of the logits; return it and its log probability.
+
+    Actions less likely than `floor` times the likeliest one are left out. `uniform` is a random number from 0 to 1.
+    """
+    top = -np.inf
+    for action in range(len(logits)):
+        if mask[action] != 0:
+            top = max(top, logits[action])
+    total = 0.0
+    for action in range(len(logits)):
+        if mask[action] != 0:
+            weight = math.exp(logits[action] - top)
+            if weight >= floor:
+                total += weight
+    remaining = uniform * total
+    chosen = -1
+    for action in range(len(logits)):
+        if mask[action] != 0:
+            weight = math.exp(logits[action] - top)
+            if weight >= floor:
+                chosen = action
+                remaining -= weight
+                if remaining < 0:
+                    break
+    return chosen, logits[chosen] - top - math.log(total)

@@ -15,8 +15,6 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
 
-__all__ = ["GAMES_ASKED", "GAMES_AT_ONCE", "MOST_GAMES", "Piece", "Watch", "check_match", "pieces_of", "play_pieces"]
-
 GAMES_AT_ONCE = 2048  # in a chunk, which has a seed of its own; their states fit the processor's cache
 GAMES_ASKED = 256  # games at once where agents are asked: fewer are slow, more leave few parts of slow games to share out
 MOST_GAMES = 10**7  # of one meeting: all returns are kept, 8 bytes a seat

@@ -13,22 +13,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Variant, configure
-from dice_envs.core.loops import Kernels
+from dice_envs.core.game import OVER, Game, Kernels, Variant, configure
 from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, shown
 from dice_envs.core.state import clear_rewards, end_game
-
-__all__ = [
-    "Batch",
-    "IllegalAction",
-    "IllegalActionError",
-    "as_action",
-    "as_actions",
-    "check_record",
-    "dealt",
-    "forfeit",
-    "warn_forfeit",
-]
 
 MOST_GAMES = 2**31  # in one batch
 MOST_ACTION = 2**63 - 1  # that kernels receive, and the negative of it

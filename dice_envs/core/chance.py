@@ -21,8 +21,6 @@ import numpy as np
 from dice_envs.core import dice
 from dice_envs.core.game import Game, Variant, configure
 
-__all__ = ["MAX_DRAWS", "MAX_OUTCOMES", "Draw", "Drawn", "can_be_enumerated"]
-
 MAX_DRAWS = 10_000  # in one deal or action; more are an error, since rerolls could go on forever
 MAX_OUTCOMES = 2**15  # of one draw; enough for the largest bag of FateStones
 MAX_LISTED = 256  # a throw of dice with at most this many results is one draw; any other is drawn face by face

@@ -16,24 +16,6 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 
-__all__ = [
-    "STREAM",
-    "below",
-    "below_except",
-    "choose_from_mask",
-    "choose_weighted",
-    "counts_of",
-    "derived_seeds",
-    "faces_of",
-    "fresh_seed",
-    "mix",
-    "new_streams",
-    "next_u64",
-    "roll",
-    "roll_counts",
-    "uniform",
-]
-
 STREAM = np.dtype([("rng", np.uint64)], align=True)  # a random stream on its own
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -205,5 +187,4 @@ def derived_seeds(seed: int | None, purpose: str, count: int = 1) -> list[int]:
     No other purpose and no run with another seed gets the same ones, as `seed + 1` or the run's own seed would be.
     """
     sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()),))
-    seeds: list[int] = sequence.generate_state(count, np.uint64).tolist()
-    return seeds
+    return sequence.generate_state(count, np.uint64).tolist()

@@ -6,9 +6,6 @@ import contextlib
 import importlib.util
 from collections.abc import Iterator
 
-__all__ = ["check_extra", "needs"]
-
-
 _KNOWN_AS = {"PIL": "Pillow"}  # modules whose package has another name
 
 

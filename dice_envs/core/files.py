@@ -1,10 +1,11 @@
-"""Files written whole or not at all, temporary files that killed processes leave behind, and locks on folders."""
+"""Files written whole or not at all, archives with checksums, temporary files that killed processes leave, locks on folders."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import errno
+import hashlib
 import json
 import math
 import os
@@ -13,27 +14,16 @@ import secrets
 import socket
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = [
-    "ABANDONED_AFTER",
-    "BEGUN",
-    "NOT_KEPT",
-    "atomic",
-    "behind_links",
-    "folder_lock",
-    "keep_file",
-    "named_in_errors",
-    "read_json",
-    "remove_left_overs",
-    "warn_not_kept",
-    "write_text",
-]
+import numpy as np
 
 BEGUN = time.time()  # when the first modules of this package were read
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
+R = TypeVar("R")
+_CHECKSUM = "checksum"  # the member that has it
 
 
 NOT_KEPT: set[str] = set()  # environment variables that name folders in which nothing could be kept
@@ -138,6 +128,67 @@ def _finite(text: str) -> float:
     if not math.isfinite(number := float(text)):
         raise ValueError(f"{text} is no finite number")
     return number
+
+
+# --- archives ---------------------------------------------------------------------------------------------------------
+
+
+def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
+    """Write arrays to a compressed .npz file, whole or not at all. Its folder is made where it is missing.
+
+    Args:
+        path: of the file.
+        work: identifies the work whose result this is. Under another identity the file counts as damaged.
+        members: arrays or numbers by name; no objects.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    arrays: dict[str, Any] = {name: np.asarray(member) for name, member in members.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, **{**arrays, _CHECKSUM: np.array(_checksum(work, arrays))})
+
+
+def read_archive(
+    path: Path, work: str, read: Callable[[dict[str, np.ndarray]], R], tell: Callable[[str], Any], unchecked: bool = False
+) -> R | None:
+    """Return what `read` makes of the members, or None where there is no such file or the work has to be done again.
+
+    Args:
+        path, work: as given to `write_archive`.
+        read: checks the members; whatever it raises counts as damage.
+        tell: called with a line that says why an existing file is not used.
+        unchecked: accept files of earlier versions, which have no checksum; for content that the caller verifies.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            members = {name: file[name] for name in file.files}
+        stated = members.pop(_CHECKSUM, None)
+        if stated is None and not unchecked:
+            raise ValueError("an earlier version wrote it, without a checksum")
+        if stated is not None and str(stated) != _checksum(work, members):
+            raise ValueError("its checksum is wrong")
+        return read(members)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except Exception as problem:  # damage raises in zipfile, zlib, NumPy or Python's parser, each in its own way
+        reason = " ".join(str(problem).split())[:100] or type(problem).__name__
+        tell(f"{path} is damaged or of other work ({reason}): that work is done again")
+        return None
+
+
+def _checksum(work: str, arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(repr(work).encode())
+    for name, array in sorted(arrays.items()):
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} holds objects, which are not kept")
+        digest.update(f"{name} {array.dtype.descr} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+# --- locks ------------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

@@ -35,8 +35,6 @@ import numpy as np
 
 from dice_envs.core.files import ABANDONED_AFTER, keep_file, remove_left_overs, warn_not_kept
 
-__all__ = ["identity", "is_kernel", "kernel", "makes_arrays"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # Settings that change the machine code, as environment variables after NUMBA_. The processor is part of the key by itself.

@@ -13,8 +13,6 @@ from typing import Any
 from dice_envs.core.extras import needs
 from dice_envs.core.options import check_range, shown
 
-__all__ = ["MOST_THREADS", "check_threads", "memory_limit", "one_thread", "torch_device", "torch_threads"]
-
 MOST_THREADS = 256
 _SHARE = 0.8  # of the memory, that a solver may take
 _GROUPS = Path("/sys/fs/cgroup")
@@ -62,8 +60,7 @@ def one_thread() -> contextlib.AbstractContextManager[object]:
     """
     if threading.current_thread() is not threading.main_thread():
         return contextlib.nullcontext()
-    context: contextlib.AbstractContextManager[object] = _libraries().limit(limits=1)
-    return context
+    return _libraries().limit(limits=1)
 
 
 def torch_device(device: str) -> str:
@@ -97,12 +94,7 @@ def memory_limit() -> int:
 
 
 def _group_limits(own: Path, mounted: Path) -> Iterator[int]:
-    """Yield the memory limits of the process's control groups and of those above them, of either version.
-
-    Args:
-        own: file that lists the process's groups.
-        mounted: folder under which the groups are mounted.
-    """
+    """Yield the memory limits of the control groups that the file `own` lists, and of those above them, of either version."""
     try:
         groups = own.read_text().splitlines()
     except OSError:  # not on Linux

@@ -16,29 +16,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "MAX_SHOWN",
-    "Range",
-    "check_choice",
-    "check_faces",
-    "check_list",
-    "check_names",
-    "check_range",
-    "check_reset_options",
-    "check_seed",
-    "check_types",
-    "did_you_mean",
-    "is_list",
-    "is_whole",
-    "option_texts",
-    "options_text",
-    "parse_options",
-    "python_value",
-    "shown",
-    "words",
-]
-
-
 # --- options that change words alone ----------------------------------------------------------------------------
 
 

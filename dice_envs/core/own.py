@@ -15,8 +15,6 @@ from typing import Any
 
 from dice_envs.core.options import shown
 
-__all__ = ["FILES", "FORMS", "load_own", "module_of_file", "split_own"]
-
 # Digests of the user's own sources by path, as this process has loaded them; those that others of them import included.
 FILES: dict[str, str] = {}
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

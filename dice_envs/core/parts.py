@@ -20,8 +20,6 @@ from numba.core.compiler import Compiler, compile_result
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
-__all__ = ["CODE", "Kernel", "prepare", "rebuild_part", "with_part"]
-
 CODE = sys._getframe().f_code  # of this file as it runs, for the keys of what it makes
 
 

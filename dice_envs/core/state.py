@@ -9,8 +9,6 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 
-__all__ = ["MAX_SEATS", "OVER", "clear_rewards", "end_game", "next_seat", "relative_seat", "start_game", "state_dtype"]
-
 MAX_SEATS = 6  # the most seats any game has; sizes the per-seat fields of every state
 OVER = -1  # value of the field `seat` when the game is over
 

@@ -7,22 +7,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Bar",
-    "Block",
-    "Die",
-    "Group",
-    "Picture",
-    "Row",
-    "Tone",
-    "as_die",
-    "offsets",
-    "seat_labels",
-    "seat_name",
-    "with_verb",
-    "write_pictures_by",
-]
-
 
 class Block(NamedTuple):
     """Consecutive entries of an observation with one meaning; a game lists its blocks in order.

@@ -32,7 +32,6 @@ from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, rend
 
 __all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
 
-_SEED_BOUND = 2**63
 Observation: TypeAlias = Literal["dict", "box"]
 
 
@@ -75,7 +74,9 @@ class _Table:
         self.possible_agents = [f"player_{seat}" for seat in range(facts.num_seats)]
         self.agents: list[str] = []
         self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
-        self.observation_spaces = {agent: self._observation_space() for agent in self.possible_agents}
+        seen = spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32)
+        both = spaces.Dict({"observation": seen, "action_mask": spaces.Box(0, 1, (facts.num_actions,), np.int8)})
+        self.observation_spaces = {agent: copy.deepcopy(seen if self._boxed else both) for agent in self.possible_agents}
         self.action_spaces = {agent: spaces.Discrete(facts.num_actions) for agent in self.possible_agents}
         shape = (facts.num_seats, facts.observation_size)
         self.state_space = spaces.Box(0.0, 1.0, shape, np.float32)
@@ -107,12 +108,6 @@ class _Table:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._bind()
-
-    def _observation_space(self) -> spaces.Space[Any]:
-        facts = self.variant.facts
-        seen = spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32)
-        mask = spaces.Box(0, 1, (facts.num_actions,), np.int8)
-        return seen if self._boxed else spaces.Dict({"observation": seen, "action_mask": mask})
 
     def _observed(self, observation: np.ndarray, mask: np.ndarray) -> Any:
         return observation if self._boxed else {"observation": observation, "action_mask": mask}
@@ -194,11 +189,7 @@ class _Table:
         return list(masks)
 
     def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
-        """Play the action. Return "", or the reason why it is not legal.
-
-        Raises:
-            IllegalActionError: the action is malformed; or it is not legal, and `illegal_action` is "raise".
-        """
+        """Play the action. Return "", or why it is not legal. IllegalActionError: it is malformed, or "raise" says so."""
         number = as_action(action, f"the action of {agent}")
         self._action[0] = number
         if self._kernels.checked_play(self._params, states, self._index, self._action) < 0:

@@ -12,16 +12,21 @@ from gymnasium.vector.utils import batch_space
 
 from dice_envs.core.batch import MOST_ACTION, IllegalAction, IllegalActionError, as_action, as_array
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import check_range, check_reset_options, check_seed, is_list, is_whole, shown
+from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, is_list, is_whole, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_spaces, seat_variant
-from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
+from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, svg
 
 __all__ = ["SeatEnv", "SeatVectorEnv"]
 
 
-def _or_fresh(env: Any, seed: Any, masks: np.ndarray | None) -> Any:
-    """Return the seed; at the first reset, which finds no masks, the environment's own fresh one if none is given."""
-    return env.np_random_seed if seed is None and masks is None and env.np_random_seed >= 0 else seed
+def _or_fresh(env: Any, seed: Any) -> Any:
+    """Return the seed; at the first reset the environment's own fresh one if none is given."""
+    return env.np_random_seed if seed is None and env.games.masks is None and env.np_random_seed >= 0 else seed
+
+
+def _present(infos: dict[str, Any], where: np.ndarray) -> dict[str, Any]:
+    """Add to each entry, as Gymnasium does, in which games it is present."""
+    return infos | {f"_{name}": where.copy() for name in infos}
 
 
 class SeatEnv(gymnasium.Env[np.ndarray, Any]):
@@ -59,9 +64,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         self.games = SeatGames(self.variant, 1, opponents, seat, illegal_action=illegal_action)
         self.render_mode = render_mode
         self.observation_space, self.action_space = seat_spaces(self.variant)
-        self._index = np.zeros(1, np.int64)
         self._playing = False
-        self._mask: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal a game and play up to the learner's turn. A seed fixes this game and those after it; without one the
@@ -72,23 +75,18 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             ValueError: a wrong seed or wrong options; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; nothing has changed.
         """
-        seed = check_seed(_or_fresh(self, seed, self._mask))
-        with self.games.unchanged_on_error:
-            if seed is not None:
-                self.games.seed_games(self._index, [seed])
-            self.games.start(self._index, options)
-            super().reset(seed=seed)
+        seed = check_seed(_or_fresh(self, seed))
+        shown = self.games.start(np.zeros(1, np.int64), options, [seed])
+        super().reset(seed=seed)
         self._playing = True
-        return self._show(self.games.view(self._index), illegal=False)
+        return self._show(shown, illegal=False)
 
     def _show(self, shown: Shown, illegal: bool) -> tuple[np.ndarray, dict[str, Any]]:
-        observations, masks = shown
-        self._mask = masks[0]
         if self.render_mode == "human":
             self.render()
         # Arrays and NumPy numbers under the same keys at all times, as TorchRL and Gymnasium's vector environments need them.
-        info = {"action_mask": masks[0].copy(), "seat": self.games.learners[0], "illegal_action": np.array(illegal)}
-        return observations[0], info
+        info = {"action_mask": shown.masks[0].copy(), "seat": self.games.learners[0], "illegal_action": np.array(illegal)}
+        return shown.observations[0], info
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if not self._playing:
@@ -105,18 +103,15 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (actions,) bool, as MaskablePPO expects them."""
-        if self._mask is None:
-            raise gymnasium.error.ResetNeeded("call reset before action_masks")
-        return self._mask.astype(bool)
+        return self.games.action_masks()[0]
 
     def render(self) -> Any:
         """Draw the table as the learner sees it."""
-        state = None if self._mask is None else self.games.states[0]
-        return render(self.variant, state, int(self.games.learners[0]), self.render_mode)
+        return self.games.draw(0, self.render_mode)
 
     def _repr_svg_(self) -> str | None:
         """Draw the table for a notebook, as the learner sees it; nothing before the first game."""
-        if self._mask is None:
+        if self.games.masks is None:
             return None
         return svg(self.variant.picture(self.games.states[0], int(self.games.learners[0])))
 
@@ -156,8 +151,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if max_episode_steps is not None:
             check_range("max_episode_steps", max_episode_steps, 1, MOST_ACTION)
         modes = [mode.value for mode in AutoresetMode]
-        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ValueError(f"autoreset_mode must be one of {', '.join(modes)}, not {shown(autoreset_mode)}")
+        check_choice("autoreset_mode", getattr(autoreset_mode, "value", autoreset_mode), modes)
         self.variant = seat_variant(game, options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat, illegal_action=illegal_action)
         self.num_envs = num_envs
@@ -170,7 +164,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
         self._ended = np.zeros(num_envs, bool)
-        self._masks: np.ndarray | None = None
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -193,20 +186,17 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
                 raise ValueError(f"reset_mask must be ({self.num_envs},) bool with some True, not {mask.dtype} {mask.shape}")
             index = self._all[mask]
-            if self._masks is None and not mask.all():
+            if self.games.masks is None and not mask.all():
                 raise gymnasium.error.ResetNeeded("the first reset deals all games; leave reset_mask out")
-        seed = _or_fresh(self, seed, self._masks)
-        seeds = self._seeds(seed)
-        given = [i for i in index if seeds[i] is not None]
-        with self.games.unchanged_on_error:
-            self.games.seed_games(np.asarray(given, np.int64), [seeds[i] for i in given])
-            self.games.start(index, arrange)
-        if len(given) == self.num_envs and not is_list(seed):
+        seed = _or_fresh(self, seed)
+        seeds = [each for each, chosen in zip(self._seeds(seed), np.isin(self._all, index), strict=True) if chosen]
+        shown = self.games.start(index, arrange, seeds)
+        if len(index) == self.num_envs and is_whole(seed):
             super().reset(seed=seeds[0])
-        elif given:
+        elif any(each is not None for each in seeds):
             self.np_random = self.np_random  # its seed is then -1
         self._ended[index] = False
-        return self._show({}, self.games.view(self._all), np.zeros(self.num_envs, bool))
+        return self._show({}, shown, np.zeros(self.num_envs, bool))
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """Return one seed for each game."""
@@ -218,21 +208,11 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return list(seed)
 
     def _show(self, infos: dict[str, Any], shown: Shown, illegal: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-        observations, self._masks = shown
-        everywhere = np.ones(self.num_envs, bool)
-        infos.update(
-            action_mask=self._masks.copy(),
-            _action_mask=everywhere,
-            seat=self.games.learners.copy(),
-            _seat=everywhere.copy(),
-            illegal_action=illegal,
-            _illegal_action=everywhere.copy(),
-        )
-        return observations, infos
+        found = {"action_mask": shown.masks.copy(), "seat": self.games.learners.copy(), "illegal_action": illegal}
+        infos |= _present(found, np.ones(self.num_envs, bool))
+        return shown.observations, infos
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        if self._masks is None:
-            raise gymnasium.error.ResetNeeded("call reset before step")
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -263,23 +243,17 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             for i in cut:
                 observations[i] = done.shown.observations[i].copy()
             masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
-            with self.games.unchanged_on_error:
-                self.games.start(cut)
-            done.shown.observations[cut], done.shown.masks[cut] = self.games.view(cut)
-        info = {"action_mask": masks, "seat": seats, "illegal_action": illegal}
-        info |= {f"_{name}": over.copy() for name in info}
+            for kept, now in zip(done.shown, self.games.start(cut), strict=True):
+                kept[cut] = now[cut]
+        info = _present({"action_mask": masks, "seat": seats, "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (num_envs, actions) bool."""
-        if self._masks is None:
-            raise gymnasium.error.ResetNeeded("call reset before action_masks")
-        return self._masks.astype(bool)
+        return self.games.action_masks()
 
     def render(self) -> tuple[Any, ...] | None:
         """Draw each game as its learner sees it; None without a render_mode."""
         if self.render_mode is None:
             return None
-        learners, dealt = self.games.learners, self._masks is not None
-        games = self.games.states if dealt else [None] * self.num_envs
-        return tuple(render(self.variant, games[i], int(learners[i]), self.render_mode) for i in self._all)
+        return tuple(self.games.draw(i, self.render_mode) for i in range(self.num_envs))

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from dice_envs.core.batch import IllegalAction
@@ -15,7 +14,7 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import check_seed
 from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
-from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
+from dice_envs.pictures.render import check_mode
 
 with needs("sb3", "dice_envs.envs.sb3"):
     from stable_baselines3.common.vec_env import VecEnv
@@ -48,10 +47,8 @@ class SeatVecEnv(VecEnv):
         self.variant = seat_variant(game, options)
         self.games = SeatGames(self.variant, num_envs, opponents, seat, 0.0, illegal_action, expected_rewards)
         self.render_mode = render_mode
-        self.metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         super().__init__(num_envs, *seat_spaces(self.variant))
         self._all = np.arange(num_envs)
-        self._masks: np.ndarray | None = None
         self._start_time = time.time()
 
     def seed(self, seed: int | None = None) -> Sequence[int]:
@@ -75,22 +72,15 @@ class SeatVecEnv(VecEnv):
         """
         if len(self._options) != self.num_envs or any(repr(options) != repr(self._options[0]) for options in self._options):
             raise ValueError(f"reset options must be the same for all {self.num_envs} games of a SeatVecEnv")
-        seeded = [i for i in self._all if self._seeds[i] is not None]
-        with self.games.unchanged_on_error:
-            self.games.seed_games(np.asarray(seeded, np.int64), [self._seeds[i] for i in seeded])
-            self.games.start(self._all, self._options[0])
+        shown = self.games.start(self._all, self._options[0], self._seeds)
         self._reset_seeds()
         self._reset_options()
-        observations, self._masks = self.games.view(self._all)
-        self.reset_infos = [{} for _ in self._all]
-        return observations
+        return shown.observations
 
     def step_async(self, actions: np.ndarray) -> None:
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        if self._masks is None:
-            raise gymnasium.error.ResetNeeded("call reset before step")
         seats = self.games.learners.copy()
         done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
         infos: list[dict[str, Any]] = [{} for _ in self._all]
@@ -104,8 +94,7 @@ class SeatVecEnv(VecEnv):
             }
             if i in self.games.illegal:
                 infos[i]["illegal_action"] = self.games.illegal[i]
-        observations, self._masks = done.shown
-        return observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
+        return done.shown.observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how the environment continues, except the agents themselves."""
@@ -120,23 +109,17 @@ class SeatVecEnv(VecEnv):
         Raises:
             ValueError: it is not a snapshot of such an environment; nothing has changed.
         """
-        self.games.restore(snapshot)
+        shown = self.games.restore(snapshot)
         self._reset_seeds()
         self._reset_options()
-        observations, self._masks = self.games.view(self._all)
-        return observations
+        return shown.observations
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (num_envs, actions) bool."""
-        if self._masks is None:
-            raise gymnasium.error.ResetNeeded("call reset before action_masks")
-        return self._masks.astype(bool)
+        return self.games.action_masks()
 
     def close(self) -> None:
         """Nothing to release."""
-
-    def has_attr(self, attr_name: str) -> bool:
-        return hasattr(self, attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
@@ -150,21 +133,17 @@ class SeatVecEnv(VecEnv):
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Call `action_masks` or `render` for single games, as SB3 does."""
         if method_name == "action_masks":
-            masks = self.action_masks()
-            return list(masks) if indices is None else [masks[i] for i in self._get_indices(indices)]
+            return list(self.action_masks()[list(self._get_indices(indices))])
         if method_name == "render":
-            return [self._draw(i) for i in self._get_indices(indices)]
+            return [self.games.draw(i, self.render_mode) for i in self._get_indices(indices)]
         raise AttributeError(f"SeatVecEnv has no method {method_name!r} for single games; it has action_masks and render")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         return [False for _ in self._get_indices(indices)]
 
-    def _draw(self, i: int) -> Any:
-        state = None if self._masks is None else self.games.states[i]
-        return render(self.variant, state, int(self.games.learners[i]), self.render_mode)
-
     def get_images(self) -> Sequence[np.ndarray | None]:
-        return [self._draw(int(i)) for i in self._all] if self.render_mode == "rgb_array" else [None] * self.num_envs
+        is_drawn = self.render_mode == "rgb_array"
+        return [self.games.draw(i, self.render_mode) if is_drawn else None for i in range(self.num_envs)]
 
 
 def make_vec_env(

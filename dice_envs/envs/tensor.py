@@ -14,7 +14,7 @@ from dice_envs.core.extras import check_extra, needs
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.machine import torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
-from dice_envs.envs.learner import Opponents, SeatGames, Step, seat_variant
+from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
 from dice_envs.envs.learner.records import empty_step
 
 with needs("sb3", "dice_envs.TensorEnv"):
@@ -120,13 +120,13 @@ class TensorEnv:
     @property
     def exploration(self) -> float:
         """The share of self-play games that start with random moves, see `dice_envs.envs.learner.SeatGames`."""
-        return self._games.exploration
+        return float(self._games.exploration[0])
 
     @exploration.setter
     def exploration(self, share: float) -> None:
-        self._games.exploration = share
+        self._games.exploration[0] = share
         if self._turns is not None:
-            self._turns.explore(share)
+            self._turns.exploration.fill_(share)
 
     def reset(self, seed: int | None = None) -> None:
         """Deal all games, each with a seed of its own derived from `seed`; None: fresh ones.
@@ -141,10 +141,7 @@ class TensorEnv:
             self._turns.begin()
             self._turns.check()
         else:
-            with self._games.unchanged_on_error:
-                self._games.seed_games(self._all, seeds)
-                self._games.start(self._all)
-            self._show()
+            self._show(self._games.start(self._all, None, seeds))
         self._began = True
 
     def step(self, actions: torch.Tensor) -> TensorStep:
@@ -168,7 +165,7 @@ class TensorEnv:
             try:
                 self._games.advance(actions, np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
             except BaseException:
-                self._show()  # what the step has written until then
+                self._show(self._games.view(self._all))  # what the step has written until then
                 raise
         self._step.earned.copy_(self._earned)
         return self._step
@@ -183,9 +180,9 @@ class TensorEnv:
         if self._turns is not None:
             self._turns.check()
 
-    def _show(self) -> None:
+    def _show(self, shown: Shown) -> None:
         """Write the games as they are into the tensors."""
-        for tensor, array in zip((self.observations, self.masks), self._games.view(self._all), strict=True):
+        for tensor, array in zip((self.observations, self.masks), shown, strict=True):
             tensor.copy_(torch.from_numpy(array))
         self.out.copy_(torch.from_numpy(self._games.states["out"][:, : self.variant.facts.num_seats].copy()))
 
@@ -209,8 +206,8 @@ class TensorEnv:
         Raises:
             ValueError: it is not a snapshot of such an environment; nothing has changed.
         """
-        self._games.restore(snapshot)
+        shown = self._games.restore(snapshot)
         if self._turns is not None:
             self._turns.upload()
-        self._show()
+        self._show(shown)
         self._began = True

@@ -1,7 +1,7 @@
 """Evaluation without luck: what a player is worth against an opponent, from a hundredth of the games.
 
 `evaluate` plays games (`games`), values every decision of the player by `dice_envs.response_values`, and takes the luck out of
-the results (`estimate`). `scale` says how results read.
+the results (`estimate`). `Scale` says how results read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,16 +20,50 @@ from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_seed
 from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import Group, expected_returns, play_part, worst_of
-from dice_envs.evaluation.scale import GAMES_WON, Scale, scale_of
 from dice_envs.exact import OPTIMAL, ResponseValues, asked, response_values
 from dice_envs.exact.intervals import match_half_width
 
-__all__ = ["GAMES_WON", "MOST_GAMES", "Evaluation", "Loss", "Mistake", "Scale", "check_games", "evaluate", "scale_of"]
-
 MOST_GAMES = 10**6
+GAMES_WON = "games won"  # the unit of results where two players win or lose a game
 
 # Does parts of the work: `(function, shared arguments, parts, sizes, done) → results`; see `evaluate`.
 Run = Callable[[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]], Sequence[float], Callable[[Any], Any]], list[Any]]
+
+
+class Scale(NamedTuple):
+    """A linear scale: a return r reads `shift + factor * r`.
+
+    Attributes:
+        shift, factor: of the scale.
+        unit: what is counted, GAMES_WON or the unit of the game's returns.
+        is_share: whether results are shares of what is counted, 0 to 1.
+        low, high: the worst and the best possible result.
+    """
+
+    shift: float
+    factor: float
+    unit: str
+    is_share: bool
+    low: float
+    high: float
+
+    @property
+    def spread(self) -> float:
+        """The best possible result less the worst."""
+        return self.high - self.low
+
+    def of(self, returns: Any) -> Any:
+        """Return what returns read, a number or an array."""
+        return self.shift + self.factor * returns
+
+
+def scale_of(variant: Variant, values: ResponseValues) -> Scale:
+    """Return the share of games won, where a tie counts half, if two players win or lose a game; else the returns."""
+    facts = variant.facts
+    returns = (facts.min_return, facts.max_return)
+    if facts.num_seats == 2 and facts.zero_sum and returns == (-1.0, 1.0):
+        return Scale(0.5, 0.5, GAMES_WON, True, 0.0, 1.0)
+    return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), *returns)
 
 
 @dataclasses.dataclass(frozen=True)

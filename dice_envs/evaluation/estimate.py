@@ -24,8 +24,6 @@ import numpy as np
 
 from dice_envs.exact.intervals import Z95, match_half_width
 
-__all__ = ["Adjusted", "adjust"]
-
 FOLDS = 10  # each one's coefficient comes from the others
 LEAST_FITTED = 5 * FOLDS  # with fewer matches coefficients add up to 1, which no chance result of a few games can distort
 MOST_TAKEN = 1.5  # a larger coefficient comes from luck that hardly varies in the other folds, and would spoil this one

@@ -13,8 +13,6 @@ from dice_envs.core.game import Variant
 from dice_envs.exact import GameSituations, ResponseValues, offered
 from dice_envs.pictures.render import in_words
 
-__all__ = ["NO_COST", "Group", "costs_of", "expected_returns", "play_part", "play_valued", "worst_of"]
-
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
 Group = tuple[int, int, list[float]]  # decisions, those that cost something, and the cost of each match in which any did
@@ -48,13 +46,11 @@ class _Decisions:
         cost = costs_of(values, actions)
         np.add.at(self.lost.reshape(-1), place, cost)
         self._made[place] += 1
-        self._sort(self._labels(states, actions, place), place, cost)
-        self._keep_worst(states, games[rows], actions, values, cost)
-
-    def _labels(self, states: np.ndarray, actions: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
+        labels = {"decision of the game": self._made[place].astype(str)}
         if self._situations is not None:
-            return self._situations(self._variant, states, actions)
-        return {"decision of the game": self._made[place].astype(str)}
+            labels = self._situations(self._variant, states, actions)
+        self._sort(labels, place, cost)
+        self._keep_worst(states, games[rows], actions, values, cost)
 
     def _sort(self, labels: dict[str, np.ndarray], place: np.ndarray, cost: np.ndarray) -> None:
         """Add decisions to their groups."""

@@ -23,8 +23,8 @@ A game gets them by a module or package here of the game's name. It may offer th
 No list names these modules. The rest of a module is the game's own: its solvers and detailed figures.
 
 `contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `measuring` the same
-functions for callers, `odds` chances in any game, `intervals` confidence intervals, `matrix_game` a solver of zero-sum games,
-`kept` a cache within a limit on its memory, `limits` callbacks that stop a measurement that takes too long.
+functions for callers and odds in any game, `intervals` confidence intervals, `matrix_game` a solver of zero-sum games, `kept` a
+cache within a limit on its memory, `progress` callbacks that report progress or stop what takes too long.
 """
 
 from dice_envs.exact.agents import COMPARED, asked

@@ -34,8 +34,6 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.exact.contract import REPEATS
 from dice_envs.exact.intervals import share_bound
 
-__all__ = ["COMPARED", "Asked", "asked", "is_random", "is_uniform", "original", "positions_of_play"]
-
 COMPARED = 64  # positions of random play at which an agent is asked twice before work begins
 KEPT = 512  # positions, a random sample of those asked about, at which an agent is asked again in the end
 AGAIN = 16_384  # answers there; where all agree, answers that differ from them have chances of 2e-4 or less
@@ -277,8 +275,7 @@ class Asked:
         return None if any(self._differs(self._at(variant, rows), found).any() for _ in range(STEADY)) else found
 
     def _differs(self, answers: np.ndarray, others: np.ndarray) -> np.ndarray:
-        different: np.ndarray = (np.abs(answers - others) > self._rounding).any(axis=1)
-        return different
+        return (np.abs(answers - others) > self._rounding).any(axis=1)
 
     def _cause(self, variant: Variant, rows: np.ndarray, found: np.ndarray, differs: np.ndarray) -> str:
         """Return on what the answers depend that differ from the first ones; "" if it may be chance."""

@@ -13,27 +13,6 @@ import numpy as np
 
 from dice_envs.core.game import Game, Variant
 
-__all__ = [
-    "BEST_RESPONSE_WINS",
-    "DEVIATION_GAIN",
-    "MOST_SAMPLE",
-    "REPEATS",
-    "ActionValues",
-    "Effort",
-    "GameActionValues",
-    "GameMeasure",
-    "GameOdds",
-    "GameOptima",
-    "GameResponseValues",
-    "GameSituations",
-    "GameTableMeasure",
-    "KnownValues",
-    "Measurement",
-    "Measures",
-    "ResponseValues",
-    "offered",
-]
-
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 MOST_SAMPLE = 100_000_000
 # Name of a measurement: how often a best response wins from the agent. Training compares its own win rates with it.

@@ -19,8 +19,6 @@ import math
 
 import numpy as np
 
-__all__ = ["Z95", "half_width", "match_half_width", "mean_interval", "share_bound", "share_half_width", "t95"]
-
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 MANY = 1000  # degrees of freedom from which an expansion of Student's points is right to 1e-8
 _TAIL = 0.025

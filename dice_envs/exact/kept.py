@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
-
-__all__ = ["Kept", "kept"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,20 +35,25 @@ class Kept(Generic[P, R]):
         self._signature = inspect.signature(function)
         self._results: dict[Any, tuple[R, int]] = {}  # most recently used last
         self._lock = threading.Lock()
-        self._computing: dict[Any, threading.RLock] = {}  # of results that are being computed
+        self._computing: dict[Any, threading.RLock] = collections.defaultdict(threading.RLock)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the function's result."""
         key = self._key(*args, **kwargs)
-        found = self._find(key)
-        if found is None:
+        with self._lock:
+            computing = self._computing[key]
+        with computing:
             with self._lock:
-                computing = self._computing.setdefault(key, threading.RLock())
-            with computing:
-                found = self._find(key)
-                if found is None:
-                    found = self._add(key, self._function(*args, **kwargs))
-        return found[0]
+                if key in self._results:
+                    self._results[key] = self._results.pop(key)
+                    return self._results[key][0]
+            result = self._function(*args, **kwargs)
+            with self._lock:
+                self._results[key] = result, self._size(result)
+                total = sum(size for _, size in self._results.values())
+                while total > self._most and len(self._results) > 1:
+                    total -= self._results.pop(next(iter(self._results)))[1]
+            return result
 
     def has(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Return whether the result is cached."""
@@ -71,19 +75,3 @@ class Kept(Generic[P, R]):
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args
-
-    def _find(self, key: Any) -> tuple[R, int] | None:
-        with self._lock:
-            if key not in self._results:
-                return None
-            self._results[key] = self._results.pop(key)
-            return self._results[key]
-
-    def _add(self, key: Any, result: R) -> tuple[R, int]:
-        with self._lock:
-            self._results[key] = found = result, self._size(result)
-            self._computing.pop(key, None)  # whoever holds it finds the result
-            total = sum(size for _, size in self._results.values())
-            while total > self._most and len(self._results) > 1:
-                total -= self._results.pop(next(iter(self._results)))[1]
-            return found

@@ -15,8 +15,6 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 
-__all__ = ["MAX_ACTIONS", "MatrixSolution", "solve", "solve_kernel"]
-
 MAX_ACTIONS = 8  # rows and columns that the work space of `solve_kernel` holds
 _ZERO = 1e-12  # smaller numbers are rounding errors in a tableau whose entries are of order 1
 

@@ -1,8 +1,7 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
-`ppo` is the learner, `rollout` what it learns from, `sb3` the learner of Stable-Baselines3. `run` trains against `opponents`,
-measures and saves, `checkpoint` reads and writes its state, `callback` reports. `distill` trains a network that plays a
-solution.
+`ppo` is the learner, `rollout` what it learns from, `sb3` the learner of Stable-Baselines3. `run` trains against opponents,
+measures and saves, `checkpoint` reads and writes its state. `distill` trains a network that plays a solution.
 """
 
 from __future__ import annotations
@@ -14,18 +13,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dice_envs.core.extras import check_extra
-from dice_envs.core.files import atomic, folder_lock
+from dice_envs.core.files import folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.machine import torch_device
-from dice_envs.core.options import check_choice, check_seed
-from dice_envs.learn.callback import TrainingCallback
-from dice_envs.learn.presets import Preset, preset_of
+from dice_envs.core.options import check_seed
+from dice_envs.learn.presets import Preset, plan_of
 
 if TYPE_CHECKING:
     from dice_envs.agent import Agent
     from dice_envs.agents.ppo import NetworkPolicy
 
 __all__ = ["Trained", "TrainingCallback", "train"]
+
+
+class TrainingCallback:
+    """Progress reports of a training run, for subclasses to override. No method changes what is learned."""
+
+    def started(self, steps: int, until: int, seed: int) -> None:
+        """All arguments are checked, and the run is open: it goes on after `steps` learner steps, and ends at `until`.
+
+        Also called for a run that has ended. What it raises ends the call before anything is trained or written.
+        """
+
+    def advanced(self, steps: int) -> None:
+        """`steps` learner steps have been played since the last call."""
+
+    def learned(self, steps: int, values: Mapping[str, float]) -> None:
+        """The policy has learned from a rollout: losses and the like by name, for a log."""
+
+    def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
+        """Exact gaps from optimal play after `steps` learner steps and `minutes` of training.
+
+        `name` is the measure's; `gaps` those of the "last" and, where there is one, of the "averaged" policy.
+        """
+
+    def saved(self, steps: int, speed: float, scores: Mapping[str, float]) -> None:
+        """A checkpoint has been reached, and is written if the run has a folder.
+
+        `speed` is in learner steps per second; `scores` is the last point of the learning curve.
+        """
+
+    def stop(self) -> bool:
+        """Return True to end training, with everything saved. Called before each rollout."""
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,8 +94,7 @@ class Trained:
         """Write the policy to a file, which `ppo:PATH` plays."""
         from dice_envs.agents.ppo import save_policy
 
-        with atomic(Path(path)) as temporary:
-            save_policy(temporary, self.policy)
+        save_policy(Path(path), self.policy)
 
 
 def train(
@@ -107,33 +136,22 @@ def train(
         ImportError: PyTorch or Stable-Baselines3 is not installed; the message names the extra.
     """
     check_extra("sb3", "dice_envs.train", "torch")
-    from dice_envs.learn.run import LEARNERS, check_plan, open_run
+    from dice_envs.learn.run import open_run
 
-    variant = single_seat(game, **options)
+    variant, device = single_seat(game, **options), torch_device(device)
     given = {**(settings or {})}
     given |= {} if steps is None else {"steps": steps}
     given |= {} if opponents is None else {"opponents": tuple(opponents)}
-    plan = preset_of(variant.game.name, preset, **given)
-    seed, device = check_seed(seed), torch_device(device)
-    if learner is not None:
-        check_choice("learner", learner, list(LEARNERS))
-    if learner == "sb3":
-        from dice_envs.learn.sb3 import stock_plan
-
-        plan = stock_plan(plan, given)
-    elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps"}:
-        plan = plan.on_gpu()
-    check_plan(variant, plan, opponents)
+    plan, seed = plan_of(variant, preset, given, learner, device), check_seed(seed)
     if folder is not None:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
     with contextlib.nullcontext() if folder is None else folder_lock(folder, "folder"):
         run = open_run(folder, variant, plan, seed, given, device, learner)
-        if callback is not None:
-            callback.started(run.steps, run.preset.steps, run.seed)
+        callback = callback or TrainingCallback()
+        callback.started(run.steps, run.preset.steps, run.seed)
         run.save()
         run.learn(callback)
-    policies = {"last": run.policy(), **({"averaged": run.policy(averaged=True)} if run.model.averages else {})}
     return Trained(
         run.offered(),
         run.steps,
@@ -143,7 +161,7 @@ def train(
         run.curve,
         run.gaps,
         run.preset,
-        policies,
+        run.policies(),
         run.opponents.by_name(),
-        {int(at): minutes for at, minutes in run.minutes.items()},
+        run.minutes,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
 
-from dice_envs.agent import Turn, draw_actions, make_agent
+from dice_envs.agent import ask, draw_actions, make_agent
 from dice_envs.agents.ppo import NetworkPolicy, block_inputs, history_inputs, in_half
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import derived_seeds, new_streams
@@ -20,7 +20,7 @@ from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
-__all__ = ["Learner", "Positions", "Settings", "train", "with_floors"]
+__all__ = ["FLOORS", "Learner", "Positions", "Settings", "train"]
 
 GAMES = 8192  # played side by side
 EXPLORERS = (0.0, 0.15, 0.5, 1.0)  # the exploring player's share of random actions, drawn for each game
@@ -28,7 +28,7 @@ NUMBERS = 0.2  # share of games in which that player is a numbers agent
 BATCH = 2048  # positions of one update
 COLLECTED = 96  # batches collected at once
 PASSES = 3  # updates from each position
-FLOORS = (0.005, 0.01, 0.02, 0.05)  # to try; the one with the lowest exploitability is chosen
+FLOORS = (0.005, 0.01, 0.02, 0.05)  # of the policy, to try; the one with the lowest exploitability is chosen
 LEAST_LOGIT = -1e9  # of illegal actions
 
 
@@ -112,9 +112,7 @@ class Positions:
         self.streams[wild] = streams
         counting = np.flatnonzero(other & self.counts)
         if len(counting):
-            streams = self.streams[counting]
-            actions[counting] = self.numbers.act(Turn(self.variant, states, counting, streams))
-            self.streams[counting] = streams
+            actions[counting] = ask(self.numbers, self.variant, states, counting, self.streams)
         self.batch.play(actions)
         over = np.flatnonzero(self.batch.seats < 0)
         self.batch.deal(over)
@@ -198,9 +196,3 @@ def train(learner: Learner, positions: Positions, done: Callable[[int, float], A
                 made += 1
                 observations, masks, chances = (array[rows] for array in data)
                 done(made, learner.learn(observations, masks, chances, share))
-
-
-def with_floors(policy: NetworkPolicy) -> Iterator[NetworkPolicy]:
-    """Yield the policy with each of FLOORS: it never takes actions less likely than this share of the likeliest one."""
-    for floor in FLOORS:
-        yield NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)

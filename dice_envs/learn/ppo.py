@@ -26,9 +26,10 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
+from dice_envs.core.options import check_range
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, copied
 from dice_envs.learn.presets import Preset, between, falling
-from dice_envs.learn.rollout import ILLEGAL, Minibatch, estimate_advantages, room_for_rollout
+from dice_envs.learn.rollout import ILLEGAL, estimate_advantages, room_for_rollout
 
 with needs("sb3", "dice_envs.learn.ppo"):
     import torch
@@ -83,7 +84,7 @@ class PPO:
 
     Args:
         variant: the game.
-        preset: how to train. Every field is used but those of a run (see `dice_envs.learn.presets.RUN_ONLY`), and `steps` for
+        preset: how to train. Fields of a run (opponents, past selves, measures, checkpoints) are not used, and `steps` for
             schedules alone.
         opponents: at the other seats, as `dice_envs.TensorEnv` takes them.
         seed: fixes weights, games and all that is drawn. Global random streams stay as they are.
@@ -126,9 +127,9 @@ class PPO:
         self._weights = {name: torch.zeros((), device=self.device) for name in ("entropy", "kl", "proximal")}
         self._sums = torch.zeros(6, device=self.device)
         self._draws = torch.Generator(self.device)
-        self.rollout = room_for_rollout(variant, p, self.device)
-        columns = (getattr(self.rollout, name) for name in Minibatch._fields)
-        self._decisions = Minibatch(*(column.flatten(0, 1) for column in columns))
+        self.rollout = r = room_for_rollout(variant, p, self.device)
+        columns = (r.inputs, r.bias, r.anchor, r.actions, r.log_probs, r.advantages, r.returns, r.known)
+        self._decisions = [column.flatten(0, 1) for column in columns]  # of all games in one row
         self._rows = torch.arange(p.minibatch, device=self.device)  # of the minibatch that a CUDA graph learns from
         self._graphs: dict[str, Callable[[], Any]] = {}
         self._recording: Any = None
@@ -272,28 +273,29 @@ class PPO:
     def _step(self, rows: Tensor) -> None:
         """Learn from some of the rollout's decisions, (minibatch,) int64: one step of the optimiser."""
         p, weights = self.preset, self._weights
-        part = Minibatch(*(column.index_select(0, rows) for column in self._decisions))
-        log_policy = self._log_policy(self._actor, part.inputs[:, : self.variant.facts.observation_size], part.bias)
-        policy, actions = log_policy.exp(), part.actions.unsqueeze(1)
+        drawn = (column.index_select(0, rows) for column in self._decisions)
+        inputs, bias, anchor, actions, log_probs, advantages, returns, known = drawn
+        log_policy = self._log_policy(self._actor, inputs[:, : self.variant.facts.observation_size], bias)
+        policy, actions = log_policy.exp(), actions.unsqueeze(1)
         minus_entropy = (policy * log_policy).sum(1)
         # kl · KL(policy ‖ reference) + proximal · KL(policy ‖ the policy that played)
         divergence = (weights["kl"] + weights["proximal"]) * minus_entropy
         if p.kl or p.proximal:
-            divergence = divergence - (policy * part.anchor).sum(1)
+            divergence = divergence - (policy * anchor).sum(1)
         regulariser = weights["entropy"] * minus_entropy + divergence
-        worth = self._critic(part.inputs)
+        worth = self._critic(inputs)
         if p.central_critic:
             # The policy's mean of the actions' values is maximised, and PPO's clipped loss covers only the advantage of the
             # action taken beyond its value: the expected gradient is the same, with far less noise.
-            error = (worth.gather(1, actions)[:, 0] - part.returns) * part.known
+            error = (worth.gather(1, actions)[:, 0] - returns) * known
             advantages, worth = -error.detach(), worth.detach()
             gain = (policy * worth).sum(1)
             if p.least_stake:
-                stake = (worth + part.bias).amax(1) - (worth - part.bias).amin(1)
+                stake = (worth + bias).amax(1) - (worth - bias).amin(1)
                 regulariser = regulariser * (stake / 2).clamp(min=p.least_stake)
         else:
-            error, advantages, gain = worth[:, 0] - part.returns, part.advantages, 0.0
-        log_ratio = log_policy.gather(1, actions)[:, 0] - part.log_probs
+            error, gain = worth[:, 0] - returns, 0.0
+        log_ratio = log_policy.gather(1, actions)[:, 0] - log_probs
         ratio = log_ratio.exp()
         gain = gain + torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - p.clip, 1 + p.clip))
         value_loss = error.square().mean()
@@ -365,10 +367,9 @@ class PPO:
         """Go back to what `state` returned for a learner made with the same arguments, on any device.
 
         Raises:
-            ValueError: it is no such state; nothing has changed.
-            KeyError: a part is missing; nothing has changed.
+            ValueError, KeyError or RuntimeError: it is no such state.
         """
-        check_state(state, self.state(), self.preset)
+        check_range("num_timesteps", state["num_timesteps"], 0, 10**15)
         self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         self.steps = state["num_timesteps"]
         with torch.no_grad():  # in place: CUDA graphs know where everything is

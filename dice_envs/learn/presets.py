@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from dice_envs.agent.casting import make_players
+from dice_envs.core.game import Variant, with_expected_rewards
 from dice_envs.core.machine import MOST_THREADS
-from dice_envs.core.options import Range, check_range, check_types, shown
+from dice_envs.core.options import Range, check_choice, check_range, check_types, options_text, shown
 
-__all__ = ["PRESETS", "RUN_ONLY", "Preset", "between", "falling", "preset_of", "presets_of"]
+__all__ = ["LEARNERS", "PRESETS", "Preset", "between", "falling", "plan_of", "preset_of", "presets_of"]
+
+# Learners by name: their module and class.
+LEARNERS = {"ppo": ("dice_envs.learn.ppo", "PPO"), "sb3": ("dice_envs.learn.sb3", "StockPPO")}
 
 MOST_STEPS = 10**12
 GPU_GAMES = 4096
 MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
 
-# Fields of a preset that say how long a run is and what it keeps; the learner uses all others.
-RUN_ONLY = frozenset(["opponents", "self_share", "past_selves", "snapshot_every", "measure_every", "keep", "checkpoint_every"])
+# Settings that MaskablePPO does not have. A preset's default leaves each of them out.
+LACKS = (
+    "self_play", "exploration", "kl", "kl_end", "reference_rate", "proximal", "proximal_end", "settle", "least_stake",
+    "central_critic", "average_rate", "input_scale",
+)  # fmt: skip
 
 _Often = Annotated[int, Range(1, 10**9)]
 _Share = Annotated[float, Range(0, 1)]
@@ -44,15 +53,13 @@ class Preset:
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
             each iteration, 0 to 1. With a rate of 0 the reference stays the initial policy, which is almost uniform. In the
             averaged policy, a running mean of weights, iteration t has weight t in the first 2 / average_rate iterations.
-        settle: decrease the learning rate to 0 during each update. Otherwise an update's last few minibatches add more noise
-            than the rollout itself.
+        settle: decrease the learning rate to 0 during each update.
         least_stake: above 0, the weights of entropy and divergences are multiplied at each decision by its stake: half the
-            difference between its best and its worst action by the central critic, but at least this. In a match of many
-            rounds one round may be worth a hundredth of a return of ±1 and another all of it, so no fixed weight suits both.
-        expected_rewards: pay the expected reward of a roll (see `dice_envs.core.expected`); not every game provides it.
+            difference between its best and its worst action by the central critic, but at least this.
+        expected_rewards: pay the expected reward of a roll, see `with_expected_rewards` in `dice_envs.core.game`; not every
+            game provides it.
         central_critic: whether the critic sees the observations of all seats and values every action; only training needs
-            it. The policy's mean of these values is then maximised, and PPO's clipped loss covers only the advantage of a
-            sampled action beyond them: the expected gradient is the same, with far less noise.
+            it. The policy's mean of these values is then maximised as well.
         input_scale: multiplies the initial weights of the first layers, 1 to 100. Inputs lie between 0 and 1; steeper layers
             tell close values apart and learn products of many inputs that flat ones miss.
         floor: the saved policy never takes actions less likely than this share of the likeliest one's probability, 0 to 0.99.
@@ -95,7 +102,7 @@ class Preset:
     central_critic: bool = False
     average_rate: _Share = 0.0
     gae_lambda: _Share = 0.95
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: tuple[Annotated[int, Range(1, 4096)], ...] = (128, 128)
     input_scale: Annotated[float, Range(1, 100)] = 1.0
     floor: Annotated[float, Range(0, 0.99)] = 0.0
     measure_every: Annotated[int, Range(0, 10**9)] = 32
@@ -104,17 +111,15 @@ class Preset:
     threads: Annotated[int, Range(1, MOST_THREADS)] = 2
 
     def __post_init__(self) -> None:
+        if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
+            raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
+        if not isinstance(self.hidden, tuple) or len(self.hidden) > 8:
+            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {self.hidden!r}")
         check_types(self)
         if self.central_critic and self.normalize:
             raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
         if self.least_stake and not self.central_critic:
             raise ValueError(f"least_stake must be 0 without central_critic, whose values give stakes, not {self.least_stake}")
-        if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
-            raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
-        if not isinstance(self.hidden, tuple) or len(self.hidden) > 8:
-            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {self.hidden!r}")
-        for size in self.hidden:
-            check_range("a size of hidden", size, 1, 4096)
         at_once = self.num_envs * self.num_steps
         check_range("num_envs times num_steps", at_once, 2, MOST_AT_ONCE)
         if at_once % self.minibatch:
@@ -139,11 +144,8 @@ _ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2
 # Settings of games whose networks are too small for a second thread.
 _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1}
 
-# Towards equilibrium: self-play by magnetic mirror descent. Several epochs take each rollout to the optimum of its regularised
-# loss, so steps have the same size everywhere and clipping is not needed; a critic that sees all hands removes most of the
-# noise. Advantages keep the unit of the reward, so that the weights of entropy and divergences keep their meaning. The
-# reference follows slowly enough that noise averages out in it. Play still circles a little around the equilibrium; the
-# averaged policy comes closer.
+# Towards equilibrium: self-play by magnetic mirror descent, whose parts docs/ppo.md explains. The reference follows slowly
+# enough that noise averages out in it. Play still circles a little around the equilibrium; the averaged policy comes closer.
 _EQUILIBRIUM = Preset(
     steps=10_000_000,
     self_play=1.0,
@@ -287,6 +289,50 @@ def preset_of(game: str, name: str, **changes: Any) -> Preset:
     if name not in choices:
         raise ValueError(f"unknown preset {shown(name)}; presets are: {', '.join(choices)}")
     return dataclasses.replace(choices[name], **changes)
+
+
+def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
+    """Return a preset without the settings that MaskablePPO lacks.
+
+    Raises:
+        ValueError: `given` asks for one of them, or the preset is for self-play, which would be another training without it.
+    """
+    without: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(Preset) if field.name in LACKS}
+    for name, default in without.items():
+        if given.get(name, default) != default:
+            raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
+    if plan.self_play:
+        raise ValueError(
+            "the learner sb3 has no self-play: choose a preset against opponents, such as quick, or the learner ppo"
+        )
+    return dataclasses.replace(plan, **without)
+
+
+def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: str | None, device: str) -> Preset:
+    """Return how to train: a preset with some fields given, for this learner and device.
+
+    Raises:
+        ValueError: the game, the learner or this machine cannot carry it out.
+    """
+    plan = preset_of(variant.game.name, preset, **given)
+    if learner is not None:
+        check_choice("learner", learner, list(LEARNERS))
+    if learner == "sb3":
+        plan = stock_plan(plan, given)
+    elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps"}:
+        plan = plan.on_gpu()
+    if variant.facts.num_seats > 1:
+        make_players(variant, plan.opponents)
+    elif "opponents" in given:
+        usual = {name: getattr(variant.game.options(), name) for name in variant.game.gym_options}
+        more = f" ({options_text(usual)} gives it more)" if usual else ""
+        first = shown(plan.opponents[0])
+        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {first}")
+    if plan.self_play and variant.facts.num_seats == 1:
+        raise ValueError(f"self_play must be 0: {variant} has one seat")
+    if plan.expected_rewards:
+        with_expected_rewards(variant.game)  # raises where the game does not provide them
+    return plan
 
 
 def between(start: float, end: float, left: float) -> float:

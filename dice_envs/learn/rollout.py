@@ -15,7 +15,7 @@ with needs("sb3", "dice_envs.learn.rollout"):
     import torch
     from torch import Tensor
 
-__all__ = ["ILLEGAL", "Minibatch", "Rollout", "estimate_advantages", "room_for_rollout"]
+__all__ = ["ILLEGAL", "Rollout", "estimate_advantages", "room_for_rollout"]
 
 ILLEGAL = -1e9  # added to the logits of illegal actions: their probability is then exactly 0
 
@@ -55,19 +55,6 @@ class Rollout(NamedTuple):
     gained: Tensor
     values: Tensor
     taken: Tensor
-    advantages: Tensor
-    returns: Tensor
-    known: Tensor
-
-
-class Minibatch(NamedTuple):
-    """Some decisions of a rollout, (rows, ...), see `Rollout`."""
-
-    inputs: Tensor
-    bias: Tensor
-    anchor: Tensor
-    actions: Tensor
-    log_probs: Tensor
     advantages: Tensor
     returns: Tensor
     known: Tensor

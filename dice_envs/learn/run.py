@@ -11,27 +11,106 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dice_envs.agent.casting import make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.files import atomic, read_json, write_text
-from dice_envs.core.game import Variant, configure
+from dice_envs.core.files import read_json, write_text
+from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
-from dice_envs.core.options import check_choice, check_range, check_seed, options_text, shown
+from dice_envs.core.options import check_choice, check_range, shown
+from dice_envs.envs.learner import Pool
 from dice_envs.exact import measure
-from dice_envs.exact.limits import TooLong, up_to
-from dice_envs.learn.callback import TrainingCallback
-from dice_envs.learn.checkpoint import blamed_on, check_curve, check_like, read_checkpoint, write_checkpoint
-from dice_envs.learn.opponents import Opponents
-from dice_envs.learn.presets import Preset
+from dice_envs.exact.progress import TooLong, up_to
+from dice_envs.learn.checkpoint import blamed_on, read_checkpoint, read_config, write_checkpoint
+from dice_envs.learn.presets import LEARNERS, Preset
 
-__all__ = ["LEARNERS", "Run", "check_plan", "open_run"]
+if TYPE_CHECKING:
+    from dice_envs.learn import TrainingCallback
 
-LEARNERS = {"ppo": "dice_envs.learn.ppo:PPO", "sb3": "dice_envs.learn.sb3:StockPPO"}  # by name: their module and class
+__all__ = ["Opponents", "Run", "open_run"]
+
 CHEAP_POSITIONS = 1_500_000  # most positions at which a policy is asked during training: a few seconds
+
+
+class Opponents:
+    """A preset's fixed opponents and the learner's past selves.
+
+    Attributes:
+        pool: these agents with their weights; None in a game of one seat.
+        num_selves: past selves added so far; the pool holds the latest ones.
+        score: games against each opponent since `take_means` was last called, and games won; in a game of one seat, of which
+            "return" is the name, the sum of returns.
+    """
+
+    def __init__(self, variant: Variant, preset: Preset) -> None:
+        self._facts, self._preset = variant.facts, preset
+        self.num_selves = 0
+        self.score: dict[str, list[float]] = {}
+        self._fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
+        # Without past selves there are no places: games between agents that choose by kernels are then one compiled loop.
+        self._places = preset.past_selves if self._fixed and preset.self_share else 0
+        self.pool = Pool([*self._fixed, *["random"] * self._places]) if self._fixed else None
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Divide the share that past selves leave among fixed opponents; empty places have weight 0."""
+        if self.pool is not None:
+            there, fixed = self.num_kept(self.num_selves), len(self._fixed)
+            share = self._preset.self_share if there else 0.0
+            selves = [share / there if place < there else 0.0 for place in range(self._places)]
+            self.pool.weights = [(1 - share) / fixed] * fixed + selves
+
+    def num_kept(self, num_selves: int) -> int:
+        """How many past selves the pool holds after `num_selves` have been added."""
+        return min(num_selves, self._places)
+
+    def selves(self) -> list[NetworkPolicy]:
+        """The past selves in the pool."""
+        first = len(self._fixed)
+        return [] if self.pool is None else self.pool.agents[first : first + self.num_kept(self.num_selves)]
+
+    def add_self(self, policy: NetworkPolicy) -> None:
+        """Add a past self; it replaces the oldest where all places are taken."""
+        if self.pool is not None and self._places:
+            self.pool.agents[len(self._fixed) + self.num_selves % self._places] = policy
+            self.num_selves += 1
+            self._weigh()
+
+    def by_name(self) -> list[tuple[str, list[Any]]]:
+        """Each fixed opponent by its spec, and the "past selves" together."""
+        fixed = [(spec, [agent]) for spec, agent in zip(self._preset.opponents, self._fixed, strict=False)]
+        return [*fixed, *([("past selves", selves)] if (selves := self.selves()) else [])]
+
+    def add_games(self, returns: np.ndarray, players: np.ndarray) -> None:
+        """Count finished games: as won or not against each opponent, or by their returns where there are none.
+
+        Args:
+            returns: (k,) float64, the learner's.
+            players: (k, seats) int64, the number of the opponent at each seat, or LEARNER.
+        """
+        facts, names = self._facts, self._preset.opponents
+        # A game is won where the return is above that of an even game: 0 in all games that are zero-sum.
+        won = (returns > 0).astype(float)
+        if self._preset.expected_rewards:  # from lost (0) to won (1)
+            won = (returns - facts.min_return) / (facts.max_return - facts.min_return)
+        found = [("return", len(returns), returns.sum())] if self.pool is None else []
+        for number in np.unique(players[players >= 0]):
+            seats = (players == number).sum(axis=1)
+            found.append((names[number] if number < len(self._fixed) else "past selves", seats.sum(), (seats * won).sum()))
+        for name, games, worth in found:
+            score = self.score.setdefault(name, [0, 0.0])
+            score[0] += int(games)
+            score[1] += float(worth)
+
+    def take_means(self) -> dict[str, float]:
+        """Return the share of games won against each opponent, or the mean return, since the last call."""
+        means = {name: worth / games for name, (games, worth) in sorted(self.score.items())}
+        self.score = {}
+        return means
 
 
 class Run:
@@ -54,7 +133,7 @@ class Run:
         gaps: points with the learner's steps, and the exact gap of the last and of the averaged policy.
         gap_name: the measure's name.
         best: the policy with the smallest gap, where gaps are measured.
-        minutes: of training up to a step, by the step.
+        minutes: of training up to measurements and checkpoints, by the step.
     """
 
     def __init__(
@@ -70,11 +149,11 @@ class Run:
         self.learner = learner
         self.curve: list[dict[str, Any]] = []
         self.gaps: list[dict[str, Any]] = []
-        self.minutes: dict[str, float] = {}
+        self.minutes: dict[int, float] = {}
         self.gap_name = ""
         self.best: NetworkPolicy | None = None
         self.opponents = Opponents(variant, preset)
-        module, _, name = LEARNERS[learner].partition(":")
+        module, name = LEARNERS[learner]
         make = getattr(importlib.import_module(module), name)
         self.model: Any = make(variant, preset, self.opponents.pool or "random", seed, device)
 
@@ -90,19 +169,18 @@ class Run:
 
     # --- policies and measures -----------------------------------------------------------------------------------
 
-    def policy(self, averaged: bool = False) -> NetworkPolicy:
-        """Return a copy of the learner's present policy, or of the running mean of its policies."""
-        found: NetworkPolicy = self.model.policy(averaged)
-        return found
+    def policies(self) -> dict[str, NetworkPolicy]:
+        """Return copies of the "last" policy and, where the learner has it, of the "averaged" one, a mean of weights."""
+        return {name: self.model.policy(name == "averaged") for name in ("last", "averaged")[: 1 + self.model.averages]}
 
     def offered(self) -> NetworkPolicy:
         """The run's policy: the last one, or with keep="best" the one that measured best.
 
         Where none was measured, that is the averaged one, which usually comes closer to equilibrium than the last.
         """
-        if self.preset.keep == "last":
-            return self.policy()
-        return self.best or self.policy(averaged=self.model.averages)
+        best = self.best if self.preset.keep == "best" else None
+        found: NetworkPolicy = best or self.model.policy(self.model.averages and self.preset.keep == "best")
+        return found
 
     def measure_gap(self) -> dict[str, float]:
         """Measure the exact gap of the last and of the averaged policy; empty if it is known already, or not cheap."""
@@ -111,10 +189,7 @@ class Run:
             return {}
         found: dict[str, float] = {}
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
-        for name, averaged in (("last", False), ("averaged", True)):
-            if averaged and not self.model.averages:
-                continue
-            policy = self.policy(averaged)
+        for name, policy in self.policies().items():
             try:
                 measured = measure(self.variant, policy, seed=self.seed, done=up_to(CHEAP_POSITIONS)).measures[0]
             except (TooLong, ValueError):
@@ -125,8 +200,6 @@ class Run:
                 best, self.best = measured.gap, policy
         self.gaps.append({"steps": steps, **found})
         return found
-
-    # --- the learning curve --------------------------------------------------------------------------------------
 
     def add_point(self) -> dict[str, float]:
         """Add the mean scores since the last point to the curve, and return them."""
@@ -170,29 +243,27 @@ class Run:
         }
         write_checkpoint(self.folder / "checkpoint.pt", state)
         write_text(self.folder / "config.json", json.dumps(config, indent=1) + "\n")
-        with atomic(self.folder / "policy.npz") as temporary:
-            save_policy(temporary, self.offered())
+        save_policy(self.folder / "policy.npz", self.offered())
         write_text(self.folder / "times.json", json.dumps(self.minutes) + "\n")
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Return to a state that `save` wrote for a run like this one. ValueError, KeyError or TypeError for another."""
+        """Return to a state that `save` wrote for a run like this one. Another one raises various errors, see `blamed_on`."""
         num_selves = state["num_selves"]
         check_range("num_selves", num_selves, 0, 10**12)
-        like = _tensors(self.policy())
-        check_like("selves", state["selves"], [like] * self.opponents.num_kept(num_selves))
-        self.opponents.restore([self._policy_of(layers) for layers in state["selves"]], num_selves)
+        if len(state["selves"]) != self.opponents.num_kept(num_selves):
+            raise ValueError(f"selves are not those of {num_selves} snapshots")
+        for layers in state["selves"]:
+            self.opponents.add_self(self._policy_of(layers))
+        self.opponents.num_selves = num_selves
         self.curve = json.loads(state["curve"])
         self.opponents.score = json.loads(state["score"])
         self.gaps = json.loads(state["gaps"])
-        check_curve(self.curve, self.opponents.score)
-        check_curve(self.gaps, {})
-        check_like("best", state["best"], like if self.gaps else [])
         if state["best"]:
             self.best = self._policy_of(state["best"])
         if self.folder is not None:
             with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
                 found = read_json(self.folder / "times.json")
-                self.minutes = {str(int(steps)): float(minutes) for steps, minutes in found.items()}
+                self.minutes = {int(steps): float(minutes) for steps, minutes in found.items()}
         self.model.restore(state)
 
     def _policy_of(self, tensors: Sequence[tuple[Any, Any]]) -> NetworkPolicy:
@@ -201,46 +272,35 @@ class Run:
 
     # --- training ------------------------------------------------------------------------------------------------
 
-    @property
-    def left(self) -> int:
-        """Learner steps up to the preset's; below 1 if the run is finished."""
-        return self.preset.steps - self.steps
-
-    def learn(self, callback: TrainingCallback | None = None) -> None:
+    def learn(self, callback: TrainingCallback) -> None:
         """Train up to the preset's steps, measure and save. Ends early, with everything saved, if the callback stops it."""
-        if self.left <= 0:
+        p = self.preset
+        if self.steps >= p.steps:
             return
-        callback = callback or TrainingCallback()
         first, before, seconds = self.steps, max(self.minutes.values(), default=0.0), 0.0
-        with torch_threads(self.preset.threads):
-            while self.left > 0:
+        with torch_threads(p.threads):
+            while self.steps < p.steps:
                 self.check_finite()
-                self._measure_on_the_way(callback, before + seconds / 60)
+                minutes = before + seconds / 60
+                if p.measure_every and self.iterations and self.iterations % p.measure_every == 0:
+                    self.minutes[self.steps] = minutes
+                    if gaps := self.measure_gap():
+                        callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
+                        callback.measured(self.steps, minutes, self.gap_name, gaps)
                 if callback.stop():
                     break
-                if self.iterations % self.preset.checkpoint_every == 0 and self.steps > first:
-                    self.minutes[str(self.steps)] = before + seconds / 60
+                if self.iterations % p.checkpoint_every == 0 and self.steps > first:
+                    self.minutes[self.steps] = minutes
                     self.save()
                     scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
                     callback.saved(self.steps, (self.steps - first) / seconds, scores)
                 start = time.perf_counter()
                 self._iterate(callback)
                 seconds += time.perf_counter() - start
-            self.minutes[str(self.steps)] = before + seconds / 60
-            if self.left <= 0:
+            self.minutes[self.steps] = before + seconds / 60
+            if self.steps >= p.steps:
                 self.measure_gap()
             self.save()
-
-    def _measure_on_the_way(self, callback: TrainingCallback, minutes: float) -> None:
-        """Measure the gaps if it is time to, after some minutes of training."""
-        every = self.preset.measure_every
-        if not every or self.iterations % every or not self.iterations:
-            return
-        self.minutes[str(self.steps)] = minutes
-        gaps = self.measure_gap()
-        if gaps:
-            callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
-            callback.measured(self.steps, minutes, self.gap_name, gaps)
 
     def _iterate(self, callback: TrainingCallback) -> None:
         """Play a rollout and learn from it; keep the learning curve and past selves."""
@@ -251,37 +311,13 @@ class Run:
             values |= {f"pool/{name}": mean for name, mean in self.add_point().items()}
         callback.learned(self.steps, values)
         if self.iterations % self.preset.snapshot_every == 0:
-            self.opponents.add_self(self.policy())
+            self.opponents.add_self(self.model.policy())
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
     import torch
 
     return [(torch.from_numpy(weights), torch.from_numpy(biases)) for weights, biases in policy.layers]
-
-
-# --- plans and checkpoints --------------------------------------------------------------------------------------------
-
-
-def check_plan(variant: Variant, plan: Preset, given: Sequence[str] | None) -> None:
-    """Raise ValueError, before anything is made, for a plan that the game or this machine cannot carry out.
-
-    Args:
-        variant: the game.
-        plan: how to train.
-        given: specs of opponents that replace the preset's, if any.
-    """
-    if variant.facts.num_seats > 1:
-        make_players(variant, plan.opponents)
-    elif given:
-        game = variant.game
-        usual = {name: getattr(game.options(), name) for name in game.gym_options}
-        more = f" ({options_text(usual)} gives it more)" if usual else ""
-        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(given[0])}")
-    if plan.self_play and variant.facts.num_seats == 1:
-        raise ValueError(f"self_play must be 0: {variant} has one seat")
-    if plan.expected_rewards:
-        with_expected_rewards(variant.game)  # raises where the game does not provide them
 
 
 def open_run(
@@ -308,14 +344,13 @@ def open_run(
     Raises:
         ValueError: the folder holds another run, or a damaged one.
     """
-    if learner is not None:
-        check_choice("learner", learner, list(LEARNERS))
     path = None if folder is None else folder / "checkpoint.pt"
     if path is None or not path.exists():
         return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner or "ppo")
     with blamed_on(path):
         state = read_checkpoint(path)
-        its_variant, its_plan, its_seed, its_learner = _read_config(state["config"])
+        its_variant, its_plan, its_seed, its_learner = read_config(state["config"])
+        check_choice("learner", its_learner, list(LEARNERS))
     game, its_game = str(variant.plain), str(its_variant.plain)
     if game != its_game:
         raise ValueError(f"{folder} holds a run of {its_game}, not of {game}")
@@ -336,20 +371,3 @@ def open_run(
     with blamed_on(path):
         run.restore(state)
     return run
-
-
-def _read_config(text: str) -> tuple[Variant, Preset, int, str]:
-    """Variant, preset, seed and learner of a run. ValueError, KeyError, TypeError or AttributeError where one is wrong."""
-    config = json.loads(text)
-    for field in dataclasses.fields(Preset):
-        config["preset"][field.name]  # KeyError: a missing field would silently take today's default
-    if check_seed(config["seed"]) is None:
-        raise ValueError("seed is missing")
-    variant = configure(str(config["game"]), **_tuples(config["options"]))
-    check_choice("learner", config["learner"], list(LEARNERS))
-    return variant, Preset(**_tuples(config["preset"])), config["seed"], config["learner"]
-
-
-def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    """Lists as tuples, which JSON does not have."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}

@@ -8,7 +8,6 @@ Learning rate and entropy follow the preset's schedules. Returns are not discoun
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,8 +18,8 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
-from dice_envs.core.options import shown
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
+from dice_envs.core.options import check_range
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, copied
 from dice_envs.learn.ppo import layers_of
 from dice_envs.learn.presets import Preset, between, falling
 
@@ -31,30 +30,7 @@ with needs("sb3", "dice_envs.learn.sb3"):
 
     from dice_envs.envs.sb3 import make_vec_env
 
-__all__ = ["LACKS", "StockPPO", "stock_plan"]
-
-# Settings that MaskablePPO does not have. A preset's default leaves each of them out.
-LACKS = (
-    "self_play", "exploration", "kl", "kl_end", "reference_rate", "proximal", "proximal_end", "settle", "least_stake",
-    "central_critic", "average_rate", "input_scale",
-)  # fmt: skip
-
-
-def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
-    """Return a preset without the settings that MaskablePPO lacks.
-
-    Raises:
-        ValueError: `given` asks for one of them, or the preset is for self-play, which would be another training without it.
-    """
-    without: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(Preset) if field.name in LACKS}
-    for name, default in without.items():
-        if given.get(name, default) != default:
-            raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
-    if plan.self_play:
-        raise ValueError(
-            "the learner sb3 has no self-play: choose a preset against opponents, such as quick, or the learner ppo"
-        )
-    return dataclasses.replace(plan, **without)
+__all__ = ["StockPPO"]
 
 
 class StockPPO:
@@ -159,11 +135,8 @@ class StockPPO:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to what `state` returned; see `dice_envs.learn.ppo.PPO.restore`."""
-        policy, mine = self.model.policy, self.state()
-        zeros = {"step": torch.tensor(0.0)}
-        moments = {i: {**zeros, "exp_avg": each.cpu(), "exp_avg_sq": each.cpu()} for i, each in enumerate(policy.parameters())}
-        mine["optimizer"] = moments if state["num_timesteps"] else {}  # the optimiser has none before its first step
-        check_state(state, mine, self.preset)
+        policy = self.model.policy
+        check_range("num_timesteps", state["num_timesteps"], 0, 10**15)
         observations = self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         policy.load_state_dict(state["policy"])
         groups = policy.optimizer.state_dict()["param_groups"]

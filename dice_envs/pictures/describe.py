@@ -10,8 +10,6 @@ import numpy as np
 from dice_envs.core.game import Block, Game, Variant, configure
 from dice_envs.core.options import shown
 
-__all__ = ["Description", "Reading", "describe", "layout"]
-
 
 class Reading(NamedTuple):
     """One block of an observation in numbers and words."""

@@ -1,4 +1,4 @@
-"""Layout of pictures: `layout` turns a Picture into shapes, which `render` writes as SVG or image.
+"""Diagram of pictures: `layout` turns a Picture into shapes, which `render` writes as SVG or image.
 
 All measures are pixels at the picture's natural size. Letters are counted, not measured, so that a layout needs no font.
 """
@@ -13,22 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone, as_die
-
-__all__ = [
-    "NARROW_WIDTH",
-    "PAPER",
-    "WIDTH",
-    "Circle",
-    "Drawing",
-    "Polygon",
-    "Rect",
-    "Shape",
-    "Text",
-    "layout",
-    "most_lines",
-    "text_width",
-    "wrapped",
-]
 
 WIDTH = 640  # of every image: a multiple of 16, and readable at half the size
 NARROW_WIDTH = 380  # for telephones
@@ -117,7 +101,7 @@ class Text(NamedTuple):
 Shape = Rect | Circle | Polygon | Text
 
 
-class Drawing(NamedTuple):
+class Diagram(NamedTuple):
     """A picture laid out: shapes in the order in which they are drawn, within `width` x `height`."""
 
     width: int
@@ -152,7 +136,7 @@ class _Item(NamedTuple):
     draw: Callable[[float, float], list[Shape]]
 
 
-class _Part(NamedTuple):
+class _Cluster(NamedTuple):
     """Items that stay in one line if they fit."""
 
     items: tuple[_Item, ...]
@@ -178,13 +162,14 @@ def most_lines(text: str, letters: int) -> tuple[str, ...]:
     return (text,) * (1 if len(text) <= letters else max(len(wrapped(text, letters)), math.ceil(len(text) / (0.8 * letters))))
 
 
-def layout(picture: Picture, wrap: Wrap = wrapped, width: int = WIDTH) -> Drawing:
+def layout(picture: Picture, wrap: Wrap = wrapped, width: int = WIDTH) -> Diagram:
     """Lay out a picture, `width` pixels wide. With `wrap=most_lines` it is high enough for any words of the same length."""
     page = _Page(width, CAPTION if width >= LEAST_BESIDE else 0)
     shapes: list[Shape] = [Text(MARGIN, MARGIN + TITLE_SIZE, (picture.title,), TITLE_SIZE, INK, bold=True)]
     y: float = MARGIN + TITLE_SIZE * LEADING + SPACE
     rows = list(picture.rows)
-    least = float(DIE) if any(map(_has_content, rows)) else 0.0  # height of a row, so that rows keep their places without dice
+    has_content = any(row.dice or row.outcomes or row.groups or row.bar for row in rows)
+    least = float(DIE) if has_content else 0.0  # height of a row, so that rows keep their places without dice
     while rows:
         taken = 2 if rows[0].facing and len(rows) > 1 else 1
         panel, height = _panel(page, rows[:taken], y, least, wrap)
@@ -195,7 +180,7 @@ def layout(picture: Picture, wrap: Wrap = wrapped, width: int = WIDTH) -> Drawin
         lines = wrap(note, _letters(width - 2 * MARGIN, NOTE_SIZE))
         shapes.append(Text(MARGIN, y + NOTE_SIZE, lines, NOTE_SIZE, SOFT))
         y += NOTE_SIZE * LEADING * len(lines)
-    return Drawing(width, round(y + MARGIN - SPACE / 2), tuple(shapes))
+    return Diagram(width, round(y + MARGIN - SPACE / 2), tuple(shapes))
 
 
 def _letters(width: float, size: float) -> int:
@@ -273,11 +258,7 @@ def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text],
     return texts, height
 
 
-def _has_content(row: Row) -> bool:
-    return bool(row.dice or row.outcomes or row.groups or row.bar)
-
-
-def _content(page: _Page, row: Row) -> Iterator[_Part]:
+def _content(page: _Page, row: Row) -> Iterator[_Cluster]:
     """A row's content: all but its words."""
     if row.outcomes:
         yield _part([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
@@ -296,10 +277,10 @@ def _content(page: _Page, row: Row) -> Iterator[_Part]:
     yield from (group._replace(column=widest) for group in groups)
 
 
-def _part(items: Iterable[_Item]) -> _Part:
+def _part(items: Iterable[_Item]) -> _Cluster:
     items = tuple(items)
     width = sum(item.width + item.gap for item in items) - items[-1].gap if items else 0
-    return _Part(items, width, width)
+    return _Cluster(items, width, width)
 
 
 def _die_item(die: Die, size: float, gap: float, faded: bool = False) -> _Item:
@@ -323,7 +304,7 @@ def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
         yield _die_item(die._replace(tone=tone) if tone is not Tone.PLAIN else die, SMALL, SMALL_GAP)
 
 
-def _lines(page: _Page, parts: Iterable[_Part]) -> list[_Line]:
+def _lines(page: _Page, parts: Iterable[_Cluster]) -> list[_Line]:
     """Break a row's content into lines. A part that does not fit begins a new line; only a part wider than a line is broken."""
     lines: list[list[tuple[float, _Item]]] = [[]]
     begin = 0.0

@@ -24,7 +24,7 @@ from dice_envs.pictures.drawing import (
     PIPS,
     WIDTH,
     Circle,
-    Drawing,
+    Diagram,
     Polygon,
     Rect,
     Shape,
@@ -32,20 +32,6 @@ from dice_envs.pictures.drawing import (
     layout,
     most_lines,
 )
-
-__all__ = [
-    "RENDER_FPS",
-    "RENDER_MODES",
-    "ansi",
-    "check_mode",
-    "frame_size",
-    "in_words",
-    "render",
-    "rgb_array",
-    "shapes_svg",
-    "svg",
-    "text_lines",
-]
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
 RENDER_FPS = 2  # frames per second of a video, slow enough to read each frame
@@ -90,7 +76,7 @@ def text_lines(picture: Picture) -> list[str]:
         labelled = any(die.label for die in dice)
         numbers = ", ".join(map(_labelled, dice)) if labelled else _numbers(dice)
         parts = [f"{row.lead} {numbers}".strip()] if dice else []
-        parts += filter(None, [_row_detail(row), ", ".join(_group_text(group) for group in row.groups if not group.strip)])
+        parts += filter(None, _row_details(row))
         mark = f" ({row.mark})" if row.mark else ""
         lines.append(f"{row.caption}{mark}" + (f": {'; '.join(parts)}" if parts else ""))
         lines += [_strip_text(group) for group in row.groups if group.strip]
@@ -102,25 +88,17 @@ def _labelled(die: Die) -> str:
     return f"die {name} ({kind}): {_number(die)}" if kind else f"die {name}: {_number(die)}"
 
 
-def _row_detail(row: Row) -> str:
-    if row.bar and not row.detail:
-        return f"{row.bar.value:g} of {row.bar.goal:g}"
+def _row_details(row: Row) -> tuple[str, ...]:
+    """A row's description, outcomes, progress and groups in words; "" for those that it lacks."""
     outcomes = "".join("●" if good else "○" for good in row.outcomes)
-    return "; ".join(filter(None, [row.detail, outcomes]))
+    progress = f"{row.bar.value:g} of {row.bar.goal:g}" if row.bar and not row.detail else ""
+    return row.detail, outcomes, progress, ", ".join(_group_text(group) for group in row.groups if not group.strip)
 
 
 def _row_text(row: Row) -> str:
     """A row in words, without its strips, and without its dice unless the row has a `lead`."""
-    parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}"] if row.lead else []
-    if row.detail:
-        parts.append(row.detail)
-    if row.outcomes:
-        parts.append("".join("●" if good else "○" for good in row.outcomes))
-    if row.bar and not row.detail:
-        parts.append(f"{row.bar.value:g} of {row.bar.goal:g}")
-    groups = [_group_text(group) for group in row.groups if not group.strip]
-    if groups:
-        parts.append(", ".join(groups))
+    parts = [f"{row.lead} {_numbers(map(as_die, row.dice))}" if row.lead else "", *_row_details(row)]
+    parts = list(filter(None, parts))
     return row.caption + (f": {'; '.join(parts)}" if parts else "") + (f" <- {row.mark}" if row.mark else "")
 
 
@@ -202,8 +180,8 @@ def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, de
     """
     width, height = size
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={_quoted(title)} width="{width}" '
-        f'height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_NOT_IN_XML.sub("", title))} '
+        f'width="{width}" height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
         'font-family="Helvetica, Arial, sans-serif">',
         f"<title>{_escaped(title)}</title>",
         f"<desc>{_escaped(description)}</desc>",
@@ -219,7 +197,7 @@ def _row_numbers(row: Row) -> str:
     return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
 
 
-def _fitted(drawing: Drawing, size: tuple[int, int] | None) -> tuple[int, int, float]:
+def _fitted(drawing: Diagram, size: tuple[int, int] | None) -> tuple[int, int, float]:
     """Height and width in pixels, and the scale at which the drawing fits into them."""
     height, width = size or (drawing.height, drawing.width)
     return height, width, min(width / drawing.width, height / drawing.height)
@@ -230,10 +208,6 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 def _escaped(text: str) -> str:
     return escape(_NOT_IN_XML.sub("", text))
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(_NOT_IN_XML.sub("", text))
 
 
 def _short(number: float) -> str:

@@ -1,18 +1,35 @@
-"""Advice for the player to move: values of the choices, in one form for all front ends."""
+"""Advice for the player to move: values of the choices, in one form for all front ends.
+
+Where a game is won or lost, all figures are in percent of winning.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dice_envs.core.game import Variant
+from dice_envs.agent import players
+from dice_envs.agent.casting import make_player
+from dice_envs.agent.compiled import compile_legal_chooser, context_of, team_of
+from dice_envs.agent.kernel import Chooser
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER, Game, Variant
 from dice_envs.exact import ActionValues, action_values
-from dice_envs.exact.odds import MOST_MOVES, odds, random_odds
+from dice_envs.exact.intervals import half_width
+from dice_envs.exact.measuring import odds
 
-__all__ = ["Advice", "Row", "figure", "give_hint", "give_odds", "values_of"]
+__all__ = ["MOST_MOVES", "Advice", "Row", "figure", "give_hint", "give_odds", "percent_of_winning", "values_of"]
+
+MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
+ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
+LEAST, MOST = 100, 20_000  # playouts of a choice in a round
+WON = "% of games won"
+_MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +41,7 @@ class Row:
         worth: its value, in the advice's unit.
         text: the value as people read it, with its unit and, if it is estimated, its 95 % interval.
         share: the solution's probability of this choice; None where there is no solution.
+        close: whether it may be the best: always for the first one, for others where a sample cannot tell them from it.
     """
 
     action: int
@@ -31,6 +49,7 @@ class Row:
     worth: float
     text: str
     share: float | None
+    close: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,48 +57,144 @@ class Advice:
     """Values of all legal choices of the seat to move.
 
     Attributes:
-        title: the meaning of the values.
+        title: the meaning of the list.
+        meaning: that of the values, such as "chance to win".
         rows: the best first.
         note: what the values assume.
     """
 
     title: str
+    meaning: str
     rows: tuple[Row, ...]
     note: str
 
 
-def figure(value: float, values: ActionValues, error: float | None = None) -> str:
-    """Return a value as people read it, with the unit of `values`: `61.3 % of games won`, `+0.124 return ± 0.020`."""
-    share, unit = values.are_shares, values.unit
-    text = f"{100 * value:.1f} {unit}" if share else f"{value:+.3f} {unit}"
-    if error is None or math.isnan(error):
-        return text
-    return f"{text} ± {100 * error:.1f}" if share else f"{text} ± {error:.3f}"
+def figure(value: float, values: ActionValues, error: float | None = None, sign: bool = False) -> str:
+    """Return a value as people read it: `61.3 %` where `values` are shares, else with their unit, `0.124 ± 0.020 return`."""
+    factor, digits, unit = (100, 1, "%") if values.are_shares else (1, 3, values.unit)
+    text = f"{factor * value:{'+' if sign else ''}.{digits}f}"
+    interval = "" if error is None or math.isnan(error) else f" ± {factor * error:.{digits}f}"
+    return f"{text}{interval} {unit}"
 
 
-def values_of(variant: Variant, state: Any, seed: int, most_moves: int = MOST_MOVES) -> ActionValues:
-    """Return exact values, or those of random play where exact ones are unknown or too slow; the note then says why."""
+def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
+    """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
+    facts = variant.facts
+    seats = facts.num_seats
+    won = facts.zero_sum and seats > 1 and (facts.min_return, facts.max_return) == (-1 / (seats - 1), 1.0)
+    if not won or not values.unit.startswith(("return", "wins minus losses")):
+        return values
+    shares = (1 + (seats - 1) * values.values) / seats
+    errors = None if values.errors is None else values.errors * (seats - 1) / seats
+    return values._replace(values=shares, unit=WON, errors=errors, note=values.note.replace("counts 0", "counts one half"))
+
+
+def values_of(
+    variant: Variant, state: Any, seed: int, most: int | None = None, played: int | None = None
+) -> ActionValues | None:
+    """Return exact values; where these are unknown or too slow those of playouts; None if these do not tell choices apart.
+
+    `errors` of playouts are half-widths of the 95 % intervals: of the best value, and of the distances of the others from it.
+
+    Args:
+        variant: the game.
+        state: one record, in which a seat is to move.
+        seed: fixes the playouts.
+        most: limit on their moves, above which each choice has LEAST playouts in a round; None: MOST_MOVES.
+        played: an action whose distance from the best matters; None: all matter.
+    """
     try:
-        return action_values(variant, state, in_passing=True)
-    except ValueError as problem:
-        sampled = random_odds(variant, state, seed, most_moves=most_moves)
-        return sampled._replace(note=f"{sampled.note}; optimal play is not shown: {problem}")
+        return percent_of_winning(variant, action_values(variant, state, in_passing=True))
+    except ValueError:
+        return _playouts(variant, state, seed, MOST_MOVES if most is None else most, played)
+
+
+@functools.cache
+def _compile_finish(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
+    """Compile `(context, states, action, seat, streams, earned) → moves`: play the action, then let an agent play all seats.
+
+    Writes what the seat earns. States and streams are overwritten.
+    """
+    choose, decorate = compile_legal_chooser(game, choosers)
+    play = game.play
+
+    @decorate
+    def finish(context, states, action, seat, streams, earned):
+        moves = len(states)
+        for i in range(len(states)):
+            state = states[i]
+            play(context.params, state, action)
+            earned[i] = state["rewards"][seat]
+            while state["seat"] != OVER:
+                play(context.params, state, choose(context, 0, state, streams[i]))
+                earned[i] += state["rewards"][seat]
+                moves += 1
+        return moves
+
+    loop: Callable[..., int] = finish
+    return loop
+
+
+def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | None) -> ActionValues | None:
+    """Return mean results of each choice if all then play as the game's usual opponent; see `values_of`.
+
+    All that the seat cannot know is drawn anew for each playout, and all choices are tried in the same ones.
+    """
+    spec = players().usual(variant)
+    team = team_of([make_player(variant, spec)], variant)
+    if team is None or spec == "random":
+        return None
+    context, finish, seat = context_of(variant, team), _compile_finish(variant.game, team.choosers), int(state["seat"])
+    mask = np.zeros(variant.facts.num_actions, np.int8)
+    variant.game.legal(variant.params, state, mask)
+    rest = np.flatnonzero(mask)
+    behind, errors = np.full(len(mask), np.nan), np.full(len(mask), np.nan)
+    spread, level, games, moves, played_out = variant.facts.max_return - variant.facts.min_return, 0.0, LEAST, 0, 0
+    for number in range(ROUNDS):
+        if number:
+            left = (most - moves) * played_out // moves  # playouts
+            games = min(MOST, max(LEAST, left // (ROUNDS - number) // len(rest)))
+        hidden, streams = (new_streams(np.random.SeedSequence(seed, spawn_key=(number, k)), games) for k in range(2))
+        drawn, index = np.empty(games, variant.game.state), np.zeros(games, np.int64)
+        states = np.array([state], variant.game.state)
+        variant.kernels.reroll(variant.params, states, index, np.full(games, seat), hidden, drawn)
+        earned = np.zeros((len(rest), games))
+        for action, results in zip(rest.tolist(), earned, strict=True):
+            moves += finish(context, drawn.copy(), action, seat, streams.copy(), results)
+        played_out += earned.size
+        best = int(earned.mean(axis=1).argmax())
+        level = float(earned[best].mean())
+        lost = earned[best] - earned
+        behind[rest] = lost.mean(axis=1)
+        errors[rest] = [half_width(each, -spread, spread) for each in lost]
+        first = rest[best]
+        errors[first] = half_width(earned[best], variant.facts.min_return, variant.facts.max_return)
+        rest = rest[(behind[rest] <= errors[rest]) | (rest == played)]
+        if played is not None and number == ROUNDS - 2:
+            rest = np.unique([first, played])  # a fresh sample tells what the move cost
+    if len(rest) == np.count_nonzero(mask):
+        return None
+    words = players().in_words(variant, spec)
+    note = f"estimated: the others hold any dice, and all play on as the {words} does; 95 % intervals, seed {seed}"
+    found = ActionValues(level - behind, "return", note, errors=errors)
+    return percent_of_winning(variant, found)
 
 
 def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
     legal = np.flatnonzero(~np.isnan(values.values))
-    best_first = legal[np.argsort(-values.values[legal], kind="stable")]
+    best_first = legal[np.argsort(-values.values[legal], kind="stable")].tolist()
     rows = []
-    for action in best_first.tolist():
+    for action in best_first:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
-        rows.append(Row(action, variant.describe_action(action), worth, figure(worth, values, error), share))
-    return Advice(title, tuple(rows), values.note)
+        close = rows == [] or (error is not None and rows[0].worth - worth <= error)
+        rows.append(Row(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
+    return Advice(title, _MEANINGS.get(values.unit, values.unit.removeprefix("% of ")), tuple(rows), values.note)
 
 
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
-    """Return the value of each choice with optimal play afterwards, or with random play where no optimal play is known.
+    """Return the value of each choice with optimal play afterwards; where none is known by playouts, or else the odds.
 
     Only what the seat to move may know is used. Liar's Dice may have to be solved first, which can take a minute. A variant
     that would take longer is not solved for a hint (see `dice_envs.exact.action_values`).
@@ -93,6 +208,9 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
         ValueError: the game is over.
     """
     values = values_of(variant, state, seed)
+    if values is None:
+        advice = give_odds(variant, state, seed)
+        return dataclasses.replace(advice, note=f"{advice.note}; nobody knows the best move here, and no sample tells it")
     return _advice(variant, values, "what each choice is worth" + (", estimated" if values.errors is not None else ""))
 
 
@@ -101,4 +219,4 @@ def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
 
     Arguments and errors are those of `give_hint`.
     """
-    return _advice(variant, odds(variant, state, seed), "the odds")
+    return _advice(variant, percent_of_winning(variant, odds(variant, state, seed)), "the odds")

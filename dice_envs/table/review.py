@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -15,13 +15,13 @@ from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
-from dice_envs.exact.odds import MOST_MOVES
-from dice_envs.table.advice import figure, values_of
+from dice_envs.table.advice import MOST_MOVES, figure, percent_of_winning, values_of
 from dice_envs.table.sitting import Entry, Sitting
 
-__all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "review"]
+__all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "level", "review"]
 
-MOST_REVIEWED = 20 * MOST_MOVES  # limit on the moves of all random games of a review together
+MOST_REVIEWED = 8 * MOST_MOVES  # limit on the moves of all playouts of a review together
+NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
 
 # A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
 # worst result: where a game is won or lost, 1 and 5 points of a hundred.
@@ -109,7 +109,6 @@ class Review:
         texts: seat → the same as people read it.
         note: what the values assume.
         splits: seat → its result, divided into play and luck; empty where that is not known.
-        by_number: number of a move → its cost.
     """
 
     moves: tuple[Judged, ...]
@@ -117,36 +116,37 @@ class Review:
     texts: dict[int, str]
     note: str
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
-    by_number: dict[int, Judged] = dataclasses.field(init=False, repr=False, compare=False)
-    _worst: dict[int, Judged] = dataclasses.field(init=False, repr=False, compare=False)
-    _marks: dict[int, Counter[str]] = dataclasses.field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        worst: dict[int, Judged] = {}
-        marks: dict[int, Counter[str]] = {}
-        for move in self.moves:
-            if move.counted:
-                marks.setdefault(move.seat, Counter())[str(move.mark)] += 1
-                if move.cost > (worst[move.seat].cost if move.seat in worst else 0):
-                    worst[move.seat] = move
-        object.__setattr__(self, "by_number", {move.number: move for move in self.moves})
-        object.__setattr__(self, "_worst", worst)
-        object.__setattr__(self, "_marks", marks)
+    @functools.cached_property
+    def by_number(self) -> dict[int, Judged]:
+        """Number of a move → its cost."""
+        return {move.number: move for move in self.moves}
+
+    @functools.cached_property
+    def _counted(self) -> dict[int, list[Judged]]:
+        """Seat → its moves that count, the costliest first."""
+        seats = {move.seat for move in self.moves if move.counted}
+        costly = sorted((move for move in self.moves if move.counted), key=lambda move: -move.cost)
+        return {seat: [move for move in costly if move.seat == seat] for seat in seats}
 
     def worst(self, seat: int) -> Judged | None:
         """Return a seat's costliest move of those that count, the first of several; None if it gave nothing away."""
-        return self._worst.get(seat)
+        return next((move for move in self._counted.get(seat, ())[:1] if move.cost), None)
 
     def marks(self, seat: int) -> Counter[str]:
         """Return mark → number of a seat's moves that count."""
         return self._marks.get(seat, Counter())
+
+    @functools.cached_property
+    def _marks(self) -> dict[int, Counter[str]]:
+        return {seat: Counter(str(move.mark) for move in moves) for seat, moves in self._counted.items()}
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
     """Compare every move of a person with the best one, and divide the results into play and luck.
 
     Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
-    shows, without the division.
+    shows, without the division. A move is left out where no sample tells its choices apart.
 
     Args:
         sitting: a game that is over; a review shows what was hidden.
@@ -169,8 +169,8 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
         return Review((), {}, {}, "")
     try:
         values = _quick_values(variant, sitting.position(0).state)
-    except ValueError as problem:
-        return _by_single_values(sitting, seats, entries, str(problem), done)
+    except ValueError:
+        return _by_single_values(sitting, seats, entries, done)
     return _by_response_values(sitting, seats, entries, values, done)
 
 
@@ -187,21 +187,23 @@ def _quick_values(variant: Variant, state: Any) -> ResponseValues:
 
 
 def _by_single_values(
-    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], why: str, done: Callable[[int, int], Any]
+    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int, int], Any]
 ) -> Review:
-    """Review by the values that `give_hint` shows; `why` says what keeps results from being divided."""
-    each = []
-    most_moves = min(MOST_MOVES, MOST_REVIEWED // len(sitting))
+    """Review by the values that `give_hint` shows."""
+    each = {}
+    most = min(MOST_MOVES, MOST_REVIEWED // max(len(entries), 1))
     for entry in entries:
         done(entry.number, len(sitting))
-        each.append(values_of(sitting.variant, sitting.position(entry.number - 1).state, entry.number, most_moves))
-    spread = _spread(sitting.variant, each)
-    moves = [_judged(sitting.variant, entry, found, spread) for entry, found in zip(entries, each, strict=True)]
-    found = each[0] if each else None
-    note = f"luck and play are not told apart: {why}"
-    if found is not None:
-        note = found.note if why in found.note else f"{found.note}; {note}"
-    return _reviewed(moves, seats, found, note)
+        state = sitting.position(entry.number - 1).state
+        values = values_of(sitting.variant, state, entry.number, most, entry.action)
+        if values is not None:
+            each[entry] = values
+    spread = _spread(sitting.variant, list(each.values()))
+    moves = [_judged(sitting.variant, entry, found, spread) for entry, found in each.items()]
+    if not each:
+        return Review((), {}, {}, "what these moves have cost is not known")
+    found = next(iter(each.values()))
+    return _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
 
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
@@ -236,14 +238,14 @@ def _by_response_values(
         found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
-        single = action_values(sitting.variant, position.state, in_passing=True)
+        single = percent_of_winning(sitting.variant, action_values(sitting.variant, position.state, in_passing=True))
         if single.reached:
             moves.append(dataclasses.replace(move, before=best, after=after))
         else:
             move = _judged(sitting.variant, entry, single, scale.spread)
             moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
-    note = f"{values.note}; luck is all that was not the player's own choice: the dice{others}"
+    note = f"{values.note.replace('nash', 'optimal play')}; luck is all that was not the player's own choice: the dice{others}"
     splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
     return dataclasses.replace(_reviewed(moves, seats, found, note), splits=splits)
 
@@ -270,10 +272,17 @@ def _outcome(result: float, scale: Scale) -> str:
     return f"{result:g} {scale.unit}"
 
 
+def level(value: float, scale: Scale) -> str:
+    """Return an expected result as people read it: `41 %` of winning, or a number in the game's unit."""
+    if scale.is_share:
+        return f"{100 * value:.0f} %"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def amount(change: float, scale: Scale) -> str:
-    """Return a change of the expected result as people read it: "−31 points" of a game, "−0.35 patients saved"."""
-    points = 100 * change
-    text, unit = (f"{points:+.{int(abs(points) < 1)}f}", "points") if scale.is_share else (f"{change:+.2f}", scale.unit)
+    """Return a change of the expected result as people read it: "−31 %" of winning, "−0.35 patients saved"."""
+    percent = 100 * change
+    text, unit = (f"{percent:+.{int(abs(percent) < 1)}f}", "%") if scale.is_share else (f"{change:+.2f}", scale.unit)
     return f"{text.replace('-', '−') if float(text) else '0'} {unit}"
 
 
@@ -283,25 +292,15 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
     assert action is not None  # the history of a game that is over hides nothing
     best = int(np.nanargmax(found.values))
     cost = float(found.values[best] - found.values[action])
-    blur = NO_COST if found.errors is None else math.hypot(found.errors[best], found.errors[action])
-    if cost <= blur:
+    if cost <= (NO_COST if found.errors is None else found.errors[action]):
         return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was better")
     better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
-    text = f"move {number}: {words} cost {_cost(cost, found)}; {better}"
+    text = f"move {number}: {words} cost {figure(cost, found)}; {better}"
     mark: Mark = "fine" if cost < FINE * spread else "slip" if cost < SLIP * spread else "blunder"
     return Judged(number, entry.seat, action, words, cost, best, text, mark=mark)
 
 
 def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
     totals = {seat: sum(move.cost for move in moves if move.seat == seat and move.counted) for seat in seats}
-    texts = {seat: f"{_sum(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
+    texts = {seat: f"{figure(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
     return Review(tuple(moves), totals, texts, note)
-
-
-def _cost(cost: float, values: ActionValues) -> str:
-    return figure(cost, values).removeprefix("+")
-
-
-def _sum(cost: float, values: ActionValues) -> str:
-    """Return the cost of several moves as people read it."""
-    return f"{cost:.2f} {values.counted}" if values.counted else _cost(cost, values)

@@ -1,4 +1,4 @@
-"""Docstrings as text for people: a game's rules, from the head of its file, and the meaning of options and settings."""
+"""A game in words for people: its rules from the head of its file, its options and their values from their docstring."""
 
 from __future__ import annotations
 
@@ -6,11 +6,25 @@ import inspect
 import re
 import sys
 import textwrap
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from dice_envs.core.game import Game, Variant
 
-__all__ = ["Section", "attributes", "is_table", "rules_in_short", "rules_text", "sections"]
+__all__ = [
+    "OptionWords",
+    "Section",
+    "attributes",
+    "is_table",
+    "known_as",
+    "option_words",
+    "rules_for_players",
+    "rules_in_short",
+    "rules_text",
+    "sections",
+    "variant_words",
+    "without_code",
+]
 
 
 class Section(NamedTuple):
@@ -85,3 +99,86 @@ def attributes(docstring: str) -> dict[str, str]:
     listed = re.split(r"\n(?=\S)", listed)[0]  # without the sections that follow
     entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
     return {name: " ".join(meaning.split()) for name, _, meaning in (entry.partition(":") for entry in entries) if name}
+
+
+# --- for players --------------------------------------------------------------------------------------------------------
+
+
+class OptionWords(NamedTuple):
+    """An option as players read it.
+
+    Attributes:
+        label: its name: "dice each" for `num_dice`.
+        help: its meaning in a few words.
+        meanings: value → what it means, for those that the docstring explains one by one.
+    """
+
+    label: str
+    help: str
+    meanings: Mapping[str, str]
+
+    def value(self, value: Any) -> str:
+        """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""
+        if isinstance(value, bool):
+            return self.label if value else f"no {self.label}"
+        if isinstance(value, (tuple, list)):
+            value = ", ".join(map(str, value))
+        plural = self.label.split()[0].endswith(("s", "dice"))
+        return f"{value} {self.label}" if isinstance(value, int) and plural else f"{self.label}: {value}".replace("_", " ")
+
+
+def option_words(game: Game) -> dict[str, OptionWords]:
+    """Return the game's options as players read them: name → words, from the docstring of the options."""
+    found = {}
+    for name, text in attributes(game.options.__doc__ or "").items():
+        label = "dice each" if text.startswith("dice each player") else name.removeprefix("num_").replace("_", " ")
+        parts = re.split(r'(?:^|[;:.,] )(?:or )?"(\w+)"(?:, [^:;"]*(?:"[^"]*")?)?: ', text)
+        meanings = dict(zip(parts[1::2], map(_briefly, parts[2::2]), strict=True))
+        found[name] = OptionWords(label, _briefly(parts[0] if parts[0] or not meanings else ""), meanings)
+    return found
+
+
+def _briefly(text: str) -> str:
+    """Return the beginning of what a docstring says of an option or a value, without parentheses."""
+    text = re.split(r"; |\. | and -1", re.sub(r"\s*\([^()]*\)", "", text))[0]
+    return without_code(text.replace("true: ", "yes: ").replace("false: ", "no: "))
+
+
+def without_code(text: str) -> str:
+    """Return a sentence of a docstring without what only programs need: code, and parentheses that hold code."""
+    text = re.sub(r"\s*\([^()]*[`=][^()]*\)", "", text)
+    text = re.sub(r",? (?:with|for|by) `?\w+=\"?\w+\"?`?,?", "", text)
+    text = re.sub(r"`?\b(\w+)=\"?(\w+)\"?`?", lambda code: f"{code[1]} {code[2]}".replace("_", " "), text)
+    text = re.sub(r"`([^`]*)`", lambda code: code[1].removeprefix("num_").replace("_", " "), text)
+    text = re.sub(r'"\w+"', lambda quoted: quoted[0].replace("_", " "), text)
+    return re.sub(r"\bnum_(\w+)", r"\1", text).strip(" .:")
+
+
+def known_as(variant: Variant) -> str:
+    """Return the title of a variant: that by which people know its options, such as "Perudo", else the game's."""
+    options = vars(variant.options)
+    for title, known in variant.game.known_as.items():
+        if all(options[name] == value for name, value in known.items()):
+            return title
+    return variant.game.title
+
+
+def variant_words(variant: Variant) -> str:
+    """Return the options that its title does not say in words: "3 players, 3 dice each"; "" for the usual ones."""
+    usual = vars(variant.game.configure(**variant.game.known_as.get(known_as(variant), {})).options)
+    words = option_words(variant.game)
+    changed = {name: value for name, value in vars(variant.options).items() if value != usual[name]}
+    return ", ".join(words[name].value(value) for name, value in changed.items())
+
+
+_FOR_PROGRAMS = re.compile(r"\w_\w|\*\*|gymnasium|PettingZoo|environment|episode", re.IGNORECASE)
+
+
+def rules_for_players(game: Game) -> tuple[Section, ...]:
+    """Return the rules in full without code: how the game is played, where it is from, and how its rules are read."""
+    found = []
+    for heading, paragraphs in sections(game):
+        plain = [". ".join(s for s in without_code(each).split(". ") if not _FOR_PROGRAMS.search(s)) for each in paragraphs]
+        if heading in ("Play", "Source", "Sources", "Readings"):
+            found.append(Section(heading, tuple(f"{each}." for each in plain if each)))
+    return tuple(found)

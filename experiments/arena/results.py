@@ -12,7 +12,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.exact.intervals import match_half_width
 
-__all__ = ["Best", "Copies", "Matrix", "Meeting", "Part", "Result", "Team", "parts_of", "shares_of"]
+__all__ = ["Best", "Copies", "Edge", "Matrix", "Meeting", "Part", "Result", "Team", "parts_of", "shares_of"]
 
 Matrix = list[list[float | None]]
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
@@ -26,6 +26,26 @@ class Best(NamedTuple):
 
     wins: float
     ci95: float = 0.0
+
+
+@dataclasses.dataclass
+class Edge:
+    """What an agent took of the edge over one half that a best response to its opponent has.
+
+    Attributes:
+        agent, opponent: their names.
+        wins: the agent's share of wins.
+        best_response_wins, best_response_ci95: of a best response, and the half-width of its interval.
+        share, ci95: of the edge, and the half-width.
+    """
+
+    agent: str
+    opponent: str
+    wins: float
+    best_response_wins: float
+    best_response_ci95: float
+    share: float
+    ci95: float
 
 
 @dataclasses.dataclass
@@ -186,7 +206,7 @@ class Result:
     copies: list[Copies] = dataclasses.field(default_factory=list)
     optimal: dict[str, float] | None = None
     without_luck: bool = False
-    edges: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    edges: list[Edge] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -215,9 +235,7 @@ class Result:
     def compare(self, best: Sequence[Best | None], whose: int | None = None) -> None:
         """Fill in `edges`, from what a best response to each agent wins; None where that is not known.
 
-        With `whose` only edges of that many agents, the first ones, are filled in. An edge has the names of `agent` and
-        `opponent`; `wins`, the agent's share of wins; `best_response_wins` and its `best_response_ci95`; and `share`, of the
-        edge, with `ci95`.
+        With `whose` only edges of that many agents, the first ones, are filled in.
         """
         for each in self.meetings:
             against = best[each.column] if each.row < (whose or len(self.agents)) else None
@@ -225,17 +243,9 @@ class Result:
                 continue
             edge = against.wins - 0.5
             share = (each.win_rate - 0.5) / edge
-            self.edges.append(
-                {
-                    "agent": self.agents[each.row],
-                    "opponent": self.agents[each.column],
-                    "wins": each.win_rate,
-                    "best_response_wins": against.wins,
-                    "best_response_ci95": against.ci95,
-                    "share": share,
-                    "ci95": math.hypot(each.ci95, share * against.ci95) / edge,
-                }
-            )
+            half = math.hypot(each.ci95, share * against.ci95) / edge
+            names = self.agents[each.row], self.agents[each.column]
+            self.edges.append(Edge(*names, each.win_rate, *against, share, half))
 
     def _matrix(self, values: Sequence[float | None]) -> Matrix:
         """Arrange values, one for each meeting, in rows and columns."""

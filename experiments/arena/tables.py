@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.options import options_text
-from dice_envs.experiments.arena.results import Result
+from dice_envs.experiments.arena.results import Edge, Result
 from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
 from dice_envs.experiments.ui.plots import ORANGE, bars, saved_plot
 
@@ -35,15 +35,15 @@ def tournament_grids(result: Result) -> list[Grid]:
     ]
 
 
-def edge_grid(edges: Sequence[dict[str, Any]], title: str, digits: int = 1) -> Grid:
+def edge_grid(edges: Sequence[Edge], title: str, digits: int = 1) -> Grid:
     """Return what agents won, what a best response wins, and the share of its edge over half that they took."""
     rows = []
-    first, *others = dict.fromkeys(short(edge["agent"]) for edge in edges)
+    first, *others = dict.fromkeys(short(edge.agent) for edge in edges)
     for edge in edges:
-        best = plus_minus(edge["best_response_wins"], edge["best_response_ci95"] or None, digits, percent=True)
-        share = "none" if edge["share"] < -edge["ci95"] else plus_minus(edge["share"], edge["ci95"], 1, percent=True)
-        names = short(edge["agent"]) if others else "", short(edge["opponent"])
-        rows.append((*names, plus_minus(edge["wins"], None, digits, percent=True), best, share))
+        best = plus_minus(edge.best_response_wins, edge.best_response_ci95 or None, digits, percent=True)
+        share = "none" if edge.share < -edge.ci95 else plus_minus(edge.share, edge.ci95, 1, percent=True)
+        names = short(edge.agent) if others else "", short(edge.opponent)
+        rows.append((*names, plus_minus(edge.wins, None, digits, percent=True), best, share))
     who = "it" if others or first == "ppo" else first
     headings = ("agent", "against", f"{who} wins", "a best\nresponse", "share of the\nedge over half")
     return Grid(title, headings, rows, words=(0, 1), whole=range(5))

@@ -16,7 +16,7 @@ from dice_envs.core.game import names
 from dice_envs.core.options import shown
 from dice_envs.experiments.discovery import modules
 
-__all__ = ["BenchRow", "Part", "beside_openspiel", "best_rate", "best_seconds", "chosen_parts"]
+__all__ = ["BenchPart", "BenchRow", "beside_openspiel", "best_rate", "best_seconds", "chosen_parts"]
 
 
 @dataclasses.dataclass
@@ -40,7 +40,7 @@ class BenchRow:
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class BenchPart:
     """Some rows about one game.
 
     Attributes:
@@ -59,7 +59,7 @@ class Part:
         return self.rows(quick, device) if self.on_device else self.rows(quick)
 
 
-def chosen_parts(wanted: Sequence[str], device: str = "cpu") -> list[Part]:
+def chosen_parts(wanted: Sequence[str], device: str = "cpu") -> list[BenchPart]:
     """Return the parts of the modules and games that are named; all of them if none is. Hyphens count as underscores.
 
     On other devices than a CPU these are the parts with `on_device`.

@@ -20,7 +20,7 @@ from dice_envs.core.dice import STREAM, below, choose_from_mask, new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.bench import BenchRow, Part, best_rate
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate, best_seconds
 
 __all__ = ["PARTS", "SPIEL", "spiel_rate"]
 
@@ -238,6 +238,20 @@ def _first_step(quick: bool) -> Iterator[BenchRow]:
                 yield BenchRow(f"{name} after import, {what}", first, "s", seconds, note=note)
 
 
+# Oehm 2018: 10,000 games with six dice each, on all cores of a notebook: the agents' bluffs → seconds.
+ARTICLE_SECONDS = {(1.0, 0.0): 37.1997, (1.0, 0.75, 0.25, 0.0): 60 * 1.164514}
+
+
+def _article_games(quick: bool) -> Iterator[BenchRow]:
+    for bluffs, published in ARTICLE_SECONDS.items():
+        variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
+        players = [agents.make(f"numbers:preset=article,bluff={bluff}") for bluff in bluffs]
+        seconds = best_seconds(functools.partial(play_table, variant, players, 10_000, 1), 10)
+        name = f"the article's 10,000 games, {len(bluffs)} players, 6 dice"
+        aim = 0.01 if len(bluffs) == 2 else None
+        yield BenchRow(name, seconds, "s", aim, published, "the article, as published")
+
+
 _MAESTERS = 4
 
 
@@ -283,12 +297,13 @@ def _plain_game(source: random.Random, argue: bool) -> int:
 
 
 PARTS = (
-    Part("", _machine),
-    *(Part(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
-    Part("score_dice", _score_dice_batch),
-    Part("liars_dice", _batched),
-    Part("liars_dice", _vector),
-    Part("liars_dice", _raw_env),
-    Part("liars_dice", _first_step),
-    Part("shakes", _patients),
+    BenchPart("", _machine),
+    *(BenchPart(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
+    BenchPart("score_dice", _score_dice_batch),
+    BenchPart("liars_dice", _article_games),
+    BenchPart("liars_dice", _batched),
+    BenchPart("liars_dice", _vector),
+    BenchPart("liars_dice", _raw_env),
+    BenchPart("liars_dice", _first_step),
+    BenchPart("shakes", _patients),
 )

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import Batch, Variant, action_values, agents, configure, response_values
+from dice_envs import Agent, Batch, Turn, Variant, action_values, agents, configure, response_values
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
+from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.fatestones.draws import draw_hands, solve_all, solve_draws
+from dice_envs.exact.liars_dice import response_values as liars_dice_values
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability, measure
 from dice_envs.exact.liars_dice.round import Round
@@ -25,12 +27,13 @@ from dice_envs.exact.liars_dice.shares import information_sets
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.sources import Listed
 from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.liars_dice.values import Values, forget_values
 from dice_envs.exact.liars_dice.walk import respond
 from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
 from dice_envs.exact.shakes.policies import evaluate, solve
 from dice_envs.exact.thirties import Rules, forget_solutions, throws
 from dice_envs.exact.thirties import solve as solve_thirties
-from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds
+from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_rate, best_seconds
 from dice_envs.experiments.reproduce.thirties import all_rows
 from dice_envs.games.thirties import GOALS
 
@@ -169,6 +172,47 @@ def _liars_dice_networks(quick: bool) -> Iterator[BenchRow]:
     yield BenchRow(name, seconds, "s", None if quick else 240, note=note)
 
 
+def _positions(variant: Variant, player: Agent, games: int) -> np.ndarray:
+    """Return the positions of games of a player against itself."""
+    batch, streams, found = Batch(variant, games, 1), new_streams(2, games), []
+    while len(going := np.flatnonzero(batch.states["seat"] != OVER)):
+        found.append(batch.states[going])
+        own = streams[going]
+        batch.play(player.act(Turn(variant, batch.states, going, own)), going)
+        streams[going] = own
+    return np.concatenate(found)
+
+
+def _liars_dice_values(quick: bool) -> Iterator[BenchRow]:
+    """Time values against the solution: the table, then decisions a second, beside `action_values` one by one."""
+    for dice, aim in ((3, 300_000),) if quick else ((3, 300_000), (5, 50_000)):
+        variant = configure("liars_dice", num_dice=dice)
+        nash = agents.make("nash")
+        states = _positions(variant, nash, 2_000)
+        some = states[np.linspace(0, len(states) - 1, 20).astype(np.int64)]
+        opponent = asked(nash, variant)
+
+        def build(variant: Variant = variant, opponent: Any = opponent) -> Values:
+            forget_values()
+            return liars_dice_values(variant, opponent)
+
+        seconds = best_seconds(build, 1 if quick else 3)
+        values = build()
+        note = f"{values.bytes / 1e6:,.1f} MB"
+        yield BenchRow(f"Liar's Dice, {dice} dice: all values against nash", seconds, "s", 0.5 if dice == 3 else 15, note=note)
+        rate = best_rate(functools.partial(values.action_values, states), len(states))
+
+        def one_by_one(variant: Variant = variant, some: np.ndarray = some) -> None:
+            for state in some:
+                action_values(variant, state)
+
+        peer = best_rate(one_by_one, len(some), 1)
+        name = f"Liar's Dice, {dice} dice: decisions valued against nash"
+        yield BenchRow(
+            name, rate, "/s", aim, peer, "action_values, one at a time", f"{len(states):,} positions of its own play"
+        )
+
+
 def _untrained(variant: Variant) -> NetworkPolicy:
     """Return a network with two hidden layers of 128 and random weights."""
     sizes = (variant.facts.observation_size, 128, 128, variant.facts.num_actions)
@@ -235,13 +279,14 @@ def _choices(game: str, quick: bool) -> Iterator[BenchRow]:
 
 
 PARTS = (
-    Part("fatestones", _fatestones),
-    Part("liars_dice", _liars_dice),
-    Part("liars_dice", _liars_dice_responses),
-    Part("liars_dice", _liars_dice_tables),
-    Part("liars_dice", _liars_dice_networks),
-    Part("shakes", _shakes),
-    Part("thirties", _thirties),
-    Part("thirties", _against_fractions),
-    *(Part(game, functools.partial(_choices, game)) for game in _CASES),
+    BenchPart("fatestones", _fatestones),
+    BenchPart("liars_dice", _liars_dice),
+    BenchPart("liars_dice", _liars_dice_responses),
+    BenchPart("liars_dice", _liars_dice_tables),
+    BenchPart("liars_dice", _liars_dice_networks),
+    BenchPart("liars_dice", _liars_dice_values),
+    BenchPart("shakes", _shakes),
+    BenchPart("thirties", _thirties),
+    BenchPart("thirties", _against_fractions),
+    *(BenchPart(game, functools.partial(_choices, game)) for game in _CASES),
 )

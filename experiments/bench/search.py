@@ -13,7 +13,7 @@ from dice_envs import Batch, Turn, Uniform, configure
 from dice_envs.agents.mcts import MCTS
 from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.bench import BenchRow, Part, beside_openspiel, best_rate, best_seconds
+from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_rate, best_seconds
 
 __all__ = ["PARTS"]
 
@@ -61,4 +61,4 @@ def _openspiel(pyspiel: Any, num_dice: int, searches: int) -> float:
     return best_rate(lambda: [bot.step(state) for _ in range(searches)], searches * BUDGET)
 
 
-PARTS = (Part("fatestones", _fatestones_games), Part("liars_dice", _liars_dice_moves))
+PARTS = (BenchPart("fatestones", _fatestones_games), BenchPart("liars_dice", _liars_dice_moves))

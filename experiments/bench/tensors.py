@@ -12,7 +12,7 @@ import torch
 from dice_envs import TensorEnv
 from dice_envs.core.game import load, names
 from dice_envs.core.machine import torch_threads
-from dice_envs.experiments.bench import BenchRow, Part, best_rate
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate
 from dice_envs.experiments.bench.environments import SPIEL, spiel_rate
 from dice_envs.learn.ppo import captured
 
@@ -74,4 +74,4 @@ def _steps(game: str, quick: bool, device: str) -> Iterator[BenchRow]:
                 yield BenchRow(name, rate, "M/s")
 
 
-PARTS = tuple(Part(game, functools.partial(_steps, game), on_device=True) for game in names())
+PARTS = tuple(BenchPart(game, functools.partial(_steps, game), on_device=True) for game in names())

@@ -18,7 +18,7 @@ import gymnasium
 
 from dice_envs import configure
 from dice_envs.core.machine import torch_threads
-from dice_envs.experiments.bench import BenchRow, Part
+from dice_envs.experiments.bench import BenchPart, BenchRow
 from dice_envs.learn.presets import PRESETS
 from dice_envs.learn.run import Run
 
@@ -135,4 +135,4 @@ def _tutorial_rate(steps: int) -> float:
     return (model.num_timesteps - done) / (time.perf_counter() - start)
 
 
-PARTS = (Part("liars_dice", _ppo, on_device=True),)
+PARTS = (BenchPart("liars_dice", _ppo, on_device=True),)

@@ -14,7 +14,7 @@ from dice_envs import load, measure, names
 from dice_envs.agents import aliases, for_game
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
-from dice_envs.core.files import atomic, read_json
+from dice_envs.core.files import read_json
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 from dice_envs.experiments.ui.files import check_writable, write_json
@@ -105,8 +105,7 @@ def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
         about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
     path = POLICIES / f"{name}.npz"
     policy.about = check_about(about)
-    with atomic(path) as temporary:
-        save_policy(temporary, policy, half=True)
+    save_policy(path, policy, half=True)
     return path
 
 

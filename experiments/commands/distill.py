@@ -15,7 +15,6 @@ import typer
 from dice_envs import Measures, configure, measure
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, save_policy
-from dice_envs.core.files import atomic
 from dice_envs.core.machine import torch_device
 from dice_envs.core.options import shown
 from dice_envs.exact.liars_dice.shares import check_measurable
@@ -35,7 +34,7 @@ from dice_envs.experiments.ui.options import (
     seed_or_fresh,
 )
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.learn.distill import Learner, Positions, Settings, train, with_floors
+from dice_envs.learn.distill import FLOORS, Learner, Positions, Settings, train
 
 __all__ = ["PLACE", "best_floor", "distill", "main"]
 
@@ -77,8 +76,9 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
     measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
     best: tuple[NetworkPolicy, Measures, float] | None = None
-    for candidate in with_floors(policy):
-        name, start = f"floor {candidate.floor:g}", time.monotonic()
+    for floor in FLOORS:
+        candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
+        name, start = f"floor {floor:g}", time.monotonic()
         with measuring(name) as done:
             measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
         console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
@@ -148,7 +148,7 @@ def distill(
         "divergence": float(np.mean(losses[-SAY_EVERY:])),
     }
     finish(
-        lambda: _save(out, policy),
+        lambda: save_policy(out, policy, half=True),
         lambda: show_measures(dataclasses.replace(measured, agent="distilled")),
         lambda: show_measures(greedy),
         lambda: console.print(f"the solution's own exploitability: at most {solution.exploitability:.6f}"),
@@ -156,11 +156,6 @@ def distill(
         lambda: console.whole_line(f"saved: ppo:{out}, {out.stat().st_size:,} bytes"),
     )
     return policy.about
-
-
-def _save(out: Path, policy: NetworkPolicy) -> None:
-    with atomic(out) as temporary:
-        save_policy(temporary, policy, half=True)
 
 
 def _command(option: Sequence[str], settings: Settings, seed: int, device: str) -> str:

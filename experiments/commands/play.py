@@ -53,15 +53,15 @@ def main(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --web: open a browser.")] = True,
 ) -> None:
     """Play at the terminal against any agents, with the dice shown as pictures. Type `help` there for the commands: rules,
-    hint, odds, undo, history, save. With --web, play on a page instead.
+    hint, odds, undo, history, save. With --web, play on a page instead; without a game it begins with all games to choose from.
 
     If the game has one seat, the agents play the same deal after you. If a trained policy takes part, options that you leave
     out are those of its training.
 
     Example: play liars_dice numbers:bluff=0.25 -o num_dice=3
     """
+    given = {"--option": option, "--seat": seat, "--people": people, "--seed": seed, "--watch": watch or None}
     if load is not None:
-        given = {"--option": option, "--seat": seat, "--people": people, "--seed": seed, "--watch": watch or None}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} cannot be given with --load: a saved game has its own")
@@ -77,6 +77,9 @@ def main(
             _serve([saved], host, port, browser)
         else:
             load_game(saved, replay, review, log)
+        return
+    if game is None and web and all(value is None for value in given.values()):
+        _serve([], host, port, browser)
         return
     if game is None:
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")

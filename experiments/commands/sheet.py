@@ -19,7 +19,7 @@ PLACE = 13  # in the list of --help
 
 def main(
     game: GameArgument,
-    file: Annotated[Path, typer.Argument(help="The file to write, .svg or .html.")],
+    file: Annotated[Path, typer.Argument(help="The file to write, .html.")],
     option: OptionOption = None,
     paper: Annotated[str, typer.Option(help="a4 or letter.")] = "a4",
 ) -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dice_envs import names
-from dice_envs.core.options import check_range
+from dice_envs import Measures, names
+from dice_envs.core.options import check_range, option_texts
+from dice_envs.exact.contract import BEST_RESPONSE_WINS
+from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_grids
+from dice_envs.experiments.arena.tables import show as show_table
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
-from dice_envs.experiments.train import train
+from dice_envs.experiments.train import PoolShare, TrainingResult, train
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.findings import measures_grid, show_measures
+from dice_envs.experiments.ui.grids import Grid, plus_minus, short
 from dice_envs.experiments.ui.options import (
     DeviceOption,
     GameArgument,
@@ -21,9 +31,12 @@ from dice_envs.experiments.ui.options import (
     SeedOption,
     count_option,
 )
+from dice_envs.experiments.ui.page import About, Section, write_page
+from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved_plot
+from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["PLACE", "main"]
+__all__ = ["PLACE", "gap_label", "main", "run_sections"]
 
 PLACE = 6  # in the list of --help
 
@@ -88,7 +101,7 @@ def main(
     common |= {"evaluation_games": evaluation_games, "learner": learner, "device": device, "verbose": verbose}
     if not several or plain is None:  # `train` refuses a game or preset that does not exist
         chosen = {name: each for name, (each,) in values.items()}
-        train(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)
+        make_run(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)
         return
     if report is not None:
         raise ValueError("--report shows one run: leave it out, or --seeds, --recipe and several values of --set")
@@ -96,4 +109,170 @@ def main(
     first = 1 if seed is None else seed
     folder = out or Path("runs") / f"{game}_{preset}_sweep"
     chosen_seeds = range(first, first + (seeds or 1))
-    sweep(game, preset, folder, values, chosen_seeds, recipes or (), jobs, ray, threads=threads or 1, **common)
+    sweep(make_run, game, preset, folder, values, chosen_seeds, recipes or (), jobs, ray, threads=threads or 1, **common)
+
+
+def make_run(
+    game: str,
+    preset: str,
+    out: Path | None,
+    json: Path | None = None,
+    report: Path | None = None,
+    verbose: bool = False,
+    **arguments: Any,
+) -> TrainingResult:
+    """Make a run, show what it was for, and write its files. `arguments` are those of `dice_envs.experiments.train.train`."""
+
+    def check() -> None:
+        check_writable(json)
+        check_report(report)
+
+    result = train(game, preset, out, check=check, **arguments)
+    for note in result.notes:
+        console.print(note)
+    if verbose:
+        for found in result.measures:
+            show_measures(found)
+        if result.table is not None:
+            show_table(result.table)
+    _show_verdict(result, arguments["evaluation_games"])
+    finish(
+        lambda: write_json(result.folder / "results.json", result.as_dict()),
+        lambda: write_json(json, result.as_dict()),
+        lambda: _plot(result.folder, result),
+        lambda: _write_report(report, result),
+        lambda: _say_where(result),
+    )
+    return result
+
+
+def _write_report(report: Path | None, result: TrainingResult) -> None:
+    """Write the report's plots and page, if one is wanted."""
+    if report is None:
+        return
+    with plots_noted() as plots:
+        _plot(report, result)
+    trained, variant = result.trained, result.trained.policy.variant
+    about = About(result.command, {"preset": trained.preset, **dataclasses.asdict(variant.options)}, trained.seed)
+    write_page(report, f"PPO trained on {variant}", [], run_sections(result, plots), about)
+
+
+def _say_where(result: TrainingResult) -> None:
+    """Print where the policy is, and the command to play against it."""
+    variant, folder = result.trained.policy.variant, result.folder
+    console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
+    if variant.facts.num_seats > 1:
+        options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
+        console.whole_line(f"play against it: python -m experiments play {variant.game.name} ppo:{folder}{options}")
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _show_verdict(result: TrainingResult, games: int) -> None:
+    """Print what the training was for: what was won from its opponents and could be, or how far play is from optimal."""
+    trained, measures = result.trained, result.measures
+    against = result.edges if result.edges and not trained.preset.self_play else None
+    if against:
+        own = [edge for edge in against if edge.agent == "ppo"]
+        edge_grid(own, f"Games won, % of {games:,} against each").show()
+    elif result.pool:
+        _pool_grid(result.pool, result).show()
+    wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
+    if against and wins:
+        presets = presets_of(trained.policy.variant.game.name)
+        others = " or ".join(name for name, each in presets.items() if each.self_play)
+        console.print(
+            f"A best response wins {wins[0]:.1%} of the games against this policy: it has learned to beat these opponents, "
+            f"not to be hard to beat. For that, train with --preset {others}."
+        )
+    elif measures:
+        _distances_grid(measures).show()
+
+
+def _distances_grid(measures: Sequence[Measures]) -> Grid:
+    """The measures of the policy and of its likeliest actions beside optimal play."""
+    rows = []
+    for each in zip(*(found.measures for found in measures), strict=True):
+        values = [plus_minus(one.value, one.error or None, 4) for one in each]
+        rows.append((each[0].name, *values, f"{each[0].optimum:.4f}"))
+    headings = ("policy", "its likeliest actions")[: len(measures)]
+    return Grid("How far it is from optimal play", ("", *headings, "optimal"), rows)
+
+
+def _pool_grid(pool: Sequence[PoolShare], result: TrainingResult) -> Grid:
+    cooperative = result.trained.policy.variant.facts.cooperative
+    wins = [] if cooperative else ["even share", "share of wins"]
+    headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
+    rows = []
+    for row in pool:
+        shares = [f"{100 * row.even:.2f}", plus_minus(row.win_rate, row.ci95, percent=True)]
+        earned = plus_minus(row.mean_return, row.mean_return_ci95, 4)
+        rows.append((f"{row.seats} × {short(row.opponent)}", *(() if cooperative else shares), earned))
+    title = f"against its pool, {pool[0].games:,} games each, seed {result.trained.seed}"
+    return Grid(title, headings, rows, whole=(0,))
+
+
+def run_sections(result: TrainingResult, plots: Sequence[Plot]) -> list[Section]:
+    """Return the results of a run as sections of a page."""
+    trained = [f"{result.trained.steps:,} learner steps"]
+    trained += [] if result.minutes is None else [f"{result.minutes:.1f} minutes"]
+    trained += [] if result.steps_per_second is None else [f"{result.steps_per_second:,.0f} steps a second"]
+    why = [f"Not measured: {result.not_measured}"] if result.not_measured else []
+    games = [] if result.table is None else tournament_grids(result.table)
+    games += [_pool_grid(result.pool, result)] if result.pool else []
+    return [
+        Section("What was trained", ["; ".join(trained) + "."], plots=plots),
+        Section("How far from optimal play", why, [measures_grid(each) for each in result.measures]),
+        *([Section("Against others", grids=games)] if games else []),
+    ]
+
+
+# --- plots ----------------------------------------------------------------------------------------------------------
+
+
+def _plot(folder: Path, result: TrainingResult) -> None:
+    """Write learning_curve.png (win rates beside what a best response wins, or returns), gap.png and cross_table.png."""
+    trained, table = result.trained, result.table
+    what = "mean return in training" if table is None else "share of training games won"
+    best = {each.opponent: each.best_response_wins for each in result.edges or ()}
+    finish(
+        lambda: _plot_points(folder, "learning_curve", trained, what, what, "PPO while it learns", best),
+        lambda: _plot_points(folder, "gap", trained, gap_label(result.measures), "gap from optimal play", "PPO", {}),
+        lambda: None if table is None else save_plot(folder, "cross_table", table),
+    )
+
+
+def gap_label(found: Sequence[Measures]) -> str:
+    """Return the label of an axis of gaps: the headline measure, with its 95 % interval where it was sampled."""
+    if not found:
+        return "gap from optimal play"
+    headline = found[0].measures[0]
+    return f"gap from optimal play: {headline.name}, " + (f"± {headline.error:.2g}" if headline.error else "exact")
+
+
+def _plot_points(folder: Path, name: str, trained: Trained, what: str, axis: str, who: str, best: Mapping[str, float]) -> None:
+    """Write a plot of a run's points against the learner's steps, a line for each of their names; nothing without points.
+
+    A dashed line is at what is best, where that is known.
+    """
+    variant, gaps = trained.policy.variant, name == "gap"
+    points = trained.gaps if gaps else trained.curve
+    values = [value for point in points for key, value in point.items() if key != "steps"]
+    if not values:
+        return
+    with saved_plot(folder, name, f"{variant}: {what} against the learner's steps, seed {trained.seed}.") as (_, axes):
+        for key in sorted({key for point in points for key in point} - {"steps"}):
+            line = [(point["steps"] / 1e6, point[key]) for point in points if key in point]
+            (drawn,) = axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, marker="." if gaps else "")
+            if key in best:
+                axes.axhline(best[key], color=drawn.get_color(), linestyle="--", linewidth=1)
+        if gaps and max(values) > 5 * min(values):  # else a logarithmic axis has hardly a label
+            logarithmic(axes, "y")
+        axes.set_xlim(left=0)
+        axes.set_xlabel("learner steps, millions")
+        axes.set_ylabel(axis)
+        below = f"\n{what}" * gaps + "\ndashed: what a best response wins" * bool(best)
+        axes.set_title(f"{variant.game.title}: {who}, seed {trained.seed}{below}", fontsize=12)
+        axes.grid(alpha=0.3, which="both")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

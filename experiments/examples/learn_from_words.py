@@ -44,7 +44,7 @@ REFERENCE_RATE = 0.05  # how far the reference moves towards the policy in each 
 SECONDS = 10  # between two lines of progress
 
 
-class Positions(Drawing):
+class WordPositions(Drawing):
     """An agent that notes each position it is asked about, and plays there by its row of `chances`: at first at random.
 
     Attributes:
@@ -110,7 +110,7 @@ class Texts:
             yield joined, torch.tensor([0, *map(len, parts)]).cumsum(0)[:-1]
 
 
-class Network(nn.Module):
+class WordNetwork(nn.Module):
     """Log-probabilities of moves from the characters of prompts and of moves.
 
     A line is the sum of its characters' vectors, each of which depends on the column; a text is the sum of its lines' codes. A
@@ -137,7 +137,7 @@ class Network(nn.Module):
         return scores.masked_fill(~legal, -1e9).log_softmax(1)
 
 
-def fit(network: Network, optimizer: Any, legal: torch.Tensor, wanted: torch.Tensor, rates: np.ndarray) -> None:
+def fit(network: WordNetwork, optimizer: Any, legal: torch.Tensor, wanted: torch.Tensor, rates: np.ndarray) -> None:
     """Fit the network to log-probabilities at all positions, with a gradient step for each learning rate."""
     choices = legal.sum(1)
     weights = 1 / choices.bincount()[choices]  # few positions are met early in a game, and often
@@ -150,7 +150,7 @@ def fit(network: Network, optimizer: Any, legal: torch.Tensor, wanted: torch.Ten
         optimizer.step()
 
 
-def train(positions: Positions, network: Network, steps: int) -> None:
+def train(positions: WordPositions, network: WordNetwork, steps: int) -> None:
     """Train the network by the regrets of its own play, then to play as on average; `positions` plays as the network does."""
     legal = torch.from_numpy(np.array(positions.legal))
     optimizer = torch.optim.Adam(network.parameters())
@@ -178,15 +178,12 @@ def train(positions: Positions, network: Network, steps: int) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=108, of="steps of the policy")
-    line.number("--threads", 1, 1, 256, "PyTorch's")
-    options = line.read()
-    torch.set_num_threads(options.threads)
+    options = CommandLine(__doc__, steps=108, of="steps of the policy").read()
     torch.manual_seed(options.seed)
-    positions = Positions()
+    positions = WordPositions()
     print(f"exploitability {positions.exploitability():.4f} of random play", flush=True)  # asks at every position
     print(f"{len(positions.prompts):,} positions, one of them:\n\n{positions.prompts[-1]}\n")
-    network = Network(positions.prompts, [VARIANT.describe_action(action) for action in range(VARIANT.facts.num_actions)])
+    network = WordNetwork(positions.prompts, [VARIANT.describe_action(action) for action in range(VARIANT.facts.num_actions)])
     train(positions, network, options.steps)
     print(f"exploitability {positions.exploitability():.4f} after learning (0: optimal play)")
 

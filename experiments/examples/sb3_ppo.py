@@ -33,8 +33,7 @@ import dice_envs.envs.sb3
 from dice_envs.core.batch import IllegalAction
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import single_seat
-from dice_envs.exact.liars_dice.measures import winning_probability
-from dice_envs.experiments.examples import CommandLine
+from dice_envs.experiments.examples import CommandLine, print_wins
 
 GAMES = {  # with the opponent, if there is one
     "thirties": (single_seat("thirties"), "random"),
@@ -126,8 +125,8 @@ def report(game: str, model: Any, seed: int) -> None:
         pips = dice_envs.measure(variant, likeliest).measures[0]
         print(f"with masks {pips.value:.4f} of {pips.optimum:.4f} pips, exactly")
     else:
-        wins, best = winning_probability(variant, likeliest, opponent), dice_envs.measure(variant, opponent).measures[1].value
-        print(f"with masks {wins:.4f} of the games won against {opponent}, exactly; a best response wins {best:.4f}")
+        print("with masks ", end="")
+        print_wins(variant, likeliest, opponent)
 
 
 def main() -> None:
@@ -135,9 +134,7 @@ def main() -> None:
     line = CommandLine(__doc__, steps=200_000)
     line.add_argument("--game", choices=GAMES, default="thirties", help="the game")
     line.add_argument("--algorithm", choices=("maskable_ppo", "ppo", "dqn"), default="maskable_ppo", help="the learner")
-    line.number("--threads", 1, 1, 256, "PyTorch's")
     options = line.read()
-    torch.set_num_threads(options.threads)
     model = make(options.game, options.algorithm, options.seed)
     model.learn(options.steps)
     report(options.game, model, *derived_seeds(options.seed, "evaluation"))

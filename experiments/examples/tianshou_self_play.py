@@ -6,8 +6,8 @@ The game is Liar's Dice with one die each under OpenSpiel's rules. 400,000 moves
 exploitability from 0.7807 to 0.2991 (seed 1). This is plain PPO with an entropy bonus and few moves; docs/ppo.md has recipes
 that come nearer to 0.
 
-Tianshou 2.0 leaves two things to its users: its PPO ignores action masks (see `Network`), and it loses what a seat is paid
-while another moves (see `SelfPlay`).
+Tianshou 2.0 leaves two things to its users: its PPO ignores action masks (see `MaskedNet`), and it loses what a seat is paid
+while another moves (see `PaidBySeat`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from tianshou.data import Batch, Collector, ReplayBuffer, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv, PettingZooEnv
 from tianshou.trainer import OnPolicyTrainerParams
 from tianshou.utils.net.common import ActionReprNet
-from torch import nn
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
-from dice_envs.experiments.examples import CommandLine
+from dice_envs.experiments.examples import CommandLine, network
 
 GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
 
@@ -47,17 +46,13 @@ MAX_GRADIENT = 0.5
 MOST_MOVES = 16  # no game is longer: 12 bids and a call
 
 
-class Network(ActionReprNet):
+class MaskedNet(ActionReprNet):
     """Logits of the actions, or a value. Tianshou passes in PettingZooEnv's form of an observation: `obs`, `mask` and
     `agent_id`. Of its algorithms only DQN reads the mask, so with PPO the network has to."""
 
     def __init__(self, inputs: int, outputs: int, scale: float, masked: bool) -> None:
         super().__init__()
-        layers = nn.Linear(inputs, 128), nn.Linear(128, 128), nn.Linear(128, outputs)
-        for layer, gain in zip(layers, (2**0.5, 2**0.5, scale), strict=True):
-            nn.init.orthogonal_(layer.weight, gain)
-            nn.init.zeros_(layer.bias)
-        self.layers = nn.Sequential(layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2])
+        self.layers = network(inputs, outputs, scale)
         self.masked = masked
 
     def forward(self, obs: Any, state: Any = None, info: Any = None) -> Any:
@@ -67,7 +62,7 @@ class Network(ActionReprNet):
         return out.masked_fill(~torch.as_tensor(obs.mask), -torch.inf), state
 
 
-class SelfPlay(MultiAgentOnPolicyAlgorithm):
+class PaidBySeat(MultiAgentOnPolicyAlgorithm):
     """Gives each seat its own moves, each with all that the seat earns up to its next one.
 
     A game is stored as one sequence of all seats' moves, with the rewards of all seats at each. Tianshou picks out a seat's
@@ -100,14 +95,14 @@ def make_env() -> PettingZooEnv:
     return PettingZooEnv(dice_envs.liars_dice_v0.raw_env(**GAME))
 
 
-def make_algorithm() -> SelfPlay:
+def make_algorithm() -> PaidBySeat:
     """PPO with one network for all seats."""
     env = make_env()
     size, num_actions = env.observation_space["observation"].shape[0], int(env.action_space.n)
-    actor = Network(size, num_actions, 0.01, masked=True)
+    actor = MaskedNet(size, num_actions, 0.01, masked=True)
     learner: PPO = PPO(
         policy=DiscreteActorPolicy(actor=actor, action_space=env.action_space),
-        critic=Network(size, 1, 1.0, masked=False),
+        critic=MaskedNet(size, 1, 1.0, masked=False),
         optim=AdamOptimizerFactory(lr=LEARNING_RATE, eps=1e-5),
         eps_clip=CLIP,
         vf_coef=VALUE_WEIGHT,
@@ -117,10 +112,10 @@ def make_algorithm() -> SelfPlay:
         gamma=1.0,  # the game is one of winning or losing at its end
         max_batchsize=MINIBATCH,
     )
-    return SelfPlay(algorithms=[learner] * len(env.agents), env=env)
+    return PaidBySeat(algorithms=[learner] * len(env.agents), env=env)
 
 
-def train(algorithm: SelfPlay, steps: int, seed: int) -> None:
+def train(algorithm: PaidBySeat, steps: int, seed: int) -> None:
     """Train by self-play for about `steps` moves, of both seats together."""
     games = DummyVectorEnv([make_env] * NUM_ENVS)
     games.seed(derived_seeds(seed, "games", NUM_ENVS))
@@ -152,7 +147,7 @@ def train(algorithm: SelfPlay, steps: int, seed: int) -> None:
     )
 
 
-def exploitability(algorithm: SelfPlay) -> float:
+def exploitability(algorithm: PaidBySeat) -> float:
     """Return how far the policy is from optimal play, exactly."""
     actor = algorithm.get_algorithm("player_0").policy.actor
 
@@ -167,10 +162,7 @@ def exploitability(algorithm: SelfPlay) -> float:
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=400_000, of="moves of both seats")
-    line.number("--threads", 1, 1, 256, "PyTorch's")
-    options = line.read()
-    torch.set_num_threads(options.threads)
+    options = CommandLine(__doc__, steps=400_000, of="moves of both seats").read()
     logging.getLogger("tianshou").setLevel(logging.ERROR)  # at every update it warns of two seats' returns
     torch.manual_seed(options.seed)
     np.random.seed(derived_seeds(options.seed, "shuffling")[0] % 2**32)  # noqa: NPY002 - Tianshou shuffles with it

@@ -28,8 +28,7 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import dice_envs
-from dice_envs.exact.liars_dice.measures import winning_probability
-from dice_envs.experiments.examples import CommandLine
+from dice_envs.experiments.examples import CommandLine, network, print_wins
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # past rounds tell nothing about this opponent
 OPPONENT = "numbers"
@@ -46,7 +45,7 @@ VALUE_WEIGHT = 0.5
 MAX_GRADIENT = 0.5
 
 
-class Games(EnvBase):
+class TensorGames(EnvBase):
     """Many games stepped together, on any device: an ended game has been dealt again when its step returns."""
 
     def __init__(self, num_envs: int, device: str) -> None:
@@ -83,15 +82,6 @@ class Games(EnvBase):
         return {"observation": self.games.observations.clone(), "action_mask": self.games.masks.bool()}
 
 
-def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:
-    """A policy or a value; a small `scale` makes the first policy nearly uniform."""
-    layers = nn.Linear(inputs, 128), nn.Linear(128, 128), nn.Linear(128, outputs)
-    for layer, gain in zip(layers, (2**0.5, 2**0.5, scale), strict=True):
-        nn.init.orthogonal_(layer.weight, gain)
-        nn.init.zeros_(layer.bias)
-    return nn.Sequential(layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2])
-
-
 def make_actor(observation_size: int, num_actions: int) -> ProbabilisticActor:
     """A policy that draws only legal actions. The loss rebuilds the same distribution from the stored masks, so that acting and
     learning agree."""
@@ -107,7 +97,7 @@ def make_actor(observation_size: int, num_actions: int) -> ProbabilisticActor:
 def train(steps: int, seed: int, device: str) -> ProbabilisticActor:
     """Train against the opponent for about `steps` decisions of the learner."""
     torch.manual_seed(seed)
-    env = Games(NUM_ENVS, device)
+    env = TensorGames(NUM_ENVS, device)
     env.set_seed(seed)
     size, num_actions = env.observation_spec["observation"].shape[-1], env.action_spec.space.n
     actor = make_actor(size, num_actions).to(env.device)
@@ -154,19 +144,14 @@ def report(actor: ProbabilisticActor) -> None:
         with torch.no_grad():
             return actor.get_dist(TensorDict(data, batch_size=len(observations))).probs
 
-    variant = dice_envs.configure("liars_dice", **GAME)
-    wins = winning_probability(variant, policy, OPPONENT)
-    best = dice_envs.measure(variant, OPPONENT).measures[1].value
-    print(f"wins {wins:.4f} of the games against {OPPONENT}; a best response wins {best:.4f}")
+    print_wins(dice_envs.configure("liars_dice", **GAME), policy, OPPONENT)
 
 
 def main() -> None:
     """Read the options, train, measure."""
     line = CommandLine(__doc__, steps=1_000_000)
-    line.number("--threads", 1, 1, 256, "PyTorch's")
     line.add_argument("--device", default="cpu", help="PyTorch's, such as cpu or cuda")
     options = line.read()
-    torch.set_num_threads(options.threads)
     report(train(options.steps, options.seed, options.device).cpu())
 
 

@@ -131,27 +131,23 @@ def play_game(seated: Seated, reviewed: bool = False, log: Path | None = None) -
     Raises:
         ValueError: the game has no log format.
     """
-    with _logged(seated.sitting, log):
-        return _play_game(seated, reviewed)
-
-
-def _play_game(seated: Seated, reviewed: bool) -> np.ndarray:
     sitting, made = seated.sitting, seated.made
     variant, people = sitting.variant, sitting.people
     alone = bool(people) and len(sitting.seats) == 1
-    console.print(_title(sitting))
-    print_mode(variant, seated.policy)
-    terminal = Terminal(sitting)
-    if not alone:
-        _introduce(sitting)
-    if not people:
-        terminal.look()
-        return sitting.returns
-    _play(terminal, reviewed, lambda: None if alone or len(people) > 1 else _tell_winner(sitting.returns, people[0]))
-    returns = sitting.returns
-    if alone:
-        _play_after(variant, sitting.seed, made, float(returns[0]))
-    return returns
+    with _logged(sitting, log):
+        console.print(_title(sitting))
+        print_mode(variant, seated.policy)
+        terminal = Terminal(sitting)
+        if not alone:
+            _introduce(sitting)
+        if not people:
+            terminal.look()
+            return sitting.returns
+        _play(terminal, reviewed, lambda: None if alone or len(people) > 1 else _tell_winner(sitting.returns, people[0]))
+        returns = sitting.returns
+        if alone:
+            _play_after(variant, sitting.seed, made, float(returns[0]))
+        return returns
 
 
 def open_game(path: Path, game: str | None, start: int | None = None, opponents: Sequence[str] = ()) -> Sitting:
@@ -196,22 +192,17 @@ def load_game(sitting: Sitting, replay: bool, reviewed: bool = False, log: Path 
         Each seat's return, (seats,) float64.
     """
     with _logged(sitting, log):
-        return _go_on(sitting, replay, reviewed)
-
-
-def _go_on(sitting: Sitting, replay: bool, reviewed: bool) -> np.ndarray:
-    variant = sitting.variant
-    console.print(_title(sitting) + f", after {len(sitting)} moves")
-    print_mode(variant, "")
-    _introduce(sitting)
-    terminal = Terminal(sitting)
-    if (replay or sitting.over or not sitting.people) and not terminal.look():
-        if reviewed and sitting.over:
-            terminal.show_review()
+        console.print(_title(sitting) + f", after {len(sitting)} moves")
+        print_mode(sitting.variant, "")
+        _introduce(sitting)
+        terminal = Terminal(sitting)
+        if (replay or sitting.over or not sitting.people) and not terminal.look():
+            if reviewed and sitting.over:
+                terminal.show_review()
+            return sitting.returns
+        alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
+        _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
         return sitting.returns
-    alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
-    _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
-    return sitting.returns
 
 
 def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agent]) -> Sitting:

@@ -1,10 +1,14 @@
-"""Reviews of saved games as tables, plots and data: each game's play and luck, and the record of each player."""
+"""Reviews of saved games as tables, plots and data: each game's play and luck, and the record of each player.
+
+A record says what a player gave away in many games, whatever luck it had.
+"""
 
 from __future__ import annotations
 
-import collections
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +17,86 @@ import numpy as np
 from dice_envs.agent import Uniform
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import Scale
-from dice_envs.exact.intervals import half_width
+from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import Plot, counted, plots_noted, saved_plot
-from dice_envs.table.record import Record, record_of
 from dice_envs.table.review import Review, Split, amount
 from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = ["Group", "Played", "as_dict", "games_in", "grouped", "save_report", "seats_of", "show"]
+__all__ = ["Group", "Played", "Record", "as_dict", "games_in", "grouped", "record_of", "save_report", "seats_of", "show"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A player's games of one game with the same options, in the order in which they were played.
+
+    Attributes:
+        games: number of games.
+        given_away, error: mean of what the player's choices cost in a game, and half of its 95 % interval; None after one game.
+        luck, luck_error: mean luck of a game, and half of its 95 % interval; None after one game.
+        result: mean result of a game.
+        trend, trend_error: change of what is given away from game to game, by least squares, and half of its 95 % interval;
+            None after fewer than three games.
+        marks: mark → number of moves; see `Judged`.
+        scale: of all figures.
+    """
+
+    games: int
+    given_away: float
+    error: float | None
+    luck: float
+    luck_error: float | None
+    result: float
+    trend: float | None
+    trend_error: float | None
+    marks: dict[str, int]
+    scale: Scale
+
+
+def record_of(games: Iterable[tuple[Review, int]]) -> Record:
+    """Return the record of a player who sat at the given seat in each reviewed game.
+
+    Raises:
+        ValueError: there is no game, or one whose result cannot be divided into play and luck; or results read differently.
+    """
+    splits: list[Split] = []
+    marks: Counter[str] = Counter()
+    for found, seat in games:
+        if seat not in found.splits:
+            raise ValueError("the result of a game cannot be divided into play and luck: optimal play of it is not known")
+        splits.append(found.splits[seat])
+        marks += found.marks(seat)
+    if len({split.scale for split in splits}) != 1:
+        raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
+    given = np.array([-split.play for split in splits])
+    luck = np.array([split.luck for split in splits])
+    trend, scale = _trend(given), splits[0].scale
+    return Record(
+        games=len(splits),
+        given_away=float(given.mean()),
+        error=half_width(given, 0.0, scale.spread) if len(given) > 1 else None,
+        luck=float(luck.mean()),
+        luck_error=half_width(luck, -scale.spread, scale.spread) if len(luck) > 1 else None,
+        result=float(np.mean([split.result for split in splits])),
+        trend=trend[0],
+        trend_error=trend[1],
+        marks=dict(marks),
+        scale=scale,
+    )
+
+
+def _trend(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
+    """Return the slope of values in their order, and half of its 95 % interval."""
+    count = len(values)
+    if count < 3:
+        return None, None
+    place = np.arange(count) - (count - 1) / 2
+    spread = float(place @ place)
+    slope = float(place @ values) / spread
+    rest = np.asarray(values) - np.mean(values) - slope * place
+    return slope, t95(count - 2) * math.sqrt(float(rest @ rest) / (count - 2) / spread)
 
 
 class Played(NamedTuple):
@@ -39,7 +113,7 @@ class Played(NamedTuple):
         return self.review.splits.get(self.seat)
 
     @property
-    def marks(self) -> collections.Counter[str]:
+    def marks(self) -> Counter[str]:
         """The marks of its moves."""
         return self.review.marks(self.seat)
 
@@ -130,7 +204,7 @@ def _games_grid(found: Group) -> Grid:
         worst, split = each.review.worst(each.seat), each.split
         said = f"{worst.number}, {worst.words} [{worst.mark}]" if worst else ""
         if split is None:
-            play = f"{0.0 - each.review.totals[each.seat]:.3f}".replace("-", "−")
+            play = f"{0.0 - each.review.totals.get(each.seat, 0.0):.3f}".replace("-", "−")
             rows.append((str(each.path), f"{each.sitting.returns[each.seat]:+g}", play, "", said))
         else:
             play, luck = amount(split.play, split.scale), amount(split.luck, split.scale)
@@ -142,7 +216,8 @@ def _record_lines(found: Group) -> list[str]:
     """Return the record in words, and what its values assume."""
     record, notes = found.record, [f"({found.played[0].review.note})"]
     if record is None:
-        return [f"given away in all: {', '.join(_totals(found))}", *notes]
+        totals = [each.review.texts.get(each.seat, "not known").removesuffix(" in all") for each in found.played]
+        return [f"given away in all: {', '.join(totals)}", *notes]
     scale = record.scale
     given = _figure(record.given_away, record.error or None, scale)
     marks = ", ".join(f"{record.marks[mark]} {mark}" for mark in ("best", "fine", "slip", "blunder") if record.marks.get(mark))
@@ -156,11 +231,6 @@ def _record_lines(found: Group) -> list[str]:
             f"trend from game to game: {_figure(record.trend, record.trend_error, scale, sign=True)}, {_tells(record)}"
         )
     return lines + notes
-
-
-def _totals(found: Group) -> list[str]:
-    """Return what each game's moves cost in words, where results cannot be divided."""
-    return [each.review.texts[each.seat].removesuffix(" in all") for each in found.played]
 
 
 def _over(record: Record) -> str:
@@ -180,8 +250,8 @@ def _tells(record: Record) -> str:
 
 
 def _figure(value: float, error: float | None, scale: Scale, sign: bool = False) -> str:
-    """Write a value and its interval: in points if it is a share."""
-    return f"{plus_minus(value, error, percent=scale.is_share, sign=sign)} {'points' if scale.is_share else scale.unit}"
+    """Write a value and its interval: in percent of winning if it is a share."""
+    return f"{plus_minus(value, error, percent=scale.is_share, sign=sign)} {'%' if scale.is_share else scale.unit}"
 
 
 # --- data and plots ---------------------------------------------------------------------------------------------------
@@ -237,7 +307,7 @@ def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
 
 
 def _plot(axes: Any, found: Group, scale: Scale) -> None:
-    factor, unit = (100, "points") if scale.is_share else (1, scale.unit)
+    factor, unit = (100, "% of winning") if scale.is_share else (1, scale.unit)
     given = -factor * np.array([each.split.play for each in found.played if each.split is not None])
     places = np.arange(1, len(given) + 1)
     means = np.cumsum(given) / places

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import typer
 
+from dice_envs.core.options import did_you_mean
 from dice_envs.experiments.jobs.guard import answer_interrupt
-from dice_envs.experiments.play.reviews import make_review, review_lines
 from dice_envs.experiments.play.words import (
     AFTER,
     LOOKING,
@@ -20,7 +19,9 @@ from dice_envs.experiments.play.words import (
     help_text,
     is_number,
     listed,
+    make_review,
     plain,
+    review_lines,
     say,
     width,
 )
@@ -85,12 +86,10 @@ class Terminal:
                 if self._go_back(words):
                     return True
             elif not self._command(words, None):
-                near = difflib.get_close_matches(
-                    words.lower(), ["review", "undo", "from", "history", "save", "rules"], n=1, cutoff=0.75
-                )
+                near = did_you_mean(words.lower(), ["review", "undo", "from", "history", "save", "rules"])
                 if not near:
                     return False
-                say(f"did you mean {near[0]}?")
+                say(near.removeprefix("; "))
 
     def show_review(self) -> None:
         """Show the cost of each move of a person, and how much of the result was luck."""

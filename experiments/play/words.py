@@ -1,21 +1,23 @@
-"""Words at the terminal: how people name a move, why a word is not a move now, and choices, advice and moves as text."""
+"""Words at the terminal: how people name a move, why a word is not a move now, and choices, advice and reviews as text."""
 
 from __future__ import annotations
 
-import difflib
 import functools
+import itertools
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
 
 from dice_envs import Variant
-from dice_envs.core.options import shown
+from dice_envs.core.options import did_you_mean, shown
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.progress import progress
 from dice_envs.table.advice import Advice
-from dice_envs.table.sitting import Entry
+from dice_envs.table.review import Judged, Review, Split, level, review
+from dice_envs.table.sitting import Entry, Sitting
 
 __all__ = [
     "AFTER",
@@ -25,11 +27,14 @@ __all__ = [
     "choose",
     "entry_text",
     "explain_mistake",
+    "graph_lines",
     "help_text",
     "is_number",
     "listed",
+    "make_review",
     "number_choices",
     "plain",
+    "review_lines",
     "say",
     "width",
 ]
@@ -50,6 +55,11 @@ COMMANDS = {
 AFTER = "review, history, undo, from N: play on from the position before move N, save FILE; Enter leaves"
 LOOKING = "Enter: next move, b: back, a number: to that move, e: to the end, history, save FILE, q: leave"
 OVER = "the game is over: review, from N: play on from the position before move N"
+BLOCKS = "▁▂▃▄▅▆▇█"
+SIGNS = {"best": "=", "fine": "~", "slip": "?", "blunder": "!"}  # of a mark, in one column
+COLOURS = {"best": "green", "fine": "green", "slip": "yellow", "blunder": "red"}
+LEGEND = f"+ - luck; own moves: {', '.join(f'{sign} {mark}' for mark, sign in SIGNS.items())}"
+LEAST_LUCK = 0.005  # share of the graph's range; the sign of a smaller change is left out
 
 
 def width() -> int:
@@ -145,10 +155,8 @@ def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: s
         pick = f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 2 else " or ".join(map(str, numbers))
         return f"there is no choice {said}; pick {pick}"
     known = {variant.describe_action(action).lower() for action in legal} | {name.split()[0] for name in COMMANDS}
-    near = difflib.get_close_matches(said.lower(), sorted(known), n=2, cutoff=0.6)
-    if near:
-        return f"{shown(said)} is no move; did you mean {' or '.join(near)}?"
-    return f"{shown(said)} is no move; help says what can be typed"
+    near = did_you_mean(said.lower(), sorted(known))
+    return f"{shown(said)} is no move{near or '; help says what can be typed'}"
 
 
 def listed(variant: Variant, legal: Sequence[int]) -> str:
@@ -180,7 +188,7 @@ def advice_text(advice: Advice) -> str:
     """Return advice as a table, the best choices first."""
     rows = advice.rows[:MOST_ADVISED]
     words, texts = max(len(row.words) for row in rows), max(len(row.text) for row in rows)
-    lines = [f"{advice.title}:"]
+    lines = [f"{advice.title}: {advice.meaning}"]
     for row in rows:
         share = "" if row.share is None else f"   optimal play does it {100 * row.share:5.1f} % of the time"
         lines.append(f"  {row.words:{words}}  {row.text:>{texts}}{share}")
@@ -193,3 +201,74 @@ def entry_text(variant: Variant, entry: Entry, viewer: int | None) -> str:
     """Return a move with its notes, in lines."""
     said = f"{variant.seat_name(entry.seat, viewer)}: {entry.words}"
     return "\n".join([said, *(f"  {note}" for note in entry.notes)])
+
+
+# --- reviews -----------------------------------------------------------------------------------------------------------
+
+
+def make_review(sitting: Sitting, agents: bool) -> Review:
+    """Return the review of a game, with a progress bar."""
+    with progress("reviewing, moves", len(sitting)) as advance:
+        before = 0
+
+        def done(moves: int, of: int) -> None:
+            nonlocal before
+            advance(moves - before)
+            before = moves
+
+        return review(sitting, agents, done)
+
+
+def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: bool = True) -> Iterator[str]:
+    """Yield the lines of a review, in colours.
+
+    Args:
+        found: the review.
+        sitting: the game.
+        viewer: the seat that is called "you"; None: none is.
+        commands: whether to name commands of the terminal.
+    """
+    for move in found.moves:
+        mark = typer.style(f"[{move.mark}]", fg=COLOURS[move.mark])
+        yield f"{sitting.variant.seat_name(move.seat, viewer)}, {move.text}  {mark}"
+    for seat, text in found.texts.items():
+        yield f"{sitting.variant.seat_name(seat, viewer)}: {text}"
+        split, worst = found.splits.get(seat), found.worst(seat)
+        if split is not None:
+            yield split.text
+            yield from graph_lines(split, [move for move in found.moves if move.seat == seat])
+        if worst is not None:
+            onward = f"; `from {worst.number}` plays on from there" if commands and seat in sitting.people else ""
+            yield f"the worst move: {worst.number}, {worst.words}{onward}"
+    if found.note:
+        yield f"({found.note})"
+
+
+def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
+    """Yield the expected result along a game: a line of blocks, and below it the cause of each change.
+
+    Args:
+        split: of a seat.
+        moves: its own in the review.
+    """
+    values = [point.value for point in split.points]
+    low, high = (0.0, 1.0) if split.scale.is_share else (min(values), max(values))
+    span = max(high - low, 1e-9)
+    marks = {move.number: move.mark for move in moves}
+    columns = [(BLOCKS[_height((values[0] - low) / span)], " ", "")]
+    for before, point in itertools.pairwise(split.points):
+        change = (point.value - before.value) / span
+        mark = marks[point.number] if point.by == "play" else None
+        sign = SIGNS[mark] if mark else " " if abs(change) < LEAST_LUCK else "+" if change > 0 else "-"
+        columns.append((BLOCKS[_height((point.value - low) / span)], sign, COLOURS[mark] if mark else "blue"))
+    what = "chance to win" if split.scale.is_share else f"expected {split.scale.unit}"
+    yield f"{what}: {level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end   ({LEGEND})"
+    most = width() - 2
+    for first in range(0, len(columns), most):
+        part = columns[first : first + most]
+        yield "  " + "".join(typer.style(block, fg=colour or None) for block, _, colour in part)
+        yield "  " + "".join(typer.style(sign, fg=colour or None) for _, sign, colour in part)
+
+
+def _height(share: float) -> int:
+    return min(len(BLOCKS) - 1, max(0, int(share * len(BLOCKS))))

@@ -20,9 +20,10 @@ from dice_envs import configure
 from dice_envs.agents.score_dice import Highest, Shuffled
 from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.score_dice.distribution import PAIRINGS, Distribution, Pairing, score_distribution
+from dice_envs.exact.score_dice.distribution import PAIRINGS, Pairing, ScoreDistribution, score_distribution
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, resumable
+from dice_envs.experiments.reproduce import chapter_of, printed
 from dice_envs.experiments.solve.score_dice import (
     STANDARD_DICE,
     Match,
@@ -34,8 +35,8 @@ from dice_envs.experiments.solve.score_dice import (
     pool_name,
     pools_of,
 )
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_report, check_writable
 from dice_envs.experiments.ui.findings import Finding, print_rows
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import (
@@ -54,6 +55,7 @@ from dice_envs.games.score_dice import MAX_DICE, Options
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
 SURE = 4.5
 MOST_PAIRS = 1_000_000  # pairs of pools that a search tries, in about an hour
+FIGURES = ("win bias", "tie %", "closeness")
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
 
@@ -78,18 +80,9 @@ class PaperTable:
     pairing: Pairing
     rows: tuple[tuple[str, Pool, Pool, tuple[str, str, str]], ...]
 
-    def compute(self) -> list[Distribution]:
+    def compute(self) -> list[ScoreDistribution]:
         """Compute the distribution of each row afresh."""
         return [score_distribution(a, b, self.ties, self.pairing) for _, a, b, _ in self.rows]
-
-
-_HEADER = "|     Game     | win bias | tie % | closeness |\n|:------------:|---------:|------:|----------:|"
-
-
-def _table_line(name: str, result: Distribution) -> str:
-    """Format a line of a table as the notebook prints it."""
-    bias, ties, closeness = cells(result)
-    return f"| {name:12} |   {bias:>6} | {ties:>5} |     {closeness} |"
 
 
 def _alike(section: str, title: str, ties: str, pairing: Pairing, by: str, published: str) -> PaperTable:
@@ -244,9 +237,10 @@ def main(
     Example: reproduce score-dice --bias 0 --ties 0 --closeness 0.3
     """
     check_range("games", games, 0, MOST_GAMES)
-    searching = any(target is not None for target in (bias, ties, closeness))
+    targets = {"bias": bias, "tie_percentage": ties, "closeness": closeness}
+    searching = any(target is not None for target in targets.values())
     if searching:
-        check_targets(bias, ties, closeness)
+        check_targets(**targets)
         check_range("count", count, 1, 10_000)
         check_choice("rule", rule, ("none", "a", "reroll"))
         check_choice("pairing", pairing, PAIRINGS)
@@ -271,12 +265,11 @@ def main(
             data["rows"] += _play(games, seed, workers)
         if searching:
             with progress("pairs of pools", pairs) as done:
-                matches = nearest_pools(fixed, candidates, rule, pairing, bias, ties, closeness, count, done)  # type: ignore[arg-type]
-            wanted = (("win bias", bias), ("tie %", ties), ("closeness", closeness))
-            targets = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
-            data["search"] = _print_matches(f"nearest to {targets}: {pairing}, ties={rule}", matches)
-        finish(lambda: write_json(json, data), lambda: _plot(report) if report is not None else None)
-    return Chapter(f"Score dice: {SOURCE}", data["rows"], data.get("seed"))
+                matches = nearest_pools(fixed, candidates, rule, pairing, count=count, done=done, **targets)  # type: ignore[arg-type]
+            wanted = zip(FIGURES, targets.values(), strict=True)
+            named = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
+            data["search"] = _print_matches(f"nearest to {named}: {pairing}, ties={rule}", matches)
+        return chapter_of(f"Score dice: {SOURCE}", data, json, report, _draw)
 
 
 def _print_matches(title: str, matches: list[Match]) -> list[dict[str, Any]]:
@@ -284,7 +277,7 @@ def _print_matches(title: str, matches: list[Match]) -> list[dict[str, Any]]:
     rows = [
         (pool_name(match.pool_a), pool_name(match.pool_b), *cells(match.result), f"{match.distance:.4f}") for match in matches
     ]
-    Grid(title, ("A", "B", "win bias", "tie %", "closeness", "distance"), rows, words=(0, 1)).show()
+    Grid(title, ("A", "B", *FIGURES, "distance"), rows, words=(0, 1)).show()
     return [
         {
             "pool_a": match.pool_a,
@@ -303,93 +296,21 @@ def _print_tables() -> list[Finding]:
     rows: list[Finding] = []
     for number, table in enumerate(TABLES, 1):
         console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
-        first, rule = _HEADER.splitlines()
-        console.print(f"{first}   published\n{rule}")
+        console.print("|     Game     | win bias | tie % | closeness |   published")
+        console.print("|:------------:|---------:|------:|----------:|")
         for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
             ours = cells(result)
             exact = (result.win_bias, result.tie_percentage, f"1/√({result.mean_square})")
-            bias, ties, closeness = published
-            beside = f"{bias:>6} {ties:>5} {closeness}{'' if ours == published else '  differs'}"
-            console.print(f"{_table_line(name, result)}   {beside}")
-            for cell, theirs, own, value in zip(("win bias", "tie %", "closeness"), published, ours, exact, strict=True):
-                rows.append(
-                    Finding(
-                        source=SOURCE,
-                        figure=f"{table.section} {table.title}, table {number}: {name} {cell}",
-                        published=float(theirs),
-                        ours=float(own),
-                        agrees=theirs == own,
-                        note=f"exactly {value}",
-                    )
-                )
+            line = f"| {name:12} |   {ours[0]:>6} | {ours[1]:>5} |     {ours[2]} |"
+            beside = f"{published[0]:>6} {published[1]:>5} {published[2]}"
+            console.print(f"{line}   {beside}{'' if ours == published else '  differs'}")
+            for cell, theirs, own, value in zip(FIGURES, published, ours, exact, strict=True):
+                figure = f"{table.section} {table.title}, table {number}: {name} {cell}"
+                rows.append(Finding(SOURCE, figure, float(theirs), float(own), 0.0, theirs == own, f"exactly {value}"))
     rows += _check_of_2d6()
     differing = [row.figure for row in rows if row.agrees is False]
     agreed = f"{len(rows) - len(differing)} of {len(rows)} published figures agree to the printed digits"
     console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}")
-    return rows
-
-
-def _plot(report: Path) -> None:
-    """Plot the distributions of each table side by side."""
-    for number, table in enumerate(TABLES, 1):
-        results = table.compute()
-        name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
-        caption = (
-            f"Table {number}, section {table.section}, {table.title}: exact distributions of the score, {table.pairing}, "
-            f"ties={table.ties}. Blue: A wins; red: B wins; grey: a tie."
-        )
-        across = min(3, len(results))
-        down = math.ceil(len(results) / across)
-        size = (4 * across, 0.9 + 3.1 * down)
-        with saved_plot(report, name, caption, figsize=size, nrows=down, ncols=across, sharey=True, squeeze=False) as (
-            canvas,
-            axes,
-        ):
-            for axis in axes.flat[len(results) :]:
-                axis.set_visible(False)
-            for axis, (label, *_), result in zip(axes.flat, table.rows, results, strict=False):
-                plot_histogram(axis, result, label)
-            for axis in axes[:, 1:].flat:
-                axis.set_ylabel("")
-            canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}")
-
-
-def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:
-    """Play games of one row; return the estimates of `sampled`."""
-    table = TABLES[number]
-    _, a, b, _ = table.rows[row]
-    found = sampled(played_scores(table, a, b, games, seed))
-    done(1)
-    return found
-
-
-def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
-    """Play every row of the tables through the environment, by the agents that it stands for; return the rows."""
-    rows: list[Finding] = []
-    total = sum(len(table.rows) for table in TABLES)
-    seeds = iter(np.random.SeedSequence(seed).spawn(total))
-    places = [(number, row) for number, table in enumerate(TABLES) for row in range(len(table.rows))]
-    with progress(f"rows × {games:,} games", total) as done:
-        played = iter(workers.run(_sampled, (games,), [(*place, next(seeds)) for place in places], done=done))
-        for number, table in enumerate(TABLES, 1):
-            for (name, *_), result in zip(table.rows, table.compute(), strict=True):
-                exact = (float(result.win_bias), float(result.tie_percentage), result.closeness)
-                for cell, value, (found, error) in zip(("win bias", "tie %", "closeness"), exact, next(played), strict=True):
-                    away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
-                    rows.append(
-                        Finding(
-                            source="played through the environment, beside the exact figure",
-                            figure=f"table {number}, section {table.section}: {name} {cell}",
-                            published=value,
-                            ours=found,
-                            error=Z95 * error,
-                            agrees=abs(away) < SURE,
-                            note=f"{away:+.1f} standard errors away",
-                        )
-                    )
-    print_rows(f"{games:,} games of every row, seed {seed}; exact beside played, ± 95 %", rows)
-    outside = sum(abs(row.ours - row.published) > row.error + 1e-9 for row in rows)  # type: ignore[operator]
-    console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")
     return rows
 
 
@@ -404,35 +325,83 @@ def _check_of_2d6() -> list[Finding]:
         ("Standard deviation of percentage", "0.0061", deviation, "of the paper's 6^10 sampled games"),
         ("Error in standard deviations", "1.4198", (rounding - ties) / deviation, "of the paper's rounded cell, at the least"),
     )
-    rows = []
-    for name, published, ours, note in lines:
-        console.print(f"{name}: {ours:.4f}   published {published}   ({note})")
-        agrees = f"{ours:.4f}" == published
-        rows.append(Finding(SOURCE, f"8.1 check: {name}", float(published), round(ours, 4), agrees=agrees, note=note))
+    rows = [printed(SOURCE, f"8.1 check: {name}", published, round(ours, 4), note) for name, published, ours, note in lines]
+    for row in rows:
+        console.print(f"{row.figure}: {row.ours:.4f}   published {row.published:.4f}   ({row.note})")
     return rows
 
 
-def played_scores(table: PaperTable, a: Pool, b: Pool, games: int, seed: int | np.random.SeedSequence) -> np.ndarray:
-    """Play games through the environment; return A's scores, (games,) float64.
+def _draw(report: Path) -> None:
+    """Plot the distributions of each table side by side."""
+    for number, table in enumerate(TABLES, 1):
+        results = table.compute()
+        name = f"score_dice_{number:02}_section_{table.section.replace('.', '_')}"
+        caption = (
+            f"Table {number}, section {table.section}, {table.title}: exact distributions of the score, {table.pairing}, "
+            f"ties={table.ties}. Blue: A wins; red: B wins; grey: a tie."
+        )
+        across = min(3, len(results))
+        down = math.ceil(len(results) / across)
+        shape = {"figsize": (4 * across, 0.9 + 3.1 * down), "nrows": down, "ncols": across}
+        with saved_plot(report, name, caption, sharey=True, squeeze=False, **shape) as (canvas, axes):
+            for axis in axes.flat[len(results) :]:
+                axis.set_visible(False)
+            for axis, (label, *_), result in zip(axes.flat, table.rows, results, strict=False):
+                plot_histogram(axis, result, label)
+            for axis in axes[:, 1:].flat:
+                axis.set_ylabel("")
+            canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}")
+
+
+# --- games ----------------------------------------------------------------------------------------------------------
+
+
+def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:
+    """Play games of one row through the environment; return win bias, tie % and closeness, each with its standard error.
 
     For a sorted table both players always choose their highest die, for an unsorted one a random die.
     """
+    table = TABLES[number]
+    _, a, b, _ = table.rows[row]
     variant = configure("score_dice", pool_a=a, pool_b=b, ties=table.ties, reward="score")
     player = Highest() if table.pairing == "sorted" else Shuffled()
     returns = play_table(variant, [player, player], games, seed)
-    number = np.arange(games)
-    return returns[number, number % 2]  # the player that sits at A's seat in each game
-
-
-def sampled(scores: np.ndarray) -> list[tuple[float, float]]:
-    """Return win bias, tie % and closeness of played games, each with the standard error of the estimate."""
-    root = math.sqrt(len(scores))
-    signs, even, squares = np.sign(scores), scores == 0, scores**2
+    scores = returns[np.arange(games), np.arange(games) % 2]  # of the player at A's seat in each game
+    signs, even, squares = 100 * np.sign(scores), 100 * (scores == 0), scores**2
     square = squares.mean()
     with np.errstate(divide="ignore", invalid="ignore"):  # closeness is infinite where all of a few games end even
-        closeness = float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / root
-    return [
-        (100 * float(signs.mean()), 100 * float(signs.std()) / root),
-        (100 * float(even.mean()), 100 * float(even.std()) / root),
-        closeness,
-    ]
+        closeness = float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / math.sqrt(games)
+    done(1)
+    return [*((float(each.mean()), float(each.std()) / math.sqrt(games)) for each in (signs, even)), closeness]
+
+
+def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
+    """Play every row of the tables through the environment, by the agents that it stands for; return the rows."""
+    rows: list[Finding] = []
+    places = [(number, row) for number, table in enumerate(TABLES) for row in range(len(table.rows))]
+    seeds = np.random.SeedSequence(seed).spawn(len(places))
+    parts = [(*place, each) for place, each in zip(places, seeds, strict=True)]
+    with progress(f"rows × {games:,} games", len(parts)) as done:
+        played = workers.run(_sampled, (games,), parts, done=done)
+    for (number, row), figures in zip(places, played, strict=True):
+        table = TABLES[number]
+        name, a, b, _ = table.rows[row]
+        result = score_distribution(a, b, table.ties, table.pairing)
+        exact = (float(result.win_bias), float(result.tie_percentage), result.closeness)
+        for cell, value, (found, error) in zip(FIGURES, exact, figures, strict=True):
+            away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
+            rows.append(
+                Finding(
+                    source="played through the environment, beside the exact figure",
+                    figure=f"table {number + 1}, section {table.section}: {name} {cell}",
+                    published=value,
+                    ours=found,
+                    error=Z95 * error,
+                    agrees=abs(away) < SURE,
+                    note=f"{away:+.1f} standard errors away",
+                )
+            )
+    print_rows(f"{games:,} games of every row, seed {seed}; exact beside played, ± 95 %", rows)
+    outside = sum(abs(row.ours - row.published) > row.error + 1e-9 for row in rows)  # type: ignore[operator]
+    console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")
+    return rows

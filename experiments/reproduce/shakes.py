@@ -9,7 +9,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from rich.text import Text
 
 from dice_envs import agents, configure
 from dice_envs.agent import ask
@@ -18,13 +17,14 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
-from dice_envs.exact.shakes.policies import Evaluation
+from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
+from dice_envs.experiments.reproduce import across, chapter_of, printed
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import INDEPENDENT, Finding, print_rows, verdict
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_report, check_writable
+from dice_envs.experiments.ui.findings import INDEPENDENT, Finding, print_rows
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import (
     GamesOption,
@@ -79,6 +79,7 @@ POLICIES = {  # as the table names them: agent and the game's tie rule
     "bayes:saved": ("bayes:saved", "again"),
     "bayes:win": ("bayes:win", "again"),
 }
+BY_PLAYERS = r"(?P<line>.*), (?P<column>\d players)"  # the names of rows with a column for each number of players
 TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, saved); the fourth is the rules' example
 
 
@@ -112,10 +113,14 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
 
     claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
     notebook = _notebook_rows(exact[4]["argument, ties at random"])
-    _print_by_players("What the rules say", claims)
+    across("What the rules say", claims, BY_PLAYERS).show()
+    for note in dict.fromkeys(row.note for row in claims if row.note):
+        console.print(f"  {note}")
     print_rows("What the notebook simulated", notebook, digits=6)
-    _print_kept_die(dice)
-    _print_by_players("Every agent: patients saved and P(win), exact", all_agents)
+    across("The die that is kept", dice, r"(?P<line>.*): P\(kept die = (?P<column>\d)\)", 4).show()
+    equal = sum(bool(row.agrees) for row in dice)
+    console.print(f"  {equal} of {len(dice)} agree to 12 digits with SciPy's Beta(saved + 1, failed + 1) × 6, rounded up")
+    across("Every agent: patients saved and P(win), exact", all_agents, BY_PLAYERS).show()
     print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
     _print_choices(exact)
     console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
@@ -127,17 +132,14 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
     simulated = _played_rows(played, _physician(4).options.to_win)
     print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
 
-    def plot(folder: Path) -> None:
-        _plot_kept_die(folder)
-        _plot_agents(folder, exact)
-        _plot_distributions(folder, exact[4], played)
+    def draw(folder: Path) -> None:
+        _draw_kept_die(folder)
+        _draw_agents(folder, exact)
+        _draw_distributions(folder, exact[4], played)
 
     rows = [*claims, *notebook, *dice, *all_agents, *simulated]
-    finish(
-        lambda: write_json(json, {"rows": rows, "seed": seed}),
-        lambda: plot(report) if report is not None else None,
-    )
-    return Chapter("The Shakes: A. Downey's rules and notebook (2020)", rows, seed)
+    title = "The Shakes: A. Downey's rules and notebook (2020)"
+    return chapter_of(title, {"rows": rows, "seed": seed}, json, report, draw)
 
 
 # --- exact ------------------------------------------------------------------------------------------------------
@@ -154,18 +156,12 @@ def _exact(num_players: int, spec: str, ties: str, done: Any) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
 
-def _evaluation(fields: dict[str, Any]) -> Evaluation:
+def _evaluation(fields: dict[str, Any]) -> Performance:
     values: dict[str, Any] = {name: np.array(value) if isinstance(value, list) else value for name, value in fields.items()}
-    return Evaluation(**values)
+    return Performance(**values)
 
 
-def rounds_to(published: str, ours: float) -> bool:
-    """Return whether our figure agrees with the published one to within half of its last digit."""
-    half = 0.5 * 10.0 ** -len(published.partition(".")[2])
-    return abs(float(published) - ours) <= half * (1 + 1e-6)
-
-
-def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
+def _claims(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
     rows = []
 
     def add(
@@ -204,48 +200,19 @@ def _claims(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
     return rows
 
 
-def _notebook_rows(result: Evaluation) -> list[Finding]:
+def _notebook_rows(result: Performance) -> list[Finding]:
+    more = float(result.most_treated[DICE_IN_THE_BOX + 1 :].sum())
+    number_of_dice = "; it takes that for the number of dice, which is one more"
     rows = []
-    for what, published, ours in (
-        ("P(win)", NOTEBOOK_WIN, result.win),
-        (
-            f"some treatment given to more than {DICE_IN_THE_BOX} patients",
-            NOTEBOOK_MORE_THAN_TEN,
-            float(result.most_treated[DICE_IN_THE_BOX + 1 :].sum()),
-        ),
+    for what, published, ours, remark in (
+        ("P(win)", NOTEBOOK_WIN, result.win, ""),
+        (f"some treatment given to more than {DICE_IN_THE_BOX} patients", NOTEBOOK_MORE_THAN_TEN, more, number_of_dice),
     ):
         half = share_half_width(published, NOTEBOOK_GAMES)
-        note = f"published from {NOTEBOOK_GAMES:,} games, ± {half:.3f}"
-        if what != "P(win)":
-            note += "; it takes that for the number of dice, which is one more"
-        rows.append(
-            Finding(NOTEBOOK, f"4 players, ties at random: {what}", published, ours, 0.0, abs(published - ours) <= half, note)
-        )
+        figure = f"4 players, ties at random: {what}"
+        note = f"published from {NOTEBOOK_GAMES:,} games, ± {half:.3f}{remark}"
+        rows.append(Finding(NOTEBOOK, figure, published, ours, 0.0, abs(published - ours) <= half, note))
     return rows
-
-
-def _cell(row: Finding, digits: int) -> Text:
-    """Format our figure, and the verdict on it if there is one."""
-    ours = f"{row.ours:.{digits}f}"
-    return Text(ours) if row.agrees is None else Text.assemble(ours, " ", verdict(row.agrees))
-
-
-def _print_by_players(title: str, rows: list[Finding], digits: int = 6) -> None:
-    """Print rows whose figure ends in ", N players", with a column for each N and a mark for each verdict."""
-    by_figure: dict[str, dict[str, Finding]] = {}
-    for row in rows:
-        figure, _, players = row.figure.rpartition(", ")
-        by_figure.setdefault(figure, {})[players] = row
-    columns = list(next(iter(by_figure.values())))
-    lines: list[tuple[str | Text, ...]] = []
-    for figure, cells in by_figure.items():
-        published = {None if row.published is None else str(row.published) for row in cells.values()}
-        shared = published.pop() if len(published) == 1 else "marked"
-        values = [_cell(row, digits) for row in cells.values()]
-        lines.append((figure, shared or "-", *values))
-    Grid(title, ("figure", "published", *columns), lines).show()
-    for note in dict.fromkeys(row.note for row in rows if row.note and row.source == RULES):
-        console.print(f"  {note}")
 
 
 def _beta_masses(treated: int, saved: int) -> np.ndarray:
@@ -261,51 +228,29 @@ def _kept_die_rows() -> list[Finding]:
     for treated, saved in TALLIES_SHOWN:
         dice: list[Fraction] = kept_die(treated, saved)
         for face, (chance, mass) in enumerate(zip(dice, _beta_masses(treated, saved), strict=True), start=1):
-            rows.append(
-                Finding(
-                    "SciPy's beta distribution",
-                    f"treated {treated}, saved {saved}: P(kept die = {face})",
-                    float(mass),
-                    float(chance),
-                    agrees=abs(mass - float(chance)) < 1e-12,
-                    note=f"{chance}" if chance.denominator < 10**6 else "",
-                )
-            )
+            figure = f"treated {treated}, saved {saved}: P(kept die = {face})"
+            note = f"{chance}" if chance.denominator < 10**6 else ""
+            agrees = abs(mass - float(chance)) < 1e-12
+            rows.append(Finding("SciPy's beta distribution", figure, float(mass), float(chance), 0.0, bool(agrees), note))
     return rows
 
 
-def _print_kept_die(rows: list[Finding]) -> None:
-    """Print the two distributions side by side, a line for each tally."""
-    lines = []
-    for (treated, saved), first in zip(TALLIES_SHOWN, range(0, len(rows), 6), strict=True):
-        cells = [f"{row.ours:.4f} | {row.published:.4f}" for row in rows[first : first + 6]]
-        lines.append((f"{treated}, {saved}", *cells))
-    headings = ("treated, saved", *(str(face) for face in range(1, 7)))
-    Grid("Kept die | Beta(saved + 1, failed + 1) × 6, rounded up", headings, lines).show()
-    equal = sum(bool(row.agrees) for row in rows)
-    console.print(f"  {equal} of {len(rows)} agree to 12 digits; the first is counted exactly, the second is SciPy's")
-
-
-def _agent_rows(exact: dict[int, dict[str, Evaluation]]) -> list[Finding]:
+def _agent_rows(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
     rows = []
     for name in POLICIES:
         for column, what in (("saved", "saved"), ("win", "P(win)")):
             for n, results in exact.items():
                 ours = results[name].reached(column)
-                checked = CHECKED.get((n, name, column))
-                optimum = results[f"bayes:{column}"].reached(column)
-                note = f"{100 * ours / optimum:.2f} % of optimal"
+                note = f"{100 * ours / results[f'bayes:{column}'].reached(column):.2f} % of optimal"
                 if column == "saved":
                     note += f"; share of patients by efficacy {shares_by_efficacy(_physician(n), results[name])}"
-                published = None if checked is None else float(checked)
-                agrees = None if checked is None else rounds_to(checked, ours)
-                rows.append(
-                    Finding(INDEPENDENT if checked else "", f"{name}: {what}, {n} players", published, ours, 0.0, agrees, note)
-                )
+                figure, checked = f"{name}: {what}, {n} players", CHECKED.get((n, name, column))
+                ours_alone = Finding("", figure, None, ours, note=note)
+                rows.append(printed(INDEPENDENT, figure, checked, ours, note) if checked else ours_alone)
     return rows
 
 
-def _print_choices(exact: dict[int, dict[str, Evaluation]]) -> None:
+def _print_choices(exact: dict[int, dict[str, Performance]]) -> None:
     """Print the share of patients that get a treatment of each efficacy, all treatments of an efficacy together."""
     headings = ["policy"]
     for n in exact:
@@ -355,7 +300,7 @@ def play_maesters(num_players: int, games: int, seed: int, done: Any, workers: W
     return counts
 
 
-def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) -> list[Finding]:
+def _played_rows(played: list[tuple[str, np.ndarray, Performance]], goal: int) -> list[Finding]:
     from scipy.stats import chisquare
 
     rows = []
@@ -392,7 +337,7 @@ def _played_rows(played: list[tuple[str, np.ndarray, Evaluation]], goal: int) ->
 # --- plots ------------------------------------------------------------------------------------------------------
 
 
-def _plot_kept_die(report: Path) -> None:
+def _draw_kept_die(report: Path) -> None:
     from scipy.stats import beta
 
     caption = (
@@ -420,7 +365,7 @@ def _plot_kept_die(report: Path) -> None:
         canvas.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
 
 
-def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
+def _draw_agents(report: Path, exact: dict[int, dict[str, Performance]]) -> None:
     caption = "What each policy reaches, in % of Bayes-optimal play, which has 100; exact."
     with saved_plot(report, "shakes_agents", caption, ncols=2, figsize=(12, 7.5), sharey=True) as (canvas, axes):
         import matplotlib
@@ -435,21 +380,18 @@ def _plot_agents(report: Path, exact: dict[int, dict[str, Evaluation]]) -> None:
                 place.barh(np.arange(len(shares)) + i * width, shares, width, label=f"{n} players", color=colour)
             place.set_yticks(np.arange(len(POLICIES)) + 0.4 - width / 2, list(POLICIES))
             place.axvline(100, color="grey", linewidth=0.8, linestyle=":")
-            place.set_xlabel("% of Bayes-optimal")
-            place.set_title(title)
+            place.set(xlabel="% of Bayes-optimal", title=title)
         axes[0].invert_yaxis()  # shared: the first policy and the fewest players at the top
         canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(players))
 
 
-def _plot_distributions(report: Path, exact: dict[str, Evaluation], played: list[tuple[str, np.ndarray, Evaluation]]) -> None:
+def _draw_distributions(report: Path, exact: dict[str, Performance], played: list[tuple[str, np.ndarray, Performance]]) -> None:
     caption = "How many of 18 patients are saved, 4 players: exact for five policies, and as played through both environments."
     with saved_plot(report, "shakes_distributions", caption, figsize=(10, 5.5)) as (_, axes):
         for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):
             axes.plot(exact[name].distribution, "o-", markersize=3, label=f"{name}, exact")
         for (name, counts, _), marker in zip(played, "x+", strict=True):
             axes.plot(np.arange(len(counts)), counts / counts.sum(), f"k{marker}", label=f"{name}, {counts.sum():,} games")
-        axes.set_xlabel("patients saved")
-        axes.set_ylabel("probability")
-        axes.set_title("Patients saved, 4 players, 18 patients")
+        axes.set(xlabel="patients saved", ylabel="probability", title="Patients saved, 4 players, 18 patients")
         counted(axes, "x")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
 from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve
 from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, differences, foreknowledge, relative_skill
+from dice_envs.experiments.reproduce import chapter_of, printed
 from dice_envs.experiments.solve.thirties import position
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_report, check_writable
 from dice_envs.experiments.ui.findings import Finding, print_rows
 from dice_envs.experiments.ui.options import JsonOption, ReportOption
 from dice_envs.experiments.ui.page import Chapter
@@ -76,9 +77,7 @@ def compute() -> Computed:
 
 def compared(section: str, name: str, published: str, ours: Fraction, note: str = "") -> Finding:
     """Return a row that agrees if ours, rounded to the digits that the paper prints, is what it prints."""
-    digits = len(published.partition(".")[2])
-    agrees = round(ours, digits) == Fraction(published)
-    return Finding(f"{PAPER} {section}", name, float(published), float(ours), 0.0, agrees, note)
+    return printed(f"{PAPER} {section}", name, published, ours, note)
 
 
 def printed_by_program(section: str, name: str, published: str, ours: Fraction) -> Finding:
@@ -283,10 +282,10 @@ def main(
     agreeing = sum(bool(row.agrees) for row in rows)
     console.print(f"{agreeing} of {len(rows)} figures agree")
 
-    def plot(folder: Path) -> None:
+    def draw(folder: Path) -> None:
         caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."
         with saved_plot(folder, "thirties_scores", caption, figsize=(9, 5)) as (_, axes):
             _plot_scores(axes, computed)
 
-    finish(lambda: write_json(json, {"rows": rows}), lambda: plot(report) if report is not None else None)
-    return Chapter("The game of 30s: M. Veeningen, “The game of 30s: an analysis” (2008)", rows)
+    title = "The game of 30s: M. Veeningen, “The game of 30s: an analysis” (2008)"
+    return chapter_of(title, {"rows": rows}, json, report, draw)

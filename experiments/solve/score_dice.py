@@ -15,7 +15,7 @@ import typer
 
 from dice_envs import configure
 from dice_envs.core.options import check_choice
-from dice_envs.exact.score_dice.distribution import PAIRINGS, Distribution, Pairing, score_distribution
+from dice_envs.exact.score_dice.distribution import PAIRINGS, Pairing, ScoreDistribution, score_distribution
 from dice_envs.exact.score_dice.solvers import ResponseToHighest
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
@@ -104,13 +104,13 @@ def pool_name(pool: Sequence[int]) -> str:
     return "/".join(f"{count}d{size}" for size, count in sorted(Counter(pool).items()))
 
 
-def cells(result: Distribution) -> tuple[str, str, str]:
+def cells(result: ScoreDistribution) -> tuple[str, str, str]:
     """Return win bias, tie % and closeness to the digits that the tables print."""
     bias, ties = float(result.win_bias), float(result.tie_percentage)
     return f"{bias:.2f}", f"{ties:.2f}", f"{result.closeness:.3f}"
 
 
-def plot_histogram(axes: Any, result: Distribution, title: str) -> None:
+def plot_histogram(axes: Any, result: ScoreDistribution, title: str) -> None:
     """Plot the distribution as bars, in percent, A's wins in one colour and B's in another."""
     scores = list(result.chances)
     colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
@@ -134,7 +134,7 @@ class Match:
 
     pool_a: Pool
     pool_b: Pool
-    result: Distribution
+    result: ScoreDistribution
     distance: float
 
 

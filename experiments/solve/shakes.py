@@ -15,7 +15,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.shakes.chances import Problem
-from dice_envs.exact.shakes.policies import Evaluation, as_policy, evaluate, evaluate_open
+from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
@@ -68,7 +68,7 @@ def main(
     )
 
 
-def evaluation_of(agent: Any, variant: Variant) -> Evaluation:
+def evaluation_of(agent: Any, variant: Variant) -> Performance:
     """Return the exact evaluation of an agent as the physician, which is asked at as few tallies as possible."""
     options, problem = variant.options, Problem.of(variant.options)
     if isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.promises.reads_efficacies):
@@ -79,7 +79,7 @@ def evaluation_of(agent: Any, variant: Variant) -> Evaluation:
     return evaluate(problem, as_policy(agent, variant), merged=is_uniform(agent))
 
 
-def shares_by_efficacy(variant: Variant, result: Evaluation) -> str:
+def shares_by_efficacy(variant: Variant, result: Performance) -> str:
     """Return the share of patients that get a treatment of each efficacy, in words."""
     kinds = Problem.of(variant.options).kinds
     return ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, result.shares, strict=True))

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from dice_envs.exact.limits import duration, time_left
+from dice_envs.exact.progress import duration, time_left
 
 __all__ = ["progress"]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from nicegui import ui
 
 from dice_envs.core.game import Variant
+from dice_envs.core.view import Row, as_die
 from dice_envs.experiments.web.parts import FEWER, MORE, TAKEN, button, words
 from dice_envs.experiments.web.style import die
 from dice_envs.experiments.web.table import Place
@@ -79,15 +80,27 @@ def show_moves(
         name = name or f"action-{action}"
         button(label, lambda: play(action, moves), classes, content=content, name=name, key=key)
 
+    dice = _dice_to_choose(place)
     said = {action: variant.describe_action(action) for action in others}
     keys = _first_letters(said) if grid else {action: str(k) for k, action in enumerate(others[:9], 1)}
     if others:
         with ui.element("div").classes("line others"):
             for action, text in said.items():
-                add(html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
+                number = re.match(r"(?:roll )?die (\d+)", text)
+                content = dice.get(number[1], "") if number else ""
+                add(content or html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
     if grid:
         _picker(grid, _usual_row(grid, shares) if quantity is None else quantity, add, pick)
         _grid(grid, add)
+
+
+def _dice_to_choose(place: Place) -> dict[str, str]:
+    """Return the dice of the person to move by their numbers in the picture, as HTML; those of a strip are one die's faces."""
+    row = next((row for row in place.picture().rows if row.mark), Row(""))
+    dice = [each for each in map(as_die, row.dice) if each.face is not None]
+    held = {(label := each.label.partition(":"))[0]: f"{die(each.face)}{label[2]}" for each in dice}
+    strips = {group.label: "".join(die(as_die(face).face) for face in group.dice) for group in row.groups if group.strip}
+    return {**held, **strips}
 
 
 def _usual_row(grid: Grid, shares: Mapping[int, float]) -> int:

@@ -6,22 +6,24 @@ import functools
 import html
 import inspect
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nicegui import Client, ui
 
 from dice_envs.experiments.web.style import CSS
-from dice_envs.experiments.web.table import Table
 from dice_envs.pictures.drawing import ACCENT
 
 __all__ = [
-    "FEWER", "MORE", "PRESSING", "TAKEN", "attend", "begin", "bullets", "button", "heading", "keys", "reporting", "sentence",
-    "words",
+    "FEWER", "MORE", "PRESSING", "TAKEN", "begin", "bullets", "button", "heading", "in_names", "keys", "markup",
+    "reporting", "sentence", "words",
 ]  # fmt: skip
 
 _log = logging.getLogger(__name__)
 
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Emma", "Finn")  # of the players at seats 0, 1, …
+LOADING = '<p class="loading" role="status">The table is being laid …</p>'  # until the page's script has run
 FEWER, MORE = "-", "+"
 # data-name of a button → its key
 KEYS: Mapping[str, str] = {
@@ -71,9 +73,10 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
     """Add title, colours and the bar at the top of a page, with a link to the start page."""
     ui.page_title(f"{title} – dice-envs" if title != "dice-envs" else title)
     ui.add_css(CSS)
+    ui.add_body_html(LOADING)
     ui.colors(primary=ACCENT)
     with ui.element("header").classes("bar"):
-        ui.html(html.escape(title), tag="h1", sanitize=False)
+        words(title, "", "h1")
         if subtitle:
             words(subtitle, "about")
         if home:
@@ -81,40 +84,24 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
                 ui.link("Another game", home).classes("link")
 
 
-def attend(table: Table, listener: Callable[[], None], teller: Callable[[], None] = lambda: None) -> None:
-    """Call the listener after every change of a table, from when its browser has connected until the page is gone.
+def in_names(text: str) -> str:
+    """Return text with names in place of the seats' numbers: "player 1" is Ben."""
+    return re.sub(r"\b(?:[Pp]layer|[Mm]aester) ([0-5])\b", lambda seat: NAMES[int(seat[1])], text)
 
-    Where only the progress of a solver or a review has changed, the teller is called instead: a page that is built anew loses
-    the clicks of that moment.
 
-    A request alone, such as another program's, keeps no table and lets no agent move.
-    """
-    client, built = ui.context.client, table.changes
-
-    def enter() -> None:
-        if listener not in table.listeners:
-            table.listeners.append(listener)
-            table.tellers.append(teller)
-            if table.changes != built:
-                listener()
-
-    def leave() -> None:
-        if listener in table.listeners:
-            table.listeners.remove(listener)
-            table.tellers.remove(teller)
-
-    client.on_connect(enter)
-    client.on_delete(leave)
+def markup(content: str, classes: str = "", tag: str = "div") -> ui.html:
+    """Add HTML, in which all text is escaped."""
+    return ui.html(in_names(content), tag=tag, sanitize=False).classes(classes)
 
 
 def words(text: str, classes: str = "words", tag: str = "div") -> ui.html:
     """Add plain text."""
-    return ui.html(html.escape(text), tag=tag, sanitize=False).classes(classes)
+    return markup(html.escape(text), classes, tag)
 
 
 def heading(text: str) -> None:
     """Add the heading of a card."""
-    ui.html(html.escape(text), tag="h2", sanitize=False)
+    words(text, "", "h2")
 
 
 def bullets(lines: Iterable[str]) -> None:
@@ -153,10 +140,10 @@ def button(
         key: the key that presses it; by default that of `name`, if it has one.
     """
     key = key or KEYS.get(name, "")
-    made = ui.html(content or html.escape(text), tag="button", sanitize=False).classes(classes)
+    made = markup(content or html.escape(text), classes, "button")
     made.props["type"] = "button"
     if content:
-        made.props["aria-label"] = text
+        made.props["aria-label"] = in_names(text)
     if name:
         made.props["data-name"] = name
     if key:
@@ -174,7 +161,7 @@ def keys() -> None:
     """Add the list of all keys, with a box that switches them off."""
     rows = "".join(f"<dt><kbd>{html.escape(keys)}</kbd></dt><dd>{html.escape(does)}</dd>" for keys, does in LISTED)
     box = '<label><input type="checkbox" data-name="keys" checked> Use these keys in this browser</label>'
-    ui.html(f"<dl>{rows}</dl>{box}", sanitize=False).classes("shortcuts")
+    markup(f"<dl>{rows}</dl>{box}", "shortcuts")
 
 
 def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,7 +175,7 @@ def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
             if inspect.isawaitable(result):
                 await result
         except (ValueError, OSError) as problem:
-            notify(client, str(problem))
+            notify(client, in_names(str(problem)))
         except Exception:
             _log.exception("a page's handler has failed")
             notify(client, "Something went wrong; the server's terminal says what. The game is as it was.")

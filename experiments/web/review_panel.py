@@ -1,4 +1,8 @@
-"""The review of a finished game on the page of a table: luck and play, the graph, the marks of moves and the worst one."""
+"""The review of a finished game on the page of a table: luck and play, the marks of moves, the worst one, and a graph.
+
+The graph is inline SVG: the expected result after each move. Its colours are classes of `style.CSS`, so that they follow the
+screen's; all its coordinates are those of the view box.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,21 @@ import functools
 import html
 from collections.abc import Callable, Mapping
 
+import numpy as np
 from nicegui import events, ui
 
 from dice_envs.core.options import check_range
-from dice_envs.experiments.web.graph import MOST_STEPS, SIGNS, chance_graph, level
-from dice_envs.experiments.web.parts import button, heading, reporting, sentence, words
+from dice_envs.experiments.web.parts import button, heading, markup, reporting, sentence, words
 from dice_envs.experiments.web.table import Place
-from dice_envs.table.review import Judged, Review
+from dice_envs.table.review import Judged, Point, Review, Split, amount, level
 
-__all__ = ["judged_line", "show_lesson", "show_review"]
+__all__ = ["MOST_STEPS", "chance_graph", "judged_line", "show_lesson", "show_review"]
 
+WIDTH, HEIGHT = 380, 210
+LEFT, RIGHT, TOP, BOTTOM = 42.0, 370.0, 26.0, 178.0  # the frame in which values are drawn
+MOST_STEPS = 400  # of a graph; more have no room
+MOST_DOTS = 40  # points with a dot each; more would run into each other
+SIGNS = {"best": "★", "fine": "✓", "slip": "?", "blunder": "??"}  # of a move's mark
 # Emits the number of moves of the graph's column that was clicked.
 GO = "event => { const step = event.target.closest('[data-at]'); if (step) emit(Number(step.dataset.at)) }"
 
@@ -25,11 +34,6 @@ def _chip(mark: str, title: str = "", count: int | None = None) -> str:
     text = mark if count is None else f"{count} {mark}{'s' * (count > 1 and mark in ('slip', 'blunder'))}"
     sign = f'<span aria-hidden="true">{SIGNS[mark]}</span>'
     return f'<span class="mark {mark}" title="{html.escape(title or text)}">{sign} {text}</span>'
-
-
-def _chips(marks: Mapping[str, int]) -> str:
-    """Return the chips of all marks with their counts, without those that no move has."""
-    return " ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks.get(mark))
 
 
 def _seat_of(review: Review, place: Place, chosen: int | None) -> int | None:
@@ -66,8 +70,9 @@ def show_review(
         if split is not None:
             words(sentence(split.text), "split total", "p")
         with ui.element("div").classes("line marks"):
-            ui.html(_chips(review.marks(seat)), sanitize=False)
-        if split is not None:
+            marks = review.marks(seat)
+            markup(" ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks[mark]))
+        if split is not None and len(split.points) <= MOST_STEPS:
             _graph(review, place, seat, at, look)
         if worst is not None:
             with ui.element("div").classes("line"):
@@ -96,15 +101,15 @@ def _graph(review: Review, place: Place, seat: int, at: int | None, look: Callab
         look(event.args)
 
     split = review.splits[seat]
-    numbers = {point.number for point in split.points if point.number and len(split.points) <= MOST_STEPS}
+    numbers = {point.number for point in split.points if point.number}
     entries = [entry for number in numbers for entry in place.history(False, number - 1, number)]
     said = {entry.number: f"{place.name(entry.seat)}: {entry.words}" for entry in entries}
     mine = seat == place.seat
     here = len(place.sitting) if at is None else at
     graph = chance_graph(split, said, review.by_number, here, "your" if mine else f"{place.name(seat)}'s")
-    ui.html(graph, sanitize=False).classes("graph-box").on("click", reporting(go), js_handler=GO)
+    markup(graph).classes("graph-box").on("click", reporting(go), js_handler=GO)
     key = {"luck": "dice and others", "play": "your play" if mine else "own play"}
-    ui.html("".join(f'<span class="key {by}">{text}</span>' for by, text in key.items()), sanitize=False).classes("words keys")
+    markup("".join(f'<span class="key {by}">{text}</span>' for by, text in key.items())).classes("words keys")
 
 
 def show_lesson(review: Review, place: Place, at: int, chosen: int | None) -> None:
@@ -113,16 +118,15 @@ def show_lesson(review: Review, place: Place, at: int, chosen: int | None) -> No
     if move is None or move.seat != _seat_of(review, place, chosen):
         return
     split = review.splits.get(move.seat)
-    shares = split is not None and split.scale.is_share
     who = "You" if move.seat == place.seat else place.name(move.seat)
     with ui.element("div").classes("lesson").props(f"data-move={move.number}"):
-        played = f"{who} played <b>{html.escape(move.words)}</b>{_worth(move.after, shares)}."
-        ui.html(f"{_chip(move.mark, move.text)} {played}", sanitize=False)
+        played = f"{who} played <b>{html.escape(move.words)}</b>{_worth(move.after, split)}."
+        markup(f"{_chip(move.mark, move.text)} {played}")
         if move.cost and move.after is None:
             words(f"{_cost_of(move)}.")
         elif move.cost:
             best = html.escape(place.sitting.variant.describe_action(move.best))
-            ui.html(f"Better was <b>{best}</b>{_worth(move.before, shares)}.", sanitize=False)
+            markup(f"Better was <b>{best}</b>{_worth(move.before, split)}.")
         else:
             words("Nothing was better.")
         if place.may_play_on(at):
@@ -141,5 +145,81 @@ def _cost_of(move: Judged) -> str:
     return move.text.removeprefix(f"move {move.number}: {move.words}").lstrip("; ")
 
 
-def _worth(value: float | None, shares: bool) -> str:
-    return "" if value is None else f", worth {level(value, shares)}"
+def _worth(value: float | None, split: Split | None) -> str:
+    return "" if value is None or split is None else f", worth {level(value, split.scale)}"
+
+
+# --- the graph ---------------------------------------------------------------------------------------------------------
+
+
+def chance_graph(
+    split: Split,
+    said: Mapping[int, str],
+    judged: Mapping[int, Judged],
+    here: int | None = None,
+    name: str = "your",
+) -> str:
+    """Return the graph of a seat's expected result after each move.
+
+    A click column has the attribute `data-at`: the number of moves after which its position is.
+
+    Args:
+        split: of the seat.
+        said: number of a move → the move in words, for the titles.
+        judged: number of a move → its cost, for the seat's own moves.
+        here: number of moves of the position shown; None: no line for it.
+        name: the owner of the graph, as in `your chance to win`.
+    """
+    points, shares = split.points, split.scale.is_share
+    values = [point.value for point in points]
+    low, high = (0.0, 1.0) if shares else (min(values), max(values) + 1e-9)
+    last = max(points[-1].number, 1)
+    xs = [LEFT + point.number / last * (RIGHT - LEFT) for point in points]
+    ys = [BOTTOM - (value - low) / (high - low) * (BOTTOM - TOP) for value in values]
+    what = f"{name} {'chance to win' if shares else f'expected {split.scale.unit}'}"
+    parts = [f'<text class="name" x="2" y="12">{html.escape(what)}</text>']
+    for tick in np.linspace(0.0, 1.0, 5).tolist():
+        y, middle = BOTTOM - tick * (BOTTOM - TOP), shares and tick == 0.5
+        parts.append(f'<path class="{"middle" if middle else "tick"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
+        parts.append(
+            f'<text class="value" x="{LEFT - 6}" y="{y + 4:.1f}">{level(low + tick * (high - low), split.scale)}</text>'
+        )
+    for number in sorted({*np.linspace(0, last, 5).round().astype(int).tolist()}):
+        x = LEFT + number / last * (RIGHT - LEFT)
+        parts.append(f'<text class="number" x="{x:.1f}" y="{BOTTOM + 16}">{number}</text>')
+    parts.append(f'<text class="name end" x="{RIGHT}" y="{BOTTOM + 30}">move</text>')
+    if here is not None:
+        parts.append(f'<path class="here" d="M{LEFT + here / last * (RIGHT - LEFT):.1f} {TOP}V{BOTTOM}"/>')
+    columns = []
+    for k in range(1, len(points)):
+        parts.append(f'<path class="{points[k].by}" d="M{xs[k - 1]:.1f} {ys[k - 1]:.1f}L{xs[k]:.1f} {ys[k]:.1f}"/>')
+        title = html.escape(_title(split, k, said, name))
+        box = f'<rect x="{xs[k - 1]:.1f}" y="{TOP}" width="{xs[k] - xs[k - 1]:.1f}" height="{BOTTOM - TOP}"/>'
+        columns.append(f'<g class="step" data-at="{points[k].number}"><title>{title}</title>{box}</g>')
+    marks = [_mark(x, y, point, judged.get(point.number), len(points)) for x, y, point in zip(xs, ys, points, strict=True)]
+    ends = f"{level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end"
+    label, content = html.escape(f"Graph of {what} after each move: {ends}."), "".join((*parts, *marks, *columns))
+    return f'<svg class="graph" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{content}</svg>'
+
+
+def _title(split: Split, k: int, said: Mapping[int, str], name: str) -> str:
+    """Return a step of the graph in words: the move, what could be expected then, and what has changed it."""
+    before, point = split.points[k - 1 : k + 1]
+    cause = f"{name} play" if point.by == "play" else "dice and others"
+    move = f"move {point.number}: {said.get(point.number, '')}" if point.number else "before the first move"
+    step = amount(point.value - before.value, split.scale)
+    return f"{move}\n{level(point.value, split.scale)} ({step}, {cause})"
+
+
+def _mark(x: float, y: float, point: Point, judged: Judged | None, count: int) -> str:
+    """Return the dot of a point; a slip or a blunder has its sign beside it."""
+    mark = judged.mark if judged is not None and point.by == "play" else ""
+    wrong = mark in ("slip", "blunder")
+    if not wrong and count > MOST_DOTS:
+        return ""
+    dot = f'<circle class="{point.by} {mark}" cx="{x:.1f}" cy="{y:.1f}" r="{3.5 if mark else 2}"/>'
+    if not wrong:
+        return dot
+    below = y < BOTTOM - 20  # else to the upper right: the line comes from the left, and from above
+    left, top = (x, y + 17) if below else (x + 11, y - 6)
+    return dot + f'<text class="sign {mark}" x="{left:.1f}" y="{top:.1f}">{SIGNS[mark]}</text>'

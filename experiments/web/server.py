@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+from dice_envs import agents
 from dice_envs.core.extras import needs
-from dice_envs.core.game import names
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.table.sitting import Sitting
@@ -28,7 +28,7 @@ with needs("web", "the page"):  # what NiceGUI brings along
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import PlainTextResponse
 
-from dice_envs.experiments.web.start_page import StartPage, link_page
+from dice_envs.experiments.web.start_page import StartPage, link_page, tiles
 from dice_envs.experiments.web.table import PAUSE, Kind, Place, Tables
 from dice_envs.experiments.web.table_page import TablePage
 
@@ -130,13 +130,14 @@ def serve(
     """
     port = _checked_port(host, port)
     tables = Tables(pause)
+    agents.factories()  # imports them, which would keep the first page waiting
     token = "" if is_loopback(host) else secrets.token_urlsafe(16)
-    _add_pages(tables, token, sittings[0].variant.game.name if sittings else names()[0])
+    _add_pages(tables, token, sittings[0].variant.game.name if sittings else next(iter(tiles())))
     app.add_middleware(OwnPages)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=names_of(host), www_redirect=False)
     local = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else _in_url(host)}:{port}"
     start = f"{local}/?token={token}" if token else f"{local}/"
-    links = [local + tables.add(sitting, saved=len(sitting) > 0).first_link for sitting in sittings]
+    links = [local + tables.add(sitting).first_link for sitting in sittings]
     for link in links:
         console.whole_line(f"the game: {link}")
     first = [*links, start][0]
@@ -168,7 +169,7 @@ def _add_pages(tables: Tables, token: str, usual: str) -> None:
     # A wrong address is refused before NiceGUI builds a page, which costs time and memory.
     def check_start(request: Request, game: str = usual) -> None:
         given = request.query_params.get("token", "")
-        if not secrets.compare_digest(given.encode(), token.encode()) or game not in names():
+        if not secrets.compare_digest(given.encode(), token.encode()) or game not in tiles():
             raise HTTPException(404)
 
     @ui.page("/", dependencies=[Depends(check_start)])
@@ -207,22 +208,14 @@ def _checked_port(host: str, port: int | None) -> int:
     """Return a port that can be listened on; OSError, naming host and port, if there is none."""
     if port is not None:
         check_range("port", port, 1, 65535)
-        _try(host, port)
-        return port
-    try:
-        _try(host, USUAL_PORT)
-    except OSError:
-        return _try(host, 0)
-    return USUAL_PORT
-
-
-def _try(host: str, port: int) -> int:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        with socket.socket(family, socket.SOCK_STREAM) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((host, port))
-            return int(trial.getsockname()[1])
-    except (OSError, OverflowError, UnicodeError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise OSError(f"cannot listen on {shown(host)}, port {port}: {reason}") from None
+    wanted = (USUAL_PORT, 0) if port is None else (port,)
+    for number in wanted:
+        try:
+            family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
+            with socket.socket(family, socket.SOCK_STREAM) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                trial.bind((host, number))
+                return int(trial.getsockname()[1])
+        except (OSError, OverflowError, UnicodeError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+    raise OSError(f"cannot listen on {shown(host)}, port {wanted[-1]}: {reason}")

@@ -1,28 +1,178 @@
-"""The start page, on which a table is made, and the page of a table's links."""
+"""The start page, on which a table is made, the fields of its form, and the page of a table's links.
+
+The fields are read from the type hints of a game's options.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import html
-import inspect
-from collections.abc import Callable
-from typing import Any
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
-from nicegui import events, ui
+from nicegui import background_tasks, events, ui
 
 from dice_envs import agents, load, names
-from dice_envs.agent import check_plays
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import options_text
+from dice_envs.core.options import options_text, parse_options, shown
 from dice_envs.experiments.ui.options import seed_or_fresh
-from dice_envs.experiments.web.forms import Field, fields_of, options_of, whole
-from dice_envs.experiments.web.parts import begin, bullets, button, heading, reporting, words
+from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
 from dice_envs.experiments.web.table import Table, Tables, make_agent
-from dice_envs.table.rules import rules_in_short
+from dice_envs.table.rules import OptionWords, known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
-__all__ = ["StartPage", "link_page"]
+__all__ = ["Field", "StartPage", "fields_of", "follows", "in_labels", "link_page", "options_of", "tiles"]
 
+OPTIMAL = "optimal player"
 SHOWN_AT_FIRST = 3  # options; the others are folded away
+ANOTHER = "another"  # in place of a level: the agent is typed
+
+
+# --- the form ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One option.
+
+    Attributes:
+        name: the option's name.
+        kind: "choice", "switch", "number", or "text", which is parsed as on the command line.
+        default: the default value, as the field shows it.
+        words: the option as players read it.
+        choices: for a choice: value → words.
+        low, high: for a number: the `Range` in its type hint; None without one. Other options may narrow it.
+        optional: whether a number may be left empty, which means None.
+    """
+
+    name: str
+    kind: Literal["choice", "switch", "number", "text"]
+    default: Any
+    words: OptionWords
+    choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)
+    low: int | None = None
+    high: int | None = None
+    optional: bool = False
+
+    def meaning(self, value: Any) -> str:
+        """Return what a value of the option means."""
+        return self.words.meanings.get(str(value), self.words.help)
+
+
+def fields_of(game: Game) -> list[Field]:
+    """Return a field for each option of the game, in its order."""
+    hints = typing.get_type_hints(game.options, include_extras=True)
+    words = option_words(game)
+    return [_field(each, hints[each.name], words[each.name]) for each in dataclasses.fields(game.options)]
+
+
+def _field(option: dataclasses.Field[Any], hint: Any, words: OptionWords) -> Field:
+    name, default = option.name, option.default
+    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    optional = type(None) in parts
+    parts = tuple(part for part in parts if part is not type(None))
+    if len(parts) == 1 and typing.get_origin(parts[0]) is Literal:
+        values = [*typing.get_args(parts[0]), *([None] if optional else [])]
+        choices = {value: "none" if value is None else str(value).replace("_", " ") for value in values}
+        return Field(name, "choice", default, words, choices)
+    if parts == (bool,):
+        return Field(name, "switch", default, words)
+    if parts == (int,):
+        return Field(name, "number", default, words, optional=optional)
+    if len(parts) == 1 and typing.get_origin(parts[0]) is Annotated and typing.get_args(parts[0])[0] is int:
+        low, high = map(int, parts[0].__metadata__[0])
+        return Field(name, "number", default, words, low=low, high=high, optional=optional)
+    return Field(name, "text", _typed(default), words)
+
+
+def _typed(value: Any) -> str:
+    return options_text({"": value}).removeprefix("=")
+
+
+def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a filled-in form, without those left at their defaults.
+
+    Args:
+        game: the game.
+        values: name → content of its field. Browsers send numbers as float.
+
+    Raises:
+        ValueError: a number or a text is malformed; the message names the option. Choices are checked by the game.
+    """
+    options: dict[str, Any] = {}
+    for field in fields_of(game):
+        value = values.get(field.name, field.default)
+        if field.kind == "text":
+            value = str(value).strip()
+            if value != field.default:
+                options |= parse_options([f"{field.name}={value}"])
+            continue
+        if field.kind == "number":
+            value = None if value in (None, "") else whole(field.name, value)
+            if value is None and not field.optional:
+                raise ValueError(f"{field.name} must be a number; it is empty")
+        if value != field.default:
+            options[field.name] = value
+    return options
+
+
+def whole(name: str, value: Any) -> int:
+    """Return a whole number from a form, where it may be a float. ValueError, naming the field, for anything else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(f"{name} must be a whole number, not {shown(value)}")
+    return int(value)
+
+
+def follows(variant: Variant, values: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a variant that are no choice: name → value.
+
+    They are `fixed` ones, and those that another option sets, as `rules="perudo"` does: they differ from `values`, the content
+    of the fields. Numbers that may be left empty are a choice in any case.
+    """
+    asked = {**vars(variant.game.options()), **options_of(variant.game, values)}
+    free = {field.name for field in fields_of(variant.game) if field.optional}
+    found = {name: value for name, value in vars(variant.options).items() if value != asked[name] and name not in free}
+    return {**found, **fixed}
+
+
+def in_labels(game: Game, problem: str) -> str:
+    """Return an error with the names of options as their fields are labelled."""
+    for name, option in option_words(game).items():
+        problem = re.sub(rf"\b{name}\b", option.label, problem)
+    return problem
+
+
+# --- the page ----------------------------------------------------------------------------------------------------------
+
+
+class Tile(NamedTuple):
+    """A game as people know it: a game with the options that its title stands for."""
+
+    title: str
+    game: Game
+    options: Mapping[str, Any]
+
+
+def tiles() -> dict[str, Tile]:
+    """Return what can be chosen on the start page, the usual one first: key in its address → tile."""
+    games = [load(name) for name in names()]
+    known = {title.lower(): Tile(title, game, options) for game in games for title, options in game.known_as.items()}
+    return {**known, **{game.name: Tile(game.title, game, {}) for game in games}}
+
+
+def _players(variant: Variant) -> dict[str, str]:
+    """Return the agents that play a variant as fast as people wait for: spec → its level in words."""
+    found = {}
+    for level, spec in agents.levels(variant).items():
+        with contextlib.suppress(ValueError, OSError, ImportError):
+            make_agent(variant, spec)
+            found[spec] = level
+    return found
 
 
 class StartPage:
@@ -30,46 +180,48 @@ class StartPage:
 
     Args:
         tables: the server's tables.
-        game: name of the chosen game.
+        key: of the chosen tile.
         query: query string that links to this page must repeat.
     """
 
-    def __init__(self, tables: Tables, game: str, query: str = "") -> None:
+    def __init__(self, tables: Tables, key: str, query: str = "") -> None:
         self.tables = tables
         self.client = ui.context.client
-        self.game: Game = load(game)
+        self.tile = tiles()[key]
+        self.game = self.tile.game
         self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
-        self.seats: list[str] = []  # PERSON or an agent's spec
-        self.seated: Variant = self.game.configure()  # the variant whose seats are shown
+        self.values |= self.tile.options
+        self.inputs: dict[str, tuple[Field, Any]] = {}
+        self.followed: dict[str, Any] = {}  # options that are no choice
+        self.variant = self._configured()
+        self.players: dict[str, str] = {}  # agents to choose from: spec → words
+        self.seats = [PERSON]  # PERSON or an agent's spec
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
         with ui.element("div").classes("narrow"):
-            self._pick(query)
+            with ui.element("nav").classes("pick").props('aria-label="games"'):
+                for each, tile in tiles().items():
+                    link = ui.link(tile.title, f"/?game={each}{query}").classes("chosen" if each == key else "")
+                    if each == key:
+                        link.props("aria-current=page")
             with ui.element("section").classes("card"):
                 heading("The rules")
                 self.rules = ui.element("div").props("aria-live=polite")
                 with ui.element("div").classes("line"):
-                    button("Play now", self._start, "tool main", name="play-now", title="with the options and players below")
-                    title = "a short one, in which the page says what to look at and what to press"
+                    button("Play now", self._start, "tool main", name="play-now", title="with the players and options below")
+                    title = "a short game, in which the page says what to look at and what to press"
                     button("Show me how", self._learn, name="learn", title=title)
-                    self.level_box = ui.element("div")
                     self.opponents = words("", "words", "span")
-            with ui.element("section").classes("card"):
-                heading("Options")
-                self._options()
+                    self.wait = ui.spinner(size="sm")
+                    self.wait.visible = False
+                self.error = words("", "bad").props("role=alert")
             with ui.element("section").classes("card"):
                 heading("Who plays")
                 self.box = ui.element("div").classes("column")
-                self._refresh_seats()
             with ui.element("section").classes("card"):
-                with ui.element("div").classes("line"):
-                    seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
-                    seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
-                    button("Start", self._start, "tool main", name="start")
-                    self.wait = ui.spinner(size="sm")
-                    self.wait.visible = False
-                words("The seed fixes all that is random. It is shown once the game is over.")
-                self.error = words("", "bad").props("role=alert")
+                heading("Options")
+                self._options()
+            self._build()
             with ui.element("section").classes("card"):
                 heading("Go on with a saved game, or step through it")
                 upload = ui.upload(auto_upload=True, max_files=1, on_upload=reporting(self._load))
@@ -77,13 +229,12 @@ class StartPage:
                 pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
                 pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
 
-    def _pick(self, query: str) -> None:
-        with ui.element("nav").classes("pick").props('aria-label="games"'):
-            for name in names():
-                chosen = name == self.game.name
-                link = ui.link(load(name).title, f"/?game={name}{query}").classes("chosen" if chosen else "")
-                if chosen:
-                    link.props("aria-current=page")
+    @property
+    def _usual(self) -> str:
+        """The opponent for a first game: the best that people know how to beat, just below optimal play, or any."""
+        found = [spec for spec in self.players if spec != "random"]
+        below = [spec for spec in found if self.players[spec] != OPTIMAL]
+        return (below or found or ["random"])[-1]
 
     # --- options ----------------------------------------------------------------------------------------------------
 
@@ -92,131 +243,115 @@ class StartPage:
         with ui.element("div").classes("form"):
             for field in fields[:SHOWN_AT_FIRST]:
                 self._input(field)
-        if fields[SHOWN_AT_FIRST:]:
-            with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
-                for field in fields[SHOWN_AT_FIRST:]:
-                    self._input(field)
+        with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
+            for field in fields[SHOWN_AT_FIRST:]:
+                self._input(field)
+            seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
+            seed.props["hint"] = "fixes all that is random; shown once the game is over"
+            seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
 
     def _input(self, field: Field) -> None:
         made: Any
+        label, value = field.words.label, self.values[field.name]
         if field.kind == "choice":
-            made = ui.select(dict(field.choices), label=_label(field.name), value=field.default)
+            made = ui.select(dict(field.choices), label=label, value=value)
         elif field.kind == "switch":
-            made = ui.select({True: "yes", False: "no"}, label=_label(field.name), value=field.default)
+            made = ui.select({True: "yes", False: "no"}, label=label, value=value)
         elif field.kind == "number":
-            made = ui.number(_label(field.name), value=field.default, min=field.low, max=field.high, precision=0)
+            made = ui.number(label, value=value, min=field.low, max=field.high, precision=0)
             made.props("clearable" if field.optional else "")
         else:
-            made = ui.input(_label(field.name), value=field.default)
+            made = ui.input(label, value=value)
         made.props("outlined dense").classes(f"option-{field.name}")
-        made.props["hint"] = field.help
         made.on_value_change(reporting(lambda event: self._change(field.name, event.value)))
+        self.inputs[field.name] = field, made
 
     def _change(self, name: str, value: Any) -> None:
-        self.values[name] = value
-        self._refresh_seats()
+        if name not in self.followed and self.values[name] != value:
+            self.values[name] = value
+            self._build()
 
-    def _variant(self) -> Variant:
+    def _configured(self) -> Variant:
         return self.game.configure(**options_of(self.game, self.values))
+
+    def _build(self) -> None:
+        """Show what the options mean: the rules in force, values that follow from others, and who can play."""
+        try:
+            self.variant = self._configured()
+        except ValueError as problem:
+            self.error.content = html.escape(in_labels(self.game, str(problem)))
+            return
+        self.error.content = ""
+        self.rules.clear()
+        with self.rules:
+            bullets(rules_in_short(self.variant))
+        self.followed = follows(self.variant, self.values, self.tile.options)
+        for name, (field, made) in self.inputs.items():
+            made.set_enabled(name not in self.followed)
+            value = self.followed.get(name, self.values[name])
+            made.set_value(value)
+            meaning = "follows from the rules" if name in self.followed else field.meaning(value)
+            if made.props.get("hint") != meaning:  # a field that is sent anew may lose what is typed
+                made.props["hint"] = meaning
+                made.update()
+        # Whether optimal play is found quickly is not known at once, unless it was a moment ago.
+        known = {spec: level for level, spec in agents.levels(self.variant).items()}
+        self._offer({spec: level for spec, level in known.items() if level != OPTIMAL or spec in self.players})
+        background_tasks.create(self._find_players())
+
+    def _offer(self, found: Mapping[str, str]) -> None:
+        """Offer these agents, in place of those that do not play any more."""
+        gone, self.players = self.players.keys() - found.keys(), dict(found)
+        count = self.variant.facts.num_seats
+        kept = [self._usual if who in gone else who for who in self.seats]
+        self.seats = [*kept, *[self._usual] * count][:count]
+        self._build_seats()
+
+    async def _find_players(self) -> None:
+        """Offer the agents that play the variant as fast as people wait for, and no others."""
+        variant, before = self.variant, self.players
+        found = await self.tables.threads.run(lambda: _players(variant))
+        if variant is self.variant and found != before and not self.client.is_deleted:
+            with self.client:
+                self._offer(found)
 
     # --- seats --------------------------------------------------------------------------------------------------------
 
-    def _refresh_seats(self) -> None:
-        try:
-            variant = self._variant()
-        except ValueError:  # shown when Start is pressed
-            return
-        self.rules.clear()
-        with self.rules:
-            bullets(rules_in_short(variant))
-        count = variant.facts.num_seats
-        renamed = any(variant.seat_name(seat) != self.seated.seat_name(seat) for seat in range(count))
-        self.seated = variant
-        if len(self.seats) != count:
-            self.seats = [*self.seats, *[_usual_agent(variant)] * count][:count]
-            if PERSON not in self.seats:
-                self.seats[0] = PERSON
-            self._build_seats()
-            self._build_levels()
-        elif renamed or not self.box.default_slot.children:
-            self._build_seats()
-
-    @property
-    def _others(self) -> list[str]:
-        """The agents that are chosen, each once."""
-        return [who for who in dict.fromkeys(self.seats) if who != PERSON]
-
     def _build_seats(self) -> None:
         self.box.clear()
-        count, people = len(self.seats), self.seats.count(PERSON)
-        choices = {0: "none: watch agents", **{n: f"{n} {'person' if n == 1 else 'people'}" for n in range(1, count + 1)}}
         with self.box:
-            select = ui.select(choices, label="people", value=people).props("outlined dense").classes("people")
-            select.on_value_change(reporting(lambda event: self._set_people(event.value)))
-            for seat in range(count):
+            for seat in range(len(self.seats)):
                 self._seat(seat)
+        others = [self.players.get(who, who) for who in dict.fromkeys(self.seats) if who != PERSON]
+        against = " and ".join(f"{'an' if who[0] in 'aeiou' else 'a'} {who}" for who in others)
+        self.opponents.content = html.escape(f"against {against}" if others else "people only")
 
     def _seat(self, seat: int) -> None:
-        """Add the choice of a seat's player, and a field for an agent's parameters."""
-        known = {name: name for name, made in agents.for_game(self.game.name).items() if not agents.required(made)}
-        who, _, typed = self.seats[seat].partition(":")
+        """Add the choice of a seat's player, and a field for an agent that is no level."""
+        who, name = self.seats[seat], in_names(self.variant.seat_name(seat))
+        typed = who not in (PERSON, *self.players)
+        choices = {PERSON: "a person", **self.players, ANOTHER: "another player …"}
         with ui.element("div").classes("seat"):
-            name = self.seated.seat_name(seat)
             words(name, "")
-            select = ui.select({PERSON: "a person", **known}, value=who).classes(f"who-{seat}")
+            select = ui.select(choices, value=ANOTHER if typed else who).classes(f"who-{seat}")
             select.props("outlined dense").props["aria-label"] = name
-            parameters = ui.input(value=typed).classes(f"how-{seat}").props("outlined dense")
-            parameters.props["aria-label"] = f"parameters of {name}"
-            about = words("", "words about-agent")
+            if typed:
+                agent = ui.input(value="" if who == ANOTHER else who, placeholder="as in the terminal, say mcts:500")
+                agent.classes(f"how-{seat}").props("outlined dense").props["aria-label"] = f"the agent of {name}"
+                agent.on_value_change(lambda event: self.seats.__setitem__(seat, (event.value or "").strip() or ANOTHER))
+        select.on_value_change(reporting(lambda event: self._choose(seat, event.value)))
 
-        def show() -> None:
-            example = _example(select.value)
-            parameters.visible, about.visible = bool(example), select.value != PERSON
-            parameters.props["placeholder"] = f"parameters, say {example}"
-            about.content = html.escape(_described(select.value))
-            self._name_opponents()
-
-        def choose() -> None:
-            self.seats[seat] = select.value
-            parameters.value = ""  # they were another agent's
-            show()
-
-        def enter() -> None:
-            given = parameters.value or ""
-            self.seats[seat] = f"{select.value}:{given}" if given.strip() else select.value
-            self._name_opponents()
-
-        show()
-        select.on_value_change(choose)
-        parameters.on_value_change(enter)
-
-    def _build_levels(self) -> None:
-        """Offer levels of opponents in words; a choice seats them everywhere but at people's seats."""
-        self.level_box.clear()
-        offered = {spec: f"opponent: {level}" for level, spec in agents.levels(self.seated).items()}
-        if offered:
-            with self.level_box:
-                select = ui.select(offered, value=next((who for who in self._others[:1] if who in offered), None))
-                select.props('outlined dense aria-label="level of the opponents"').classes("level")
-                select.on_value_change(reporting(lambda event: self._seat_agents(event.value)))
-
-    def _seat_agents(self, spec: str) -> None:
-        self.seats = [who if who == PERSON else spec for who in self.seats]
-        self._build_seats()
-
-    def _name_opponents(self) -> None:
-        self.opponents.content = html.escape(f"against {' and '.join(self._others)}" if self._others else "people only")
-
-    def _set_people(self, count: int) -> None:
-        agent = next(iter(self._others), "") or _usual_agent(self._variant())
-        self.seats = [PERSON if seat < count else agent if who == PERSON else who for seat, who in enumerate(self.seats)]
+    def _choose(self, seat: int, who: str) -> None:
+        self.seats[seat] = who
         self._build_seats()
 
     # --- going --------------------------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
         def make() -> Sitting:
-            variant = self._variant()
+            if ANOTHER in self.seats:
+                raise ValueError("type which other player sits there, say mcts:500")
+            variant = self._configured()
             seed = seed_or_fresh(None if self.seed is None else whole("seed", self.seed))
             return Sitting(variant, seed, self.seats[: variant.facts.num_seats], make_agent)
 
@@ -224,48 +359,31 @@ class StartPage:
 
     async def _learn(self) -> None:
         def make() -> Sitting:
-            variant = self.game.configure(**self.game.first_game)
-            others = [_usual_agent(variant)] * (variant.facts.num_seats - 1)
+            variant = self.game.configure(**{**self.game.first_game, **self.tile.options})
+            others = [agents.usual(variant)] * (variant.facts.num_seats - 1)
             return Sitting(variant, seed_or_fresh(None), [PERSON, *others], make_agent)
 
         await self._go(make, guided=True)
 
     async def _load(self, event: events.UploadEventArguments) -> None:
         content = await event.file.read()
-        await self._go(lambda: Sitting.load(parse_saved(content), make_agent), saved=True)
+        await self._go(lambda: Sitting.load(parse_saved(content), make_agent))
 
-    async def _go(self, make: Callable[[], Sitting], saved: bool = False, guided: bool = False) -> None:
+    async def _go(self, make: Callable[[], Sitting], guided: bool = False) -> None:
         if self.wait.visible:  # a second click
             return
         self.error.content = ""
         self.wait.visible = True
         try:
-            table = await self.tables.make(make, saved)
+            table = await self.tables.make(make)
         except (ValueError, OSError, ImportError) as problem:
-            self.error.content = html.escape(str(problem))
-            raise ValueError(str(problem)) from None
+            self.error.content = html.escape(in_labels(self.game, str(problem)))
+            return
         finally:
             self.wait.visible = False
         table.guided = guided
         if not self.client.is_deleted:
             ui.navigate.to(table.first_link)
-
-
-def _described(agent: str) -> str:
-    """Return an agent in a sentence: the first line of its docstring."""
-    return "" if agent == PERSON else (inspect.getdoc(agents.factories()[agent]) or "").partition("\n")[0].replace("`", "")
-
-
-def _example(agent: str) -> str:
-    """Return one parameter of an agent with its default, as typed; empty if it has none."""
-    parameters = {} if agent == PERSON else agents.parameters_of(agents.factories()[agent])
-    known = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
-    return options_text(dict(list(known.items())[:1]))
-
-
-def _label(option: str) -> str:
-    """Return an option's name in words: `num_players` becomes `players`."""
-    return option.removeprefix("num_").replace("_", " ")
 
 
 def link_page(table: Table, base: str, alone: bool) -> None:
@@ -277,7 +395,7 @@ def link_page(table: Table, base: str, alone: bool) -> None:
         alone: whether only this machine reaches the server.
     """
     sitting = table.sitting
-    begin(sitting.variant.game.title, str(sitting.variant), "/" if alone else "")
+    begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if alone else "")
     with ui.element("div").classes("narrow"):
         with ui.element("section").classes("card column"):
             heading("One link for each person")
@@ -296,13 +414,14 @@ def link_page(table: Table, base: str, alone: bool) -> None:
             words("The dice are covered whenever it is somebody else's turn.")
             path = next(path for path, place in table.links.items() if place.kind == "together")
             ui.link("Play here", path).classes("link together")
-        named = [(sitting.variant.seat_name(seat), who) for seat, who in enumerate(sitting.seats) if seat not in sitting.people]
-        agents_here = [f"{name}: {who}" for name, who in named]
-        if agents_here:
-            words("Agents: " + ", ".join(agents_here))
+        named = [f"{sitting.variant.seat_name(seat)}, {who}" for seat, who in enumerate(table.players) if who]
+        if named:
+            words(f"Agents: {', '.join(named)}")
 
 
 def _link(name: str, url: str, path: str) -> None:
+    name = in_names(name)
+
     def copy() -> None:
         ui.clipboard.write(url)
         ui.notify(f"The link of {name} is copied.")
@@ -311,19 +430,3 @@ def _link(name: str, url: str, path: str) -> None:
         words(name, "", "strong")
         ui.link(url, path).classes("link seat-link")
         button("Copy", copy)
-
-
-def _usual_agent(variant: Variant) -> str:
-    """Return the opponent for a first game: the second level, else the first of the game's own agents, or `random`."""
-    if len(levels := list(agents.levels(variant).values())) > 1:
-        return levels[1]
-    everywhere = agents.for_game(None)
-    for name in agents.for_game(variant.game.name):
-        if name in everywhere:
-            continue
-        try:
-            check_plays(agents.make(name), variant)
-        except (ValueError, OSError, ImportError):
-            continue
-        return name
-    return "random"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dice_envs.pictures import drawing
 from dice_envs.pictures.drawing import PIPS
 
-__all__ = ["CSS", "die", "icon"]
+__all__ = ["CSS", "die"]
 
 # Colour of the pictures → the same on a dark screen. Dice keep their colours.
 _DARK = {
@@ -29,21 +29,6 @@ def die(face: int) -> str:
     )
     box = '<rect x="1" y="1" width="18" height="18" rx="4" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     return f'<svg class="die" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true">{box}{pips}</svg>'
-
-
-_ICONS = {
-    "first": "M4 4h2v12H4zM16 4v12L7 10z",
-    "back": "M13 3.5 6.5 10 13 16.5 14.8 14.7 10.1 10 14.8 5.3z",
-    "run": "M6 4v12l9-6z",
-    "pause": "M5 4h3.5v12H5zM11.5 4H15v12h-3.5z",
-    "next": "M7 3.5 13.5 10 7 16.5 5.2 14.7 9.9 10 5.2 5.3z",
-    "last": "M14 4h2v12h-2zM4 4v12l9-6z",
-}
-
-
-def icon(name: str) -> str:
-    """Return an icon as an `<svg>` element: first, back, run, pause, next or last."""
-    return f'<svg class="icon" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
 
 
 def _dark_pictures() -> str:
@@ -73,7 +58,6 @@ _REVIEW = """
 .graph .end { text-anchor: end; }
 .graph .tick { stroke: var(--edge); stroke-width: 1; }
 .graph .middle { stroke: var(--faint); stroke-width: 1; stroke-dasharray: 4 3; }
-.graph .area { fill: var(--accent); opacity: 0.08; }
 .graph .here { stroke: var(--ink); stroke-width: 1.5; opacity: 0.5; }
 .graph path.luck, .graph path.play { fill: none; stroke-linecap: round; }
 .graph path.luck { stroke: var(--accent); stroke-width: 2; }
@@ -87,9 +71,7 @@ _REVIEW = """
 .graph .sign.blunder { fill: var(--bad); }
 .graph .step { cursor: pointer; }
 .graph .step rect { fill: transparent; }
-.graph .step .under { fill: var(--ink); opacity: 0; }
 .graph .step:hover rect { fill: var(--ink); fill-opacity: 0.06; }
-.graph .step:hover .under { opacity: 1; }
 .keys { display: flex; gap: 16px; margin: 2px 0 10px; }
 .key::before { content: ""; display: inline-block; width: 18px; height: 0; vertical-align: 4px; margin-right: 6px;
   border-top: 2px solid var(--accent); }
@@ -133,8 +115,6 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .card h2 {{ font-size: 15px; font-weight: 700; line-height: 1.3; margin: 0 0 8px; }}
 .picture {{ padding: 4px; overflow: hidden; }}
 .picture svg {{ display: block; width: 100%; height: auto; }}
-.status {{ display: flex; align-items: center; gap: 10px; font-size: 16px; font-weight: 700; min-height: 28px; }}
-.status.mine {{ color: var(--accent); }}
 .words {{ color: var(--soft); font-size: 14px; }}
 .bad {{ color: var(--bad); }}
 .line {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }}
@@ -158,6 +138,10 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .faces button.move:disabled {{ background: none; border-style: dashed; }}
 .every {{ display: none; }}
 .guide {{ border-color: var(--accent); }}
+.said {{ color: var(--soft); font-size: 14px; }}
+.said b {{ display: block; font-size: 16px; color: var(--ink); }}
+.said.mine b {{ color: var(--accent); }}
+.close td:nth-child(2) {{ font-weight: 700; }}
 .pace {{ min-width: 150px; }}
 .shortcuts dl {{ display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin: 8px 0; }}
 .shortcuts dt, .shortcuts dd {{ margin: 0; }}
@@ -168,12 +152,11 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .grid button.move:disabled {{ background: none; border-style: dashed; opacity: 0.35; }}
 .often {{ font-size: 12px; font-weight: 600; color: var(--accent); }}
 button.main .often {{ color: inherit; }}
+.line button .die:only-of-type {{ width: 26px; height: 26px; }}
 .line button .often {{ margin-left: 6px; }}
 button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }}
 .grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
-.icon {{ width: 20px; height: 20px; display: block; }}
-.tool.sign {{ padding: 8px 9px; }}
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
 .entries li {{ border-top: 1px solid var(--edge); }}
 .entries li:first-child {{ border-top: 0; }}
@@ -193,6 +176,9 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
 {_REVIEW}
 .q-notification.notice {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
+.q-notification.notice .q-btn {{ color: var(--paper) !important; font-weight: 700; }}
+.loading {{ text-align: center; margin: 20vh 0; color: var(--soft); }}
+body:has(#app > *) .loading {{ display: none; }}
 .rules summary {{ font-weight: 700; cursor: pointer; display: list-item; list-style: disclosure-closed inside; }}
 .rules[open] summary {{ list-style-type: disclosure-open; }}
 .rules h2 {{ margin: 12px 0 4px; }}
@@ -213,8 +199,6 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
   flex-direction: column; gap: 14px; flex-wrap: nowrap; }}
 .link {{ overflow-wrap: anywhere; color: var(--accent); }}
 ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
-.about-agent {{ grid-column: 2 / -1; }}
-.level {{ min-width: 220px; }}
 .seat {{ display: grid; grid-template-columns: 84px minmax(120px, 1fr) minmax(120px, 1fr); gap: 10px; align-items: center; }}
 .q-field--dark .q-field__native, .q-field__native, .q-field__input {{ color: var(--ink); }}
 .q-uploader {{ display: none; }}
@@ -233,6 +217,10 @@ ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
   .grid {{ gap: 4px; margin-top: 10px; }}
   .moves:not(.all) .grid {{ display: none; }}
   .every {{ display: inline-block; }}
+  .card.guide {{ position: fixed; z-index: 5; left: 0; right: 0; bottom: 0; max-height: 36vh; overflow-y: auto;
+    border-width: 2px 0 0; border-radius: 0; box-shadow: 0 -4px 16px #0004; }}
+  .table:has(.guide > *) {{ padding-bottom: 38vh; }}
+  .table:has(.guide > *) .advice {{ scroll-margin-bottom: 38vh; }}
   .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
 }}
 {_dark_pictures()}

@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeVar
 
 from dice_envs.agent import Agent, check_in_passing
 from dice_envs.agent.casting import make_harmless
+from dice_envs.agents import in_words
 from dice_envs.core.game import Picture, Variant
-from dice_envs.exact.following import Unwanted, followed
+from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui.options import seed_or_fresh
-from dice_envs.experiments.web.graph import thinned
 from dice_envs.table.advice import Advice, give_hint, give_odds
 from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
@@ -88,6 +88,7 @@ class Table:
 
     Attributes:
         sitting: the game; `again` replaces it.
+        players: the player at each seat in words, None for a person.
         pause: as given; may be changed.
         links: path of a link → the place to which it leads.
         playing: whether agents move by themselves; if not, `step` moves them.
@@ -95,30 +96,29 @@ class Table:
         games: number of games begun here, or continued from an earlier position.
         review: the review of the game that is over, once asked for.
         reviewing: (moves reviewed, moves in all) of a running review, else None.
-        loaded: whether the first game was a saved one.
         guided: whether the page explains what to do next.
         preparing: whether agents prepare themselves, such as by solving the game.
         looking: the seat whose view is uncovered, where people share a device; None at first.
         solving: the last line of a solver that works for this table; empty if none does.
         hinting: identifies the hint that is being found, None if none is.
-        listeners: called after every change.
-        tellers: called in place of the listeners where only the progress of a solver or a review has changed.
+        listeners: called after every change, but not where only the progress of a solver or a review has changed: a page that
+            is built anew loses the clicks of that moment.
         changes: number of changes so far.
     """
 
     def __init__(self, sitting: Sitting, pause: float, threads: Threads) -> None:
         self.sitting, self.pause, self.threads = sitting, pause, threads
+        self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
         self.playing = True
         self.problem = ""
         self.games = 1
-        self.loaded = self.guided = self.preparing = False
+        self.guided = self.preparing = False
         self.review: Review | None = None
         self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
         self.solving = ""
         self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
-        self.tellers: list[Callable[[], None]] = []
         self.changes = 0
         places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
         together = [Place(self, "together")] if len(sitting.people) > 1 else []
@@ -157,13 +157,6 @@ class Table:
         self.changes += 1
         for listener in list(self.listeners):
             listener()
-
-    def _progressed(self, begins: bool) -> None:
-        if begins:
-            self.changed()
-        else:
-            for tell in list(self.tellers):
-                tell()
 
     def change_course(self) -> None:
         """Tell everybody that the game is another one now: forget the review, stop a running one, and let agents move."""
@@ -249,7 +242,8 @@ class Table:
 
         def show(line: str) -> None:
             begins, self.solving = not self.solving, line
-            self._progressed(begins)
+            if begins:
+                self.changed()
 
         def listen(line: str) -> None:
             if not wanted():
@@ -344,7 +338,8 @@ class Table:
         def report(moves: int) -> None:
             if course == self._courses:
                 begins, self.reviewing = self.reviewing is None, (moves, len(sitting))
-                self._progressed(begins)
+                if begins:
+                    self.changed()
 
         told = 0
 
@@ -356,13 +351,9 @@ class Table:
                 told = 100 * moves // of
                 loop.call_soon_threadsafe(report, moves)
 
-        def find() -> Review:
-            found = review(sitting, agents=True, done=done)
-            return dataclasses.replace(found, splits={seat: thinned(split) for seat, split in found.splits.items()})
-
         report(0)
         try:
-            found = await self.work(find, wanted)
+            found = await self.work(lambda: review(sitting, agents=True, done=done), wanted)
             if course == self._courses:
                 self.review = found
         except Unwanted:
@@ -550,17 +541,16 @@ class Tables:
         self.threads = Threads(4 + (os.cpu_count() or 1))
         self.places: dict[str, Place] = {}
 
-    def add(self, sitting: Sitting, saved: bool = False) -> Table:
-        """Return a new table for the game. `saved`: whether it is a saved game."""
+    def add(self, sitting: Sitting) -> Table:
+        """Return a new table for the game."""
         table = Table(_compiled(sitting), self.pause, self.threads)
-        table.loaded = saved
         self.places |= table.links
         return table
 
-    async def make(self, make: Callable[[], Sitting], saved: bool = False) -> Table:
+    async def make(self, make: Callable[[], Sitting]) -> Table:
         """Make a game in a thread, since its agents may have much to read or to solve, and return a table for it.
 
         Raises:
             ValueError: `make` raised it.
         """
-        return await self.threads.run(lambda: self.add(make(), saved))
+        return await self.threads.run(lambda: self.add(make()))

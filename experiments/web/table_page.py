@@ -9,38 +9,36 @@ import asyncio
 import contextlib
 import functools
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from nicegui import events, ui
+from nicegui import ui
 
-from dice_envs.core.options import options_text
-from dice_envs.experiments.web.guide import show_guide
 from dice_envs.experiments.web.moves import show_moves
 from dice_envs.experiments.web.parts import (
     PRESSING,
-    attend,
     begin,
     bullets,
     button,
     heading,
+    in_names,
     keys,
-    reporting,
+    markup,
     sentence,
     words,
 )
 from dice_envs.experiments.web.review_panel import judged_line, show_lesson, show_review
-from dice_envs.experiments.web.style import icon
 from dice_envs.experiments.web.table import PAUSE, Place
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, Row
-from dice_envs.table.rules import rules_in_short, sections
-from dice_envs.table.sitting import PERSON, Entry
+from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
+from dice_envs.table.sitting import Entry
 
 __all__ = ["TablePage"]
 
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
-REPLAY_PAUSE = 1.0  # seconds between two positions of a replay
+MOST_SAID = 6  # moves that the line above the buttons repeats
+TELLING = 0.5  # seconds after which words about a solver or a review are brought up to date
 SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by seconds before a move
 # On a phone the picture is far above what leads to another position.
 TO_PICTURE = """
@@ -60,6 +58,25 @@ if (document.activeElement === document.body) {
   (found?.matches("[tabindex], button") ? found : found?.querySelector("[tabindex]"))?.focus({preventScroll: true});
 }
 """
+
+# The guide of a first game: what to look at and to press next. Its steps follow what the person does.
+STEPS = 5
+THEIRS = ("The history lists what they do and roll.",)
+LOOK = "The picture shows all that you may know. It is your move. Press Hint before you choose."
+WORTH = "A hint says what each choice is worth, such as your chance to win."
+BEST = "The best choice comes first, with what it is worth if you play on well from there."
+MIXED = "The bars show how often optimal play takes each choice. It mixes them, since others could see through a habit."
+CHOOSE = "Now choose one of the moves below the picture."
+ONWARD = (
+    "The history lists what has happened; click a line to see the table as it was then.",
+    "Undo takes your last move back, Odds shows the chances of each choice. Play on to the end.",
+)
+OVER = ("Press Review: it says how much of the result was luck, and what each of your moves has cost.",)
+REVIEWED = (
+    "★ is a best move, ✓ a fine one, ? a slip and ?? a blunder. The graph shows your chance after each move.",
+    "Show me the worst move leads to the position before it, where you can play on in another way.",
+    "New game deals again. Another game leads to all games, options and opponents.",
+)
 
 
 class TablePage:
@@ -86,20 +103,17 @@ class TablePage:
         self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words about a solver or a review, and what they are now
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
-        if self.table.loaded and sitting.over and self.games == 1:
-            self.at = 0
-        begin(
-            sitting.variant.game.title,
-            options_text(sitting.variant.changed_options()) or "default options",
-            "/" if home else "",
-        )
+        begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if home else "")
         with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
                 self.guide_card = ui.element("section").classes("card guide").props("aria-live=polite")
                 self.picture_card = ui.element("section").classes("card picture").props('aria-label="the table"')
                 with self.picture_card:
                     self.pictures = [ui.html("", sanitize=False).classes(f"{width}-only") for width in ("wide", "narrow")]
-                self.moves = ui.element("section").classes("card moves").props("tabindex=-1")
+                with ui.element("section").classes("card"):
+                    # Built once: a screen reader says what changes in it.
+                    self.said = words("", "said").props("role=status aria-live=polite")
+                    self.moves = ui.element("div").classes("moves").props("tabindex=-1")
                 self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
                 self.tools = ui.element("section").classes("card")
@@ -109,23 +123,33 @@ class TablePage:
                 with ui.element("details").classes("card rules"):
                     words("Keys", "", "summary")
                     keys()
-        self.forward = ui.timer(REPLAY_PAUSE, reporting(self._forward), active=False)
+        ui.timer(TELLING, self._tell)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
         self.refresh()
-        attend(self.table, self.refresh, self._tell)
-        self.client.on_connect(self.table.prepare)
-        self.client.on_connect(self.table.wake)
+        self.client.on_connect(functools.partial(self._enter, self.table.changes))
+        self.client.on_delete(self._leave)
+
+    def _enter(self, built: int) -> None:
+        """Follow the table, shown after `built` changes. A request alone, without this, keeps no table and moves no agent."""
+        if self.refresh not in self.table.listeners:
+            self.table.listeners.append(self.refresh)
+            if self.table.changes != built:
+                self.refresh()
+        self.table.prepare()
+        self.table.wake()
+
+    def _leave(self) -> None:
+        if self.refresh in self.table.listeners:
+            self.table.listeners.remove(self.refresh)
 
     def _rules(self) -> None:
         with ui.element("details").classes("card rules"):
             words("Rules", "", "summary")
             bullets(rules_in_short(self.place.sitting.variant))
-            heading("In full")
-            for section in sections(self.place.sitting.variant.game):
-                if section.heading:
-                    heading(section.heading)
+            for section in rules_for_players(self.place.sitting.variant.game):
+                heading({"Play": "In full", "Readings": "How the rules are read"}.get(section.heading, section.heading))
                 for paragraph in section.paragraphs:
-                    words(paragraph, "laid" if "  " in paragraph else "words", "p")
+                    words(paragraph, "laid" if is_table(paragraph) else "words", "p")
 
     # --- showing ------------------------------------------------------------------------------------------------------
 
@@ -142,7 +166,6 @@ class TablePage:
     def _show(self) -> None:
         if self.games != self.table.games:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
-            self.forward.active = False
         self.progress = []
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
@@ -156,13 +179,18 @@ class TablePage:
                 if place.to_move and self.at is None:
                     self._legal_moves()
         open_to_see = place.curtain is None
+        self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
+        self.said.content = in_names(self._latest()) if open_to_see else ""
         with self._rebuilt(self.guide_card, open_to_see and self.table.guided and place.kind == "seat") as shown:
             if shown:
                 self.hinted = self.hinted or self._current is not None
-                show_guide(place, self.hinted, self._current)
+                number, title, lines = _step(place, self.hinted, self._current)
+                heading(f"Your first game, {number} of {STEPS}: {title}")
+                bullets(lines)
+                button("Close the guide", self._close_guide, name="close-guide")
         self.picture_card.visible = open_to_see
         for box, narrow in zip(self.pictures, (False, True), strict=True):
-            box.content = svg(place.picture(self.at, self.everything), narrow=narrow) if open_to_see else ""
+            box.content = in_names(svg(place.picture(self.at, self.everything), narrow=narrow)) if open_to_see else ""
         for card, show in ((self.tools, self._tools), (self.steps, self._steps), (self.history, self._history)):
             with self._rebuilt(card, open_to_see) as shown:
                 if shown:
@@ -178,6 +206,10 @@ class TablePage:
         card.visible = visible
         with card:
             yield visible
+
+    def _close_guide(self) -> None:
+        self.table.guided = False
+        self.table.changed()
 
     def _follow(self, text: Callable[[], str]) -> None:
         """Add words about a solver or a review, which `_tell` keeps up to date."""
@@ -204,16 +236,14 @@ class TablePage:
     def _curtain(self, seat: int) -> None:
         with ui.element("div").classes("curtain"):
             who = sentence(self.place.sitting.variant.seat_name(seat))
-            words(f"{who}: is nobody else looking?", "status", "p").style("justify-content: center")
+            words(f"{who}: is nobody else looking?", "", "p")
             button("Show my view", self.place.uncover, "tool main", name="uncover")
 
     def _status(self) -> None:
+        """Add how the game stands, and what its agents wait for."""
         table, sitting, present = self.table, self.place.sitting, self.at is None
-        mine = present and self.place.to_move
-        with ui.element("div").classes("status mine" if mine else "status").props("role=status aria-live=polite"):
-            words(self._stands(), "", "span")
-            if table.thinking and present:
-                ui.spinner(size="1.2em")
+        if table.thinking and present:
+            ui.spinner(size="1.2em")
         if present and table.thinking and table.solving:
             self._follow(lambda: f"It solves the game first, once. {sentence(table.solving)}.")
         elif present and table.preparing:
@@ -222,10 +252,19 @@ class TablePage:
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
-            earned = ", ".join(f"{self.place.name(seat)} {_signed(value)}" for seat, value in enumerate(sitting.returns))
-            words(f"Earned: {earned}. The seed was {sitting.seed}.")
+            earned = ", ".join(f"{self.place.name(seat)} {value:+.3g}" for seat, value in enumerate(sitting.returns))
+            won = sitting.variant.facts.zero_sum and sitting.variant.facts.max_return == 1  # the line above says so
+            words(f"{'' if won else f'Earned: {earned}. '}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
             show_lesson(table.review, self.place, self.at, self.reviewed)
+
+    def _latest(self) -> str:
+        """Return how the game stands, and what the others have done since the last move of the person here, as HTML."""
+        sitting, seat = self.place.sitting, self.place.seat if self.place.person is None else self.place.person
+        first = max(len(sitting) - MOST_SAID, 0 if seat is None else sitting.latest(seat) - 1, 0)
+        entries = self.place.history(self.everything, first) if self.at is None else []
+        done = [". ".join(map(sentence, (f"{self.place.name(each.seat)}: {each.words}", *each.notes))) for each in entries]
+        return f"{html.escape('. '.join(done))}<b>{html.escape(self._stands())}</b>"
 
     def _stands(self) -> str:
         """Return how the game stands, in words."""
@@ -236,10 +275,10 @@ class TablePage:
             return "The game cannot go on"
         if sitting.over:
             return self._verdict()
-        who, name = sitting.seats[sitting.mover], sentence(sitting.variant.seat_name(sitting.mover))
+        name = sentence(sitting.variant.seat_name(sitting.mover))
         if self.place.to_move:
             return "Your move" if self.place.kind == "seat" else f"{name}, your move"
-        return f"{name} is to move" + ("" if who == PERSON else f": {who}")
+        return f"{name} is to move"
 
     def _verdict(self) -> str:
         sitting = self.place.sitting
@@ -248,7 +287,7 @@ class TablePage:
         if len(returns) == 1 or (best.all() and not sitting.variant.facts.zero_sum):
             return "The game is over"
         if best.all():
-            return "The game is over: a tie"
+            return "A tie"
         if self.place.kind == "seat" and self.place.seat is not None:
             return "You win" if best[self.place.seat] else "You lose"
         winners = " and ".join(sitting.variant.seat_name(int(seat)) for seat in np.flatnonzero(best))
@@ -375,17 +414,13 @@ class TablePage:
         # Hidden while people play, to save room; the history leads to earlier positions.
         self.steps.visible = self._live or self.at is not None or (self.place.sitting.over and moves > 0)
         now = moves if self.at is None else self.at
-        running = self.forward.active or (self._live and self.at is None and self.table.playing)
         with ui.element("div").classes("line"):
-            for name, says, action, enabled in (
-                ("first", "first position", lambda: self._look(0), now > 0),
-                ("back", "one move back", lambda: self._look(now - 1), now > 0),
-                ("run", "pause" if running else "play on", self._run, running or self._live or now < moves),
-                ("next", "one move on", self._next, now < moves or (self._live and not self.table.playing)),
-                ("last", "last position", lambda: self._look(moves), now < moves),
-            ):
-                sign = icon("pause" if name == "run" and running else name)
-                button(says, action, "tool sign", content=sign, enabled=enabled, name=name, title=says)
+            button("◀", lambda: self._look(now - 1), enabled=now > 0, name="back", title="one move back")
+            if self._live:
+                text = "pause" if self.table.playing and self.at is None else "play on"
+                button(text, self._run, name="run")
+            forward = now < moves or (self._live and not self.table.playing)
+            button("▶", self._next, enabled=forward, name="next", title="one move on")
             words(f"{now} / {moves}", "words", "span")
             if self.place.sees_all and self.place.sitting.people:
                 text = "as you saw it" if self.everything else "with all that was hidden"
@@ -393,24 +428,13 @@ class TablePage:
         if moves:
             slider = ui.slider(min=0, max=moves, value=now).classes("position")
             slider.props('aria-label="position" data-name="position"')
-            slider.on_value_change(self._slide)
-
-    def _slide(self, event: events.ValueChangeEventArguments) -> None:
-        self._look(int(event.value))
+            slider.on_value_change(lambda event: self._look(int(event.value)))
 
     def _toggle(self) -> None:
         self.everything = not self.everything
         self.refresh()
 
     def _look(self, moves: int) -> None:
-        self.forward.active = False
-        self._move_to(moves)
-
-    def _jump(self, moves: int) -> None:
-        self._look(moves)
-        self.client.run_javascript(TO_PICTURE)
-
-    def _move_to(self, moves: int) -> None:
         self.at = moves if 0 <= moves < len(self.place.sitting) else None
         if self.at is None:
             self.until = None
@@ -418,27 +442,22 @@ class TablePage:
             self.until = self.at + MOST_ENTRIES // 2
         self.refresh()
 
+    def _jump(self, moves: int) -> None:
+        self._look(moves)
+        self.client.run_javascript(TO_PICTURE)
+
     def _run(self) -> None:
-        if self._live and self.at is None and not self.forward.active:
-            self.table.playing = not self.table.playing
-            self.table.wake()
-            self.table.changed()
-        else:
-            self.forward.active = not self.forward.active
-            self.refresh()
+        """Let agents move by themselves or not; from an earlier position, return to the present one."""
+        self.table.playing = self.at is not None or not self.table.playing
+        self.at = self.until = None
+        self.table.wake()
+        self.table.changed()
 
     async def _next(self) -> None:
         if self.at is not None:
             self._look(self.at + 1)
         elif self._live:
             await self.table.step()
-
-    def _forward(self) -> None:
-        if self.at is not None:
-            self._move_to(self.at + 1)
-        if self.at is None:
-            self.forward.active = False
-            self.refresh()
 
     # --- history ------------------------------------------------------------------------------------------------------
 
@@ -456,7 +475,7 @@ class TablePage:
         first, last = self._shown_from(), self._shown_to()
         entries = place.history(self.everything, first, last)
         heading("History")
-        seats = ", ".join(f"{place.name(seat)}{'' if who == PERSON else f' ({who})'}" for seat, who in enumerate(sitting.seats))
+        seats = ", ".join(f"{place.name(seat)}{f' ({who})' if who else ''}" for seat, who in enumerate(self.table.players))
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
@@ -490,10 +509,12 @@ def _hint(advice: Advice) -> None:
     """Add the value of each choice as a table."""
     heading(sentence(advice.title))
     mixed = any(row.share is not None for row in advice.rows)
-    head = "<tr><th>choice</th><th>worth</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
+    head = f"<tr><th>choice</th><th>{advice.meaning}</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
     rows = "".join(_choice(row, mixed) for row in advice.rows)
     with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
-        ui.html(f"<thead>{head}</thead><tbody>{rows}</tbody>", tag="table", sanitize=False).classes("hint")
+        markup(f"<thead>{head}</thead><tbody>{rows}</tbody>", "hint", "table")
+    if sum(row.close for row in advice.rows) > 1:
+        words("No sample tells which of those in bold letters is the best.")
     if advice.note:
         words(sentence(advice.note))
 
@@ -504,8 +525,23 @@ def _choice(row: Row, mixed: bool) -> str:
         percent = 100 * (row.share or 0.0)
         track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
         cells += f'<td class="share">{percent:.0f} %{track}</td>'
-    return f"<tr>{cells}</tr>"
+    return f"<tr{' class=close' if row.close else ''}>{cells}</tr>"
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3g}" if value else "0"
+def _step(place: Place, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:
+    """Return the number of the present step, its heading and sentences. Steps that lie behind are not shown again."""
+    sitting = place.sitting
+    if place.table.review is not None:
+        return 5, "What a review says", REVIEWED
+    if sitting.over:
+        return 4, "The end", OVER
+    if not place.to_move:
+        return 3 if hinted else 1, "The others move", THEIRS
+    if not hinted:
+        return 1, "The game", (*rules_in_short(sitting.variant), LOOK)
+    if advice is None and sitting.latest(sitting.mover):
+        return 3, "Play on", ONWARD
+    if advice is None:
+        return 2, "What a hint says", (WORTH, CHOOSE)
+    mixed = [MIXED] if any(row.share for row in advice.rows) else []
+    return 2, "What a hint says", (BEST, *mixed, CHOOSE)

@@ -14,15 +14,15 @@ from dice_envs.agents.liars_dice import Numbers
 from dice_envs.agents.thirties import named
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import below, faces_of, new_streams
-from dice_envs.core.game import OVER
+from dice_envs.core.game import OVER, compile_check
 from dice_envs.core.kernel import kernel
-from dice_envs.core.loops import compile_check
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
-from tests.support.variants import IDS, VARIANTS
+from tests.support.subsets import covering, few
+from tests.support.variants import IDS, MARKED
 from tests.support.walkthrough import shown
 
 ROUNDS = scaled(40, 5)  # turns of the learner
@@ -121,7 +121,7 @@ def test_games_of_one_seat_end_the_same(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_both_ways_agree_with_every_option(name, options):
     variant = configure(name, **options)
     if variant.facts.num_seats > 1:
@@ -271,6 +271,7 @@ def test_a_broken_promise_is_found():
         play_on()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options", "specs"), [(name, *made) for table in (SEATED, ALONE) for name, made in table.items()]
 )
@@ -331,7 +332,7 @@ def test_an_agent_that_remembers_is_asked():
     assert team_of([Remembering()], configure("fatestones")) is None
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_the_check_of_one_action_is_the_mask(name, options):
     """Along random games, every action, including nonexistent ones, is legal exactly if the mask says so."""
     variant = configure(name, **options)
@@ -392,8 +393,7 @@ def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
         assert set(seen.tolist()) == {die}
 
 
-@pytest.mark.parametrize("strategy", ["sixes", "fives_and_sixes", "beginner", "heuristic"])
-@pytest.mark.parametrize("options", [{}, {"num_dice": 3, "num_faces": 8}], ids=["six dice", "three of eight faces"])
+@covering(("strategy", "options"), ["sixes", "fives_and_sixes", "beginner", "heuristic"], [{}, {"num_dice": 3, "num_faces": 8}])
 def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
     """At positions along a random game, with any number of dice on the table."""
     variant = configure("thirties", num_players=1, **options)
@@ -411,9 +411,7 @@ def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
     assert seen == set(range(1, variant.options.num_dice + 1))
 
 
-@pytest.mark.parametrize(
-    "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"]
-)
+@few(3, "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"])
 def test_an_agent_with_a_kernel_refuses_other_games(spec):
     variant = configure("thirties")
     turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))

@@ -13,8 +13,8 @@ import pytest
 
 from dice_envs import agents
 from dice_envs.agent import Turn, Uniform, ask, check_plays
+from dice_envs.agents.mcts.search import rollouts
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.agents.rollouts import rollouts
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names

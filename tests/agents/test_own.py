@@ -16,6 +16,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.web.table import make_agent
 from dice_envs.learn.presets import PRESETS
 from dice_envs.table.sitting import Sitting
+from tests.support.subsets import covering
 from tests.support.walkthrough import shown
 
 PLAYERS = """
@@ -189,10 +190,11 @@ def play(*more):
     return reader
 
 
-@pytest.mark.parametrize(
-    "reader", [Sitting.load, upload, assist, resume, play(), play("--web", "--no-browser"), play("--replay")]
+@covering(
+    ("reader", "harmful"),
+    [Sitting.load, upload, assist, resume, play(), play("--web", "--no-browser"), play("--replay")],
+    HARMFUL,
 )
-@pytest.mark.parametrize("harmful", HARMFUL)
 def test_what_others_have_written_runs_no_code_and_reaches_no_address(reader, harmful, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "runs_it.py"

@@ -12,7 +12,7 @@ from dice_envs.agent import Promises
 from dice_envs.agent.casting import cast
 from dice_envs.agents import ppo
 from dice_envs.agents.about import measures_as_dicts
-from dice_envs.agents.champion import Champion
+from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import (
     NetworkPolicy,
     Ppo,
@@ -29,11 +29,11 @@ from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
+from tests.support.subsets import few
 
 MOST_BYTES = 2**20
 QUICK = 3.0  # seconds; policies that take longer to measure are measured by slow tests
 TWO = configure("liars_dice", num_dice=2)
-ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 ABOUT = {
     "command": "python -m experiments train liars_dice",
     "seed": 3,
@@ -184,6 +184,7 @@ def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
     assert not random_policy(goal).promises.memoryless, "not known to be: the game names no such inputs"
 
 
+@pytest.mark.thorough
 def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
     """The tables used for `memoryless` agents change no figure."""
     policy = random_policy(TWO, blind=history_inputs(TWO))
@@ -326,7 +327,7 @@ def test_one_trained_policy_for_each_variant():
         Ppo().check_variant(variant)
 
 
-@pytest.mark.parametrize("file", [by_time(file) for file in FILES])
+@few(1, "file", [by_time(file) for file in FILES])
 def test_a_policy_of_the_package_is_as_good_as_it_says(file):
     """Exact figures must be the same when measured again, sampled ones within both intervals."""
     policy = load_policy(file)
@@ -366,6 +367,7 @@ def test_the_champion_plays_one_variant():
         champion.check_variant(configure("thirties"))
 
 
+@pytest.mark.thorough
 def test_best_responses_win_little_from_the_champion():
     """By the figures of its file; the slow tests measure it again."""
     (wins,) = [each for each in Champion().policy.about["measures"] if each["name"] == "best response wins"]

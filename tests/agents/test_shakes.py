@@ -14,6 +14,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.exact.shakes.chances import Problem
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from tests.support.shakes_tools import assert_distributed, policy_of, states_with
+from tests.support.subsets import few
 
 AGENTS = [
     "ucb",
@@ -57,7 +58,7 @@ def test_policies_go_with_the_treatments_when_they_change_places(order, pairs):
         assert np.allclose(policy(treated, saved)[:, order], policy(treated[:, order], saved[:, order]), atol=1e-9)
 
 
-@pytest.mark.parametrize("spec", [*AGENTS, "dogmatic"])
+@few(2, "spec", [*AGENTS, "dogmatic"])
 def test_maesters_always_leave_somebody_who_argues(spec):
     variant = configure("shakes", num_players=4)
     agent = make(spec)

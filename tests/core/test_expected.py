@@ -10,13 +10,13 @@ from dice_envs import configure
 from dice_envs.agent import resolve
 from dice_envs.core.batch import Batch
 from dice_envs.core.chance import Drawn
-from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.game import names
+from dice_envs.core.game import names, with_expected_rewards
 from dice_envs.core.state import OVER
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from tests.envs.test_seat import random_actions
 from tests.support.chance import every_deal, every_outcome
+from tests.support.subsets import few
 
 GAMES = {name: configure(name).game for name in names()}
 TELLING = [name for name, game in GAMES.items() if game.expect is not None or game.play_expected is not None]
@@ -64,7 +64,7 @@ def test_some_games_tell_what_a_roll_is_worth():
     assert "shakes" in OF_ITS_OWN
 
 
-@pytest.mark.parametrize("name", [name for name in TELLING if name not in OF_ITS_OWN])
+@few(2, "name", [name for name in TELLING if name not in OF_ITS_OWN])
 def test_a_step_pays_the_mean_over_its_roll(name):
     """The mean over every possible roll, enumerated with its probability."""
     variant = configure(name)
@@ -81,7 +81,7 @@ def test_a_step_pays_the_mean_over_its_roll(name):
             assert done.earned[0, seat] == pytest.approx(mean, abs=1e-6)
 
 
-@pytest.mark.parametrize("options", SHAKES, ids=str)
+@few(2, "options", SHAKES, ids=str)
 def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
     """The mean over all enumerated deals and continuations with the same results so far and the same action."""
     variant = configure("shakes", **options)
@@ -161,7 +161,7 @@ def test_returns_have_the_same_mean_and_much_less_luck():
     assert len(steady) == pytest.approx(len(plain), rel=0.02)
 
 
-@pytest.mark.parametrize("mode", ["physician", "maesters"])
+@few(2, "mode", ["physician", "maesters"])
 def test_returns_of_the_shakes_have_the_same_mean_and_less_luck(mode):
     plain, _ = returns_of(False, game="shakes", mode=mode)
     steady, paid = returns_of(True, game="shakes", mode=mode)

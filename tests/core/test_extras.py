@@ -64,6 +64,7 @@ for arguments, typed in (
 """
 
 
+@pytest.mark.thorough
 def test_the_page_needs_its_own_extra_only(run_python, tmp_path):
     pytest.importorskip("nicegui")
     game, report = run_python(PAGE).splitlines()

@@ -10,8 +10,17 @@ import time
 import numpy as np
 import pytest
 
-from dice_envs.core.archive import read_archive, write_archive
-from dice_envs.core.files import NOT_KEPT, atomic, folder_lock, keep_file, read_json, remove_left_overs, write_text
+from dice_envs.core.files import (
+    NOT_KEPT,
+    atomic,
+    folder_lock,
+    keep_file,
+    read_archive,
+    read_json,
+    remove_left_overs,
+    write_archive,
+    write_text,
+)
 from dice_envs.experiments.ui.files import check_writable
 from tests.conftest import ROOT
 

@@ -13,8 +13,8 @@ import pytest
 
 from dice_envs import load
 from dice_envs.core.dice import choose_from_mask, new_streams, next_u64, roll_counts, uniform
+from dice_envs.core.game import compile_kernels
 from dice_envs.core.kernel import identity, kernel
-from dice_envs.core.loops import compile_kernels
 from tests.conftest import ROOT
 from tests.support.walkthrough import shown
 
@@ -274,6 +274,7 @@ def test_stale_files_are_removed(copy_of_package, run_python):
     assert len(list(copy_of_package.rglob("*.nbc"))) == count
 
 
+@pytest.mark.thorough
 def test_without_numbas_internals_kernels_still_run(run_python):
     code = (
         "import warnings\nimport dice_envs.core.kernel as k\nk.CompileResultCacheImpl = None\n"

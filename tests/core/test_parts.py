@@ -81,6 +81,7 @@ def test_parts_are_found_in_the_cache(run_python, tmp_path):
     assert run_python(later) == "10 1\nat most 2\n"
 
 
+@pytest.mark.thorough
 def test_cached_kernels_run_without_all_of_numba(run_python, tmp_path):
     """Its implementations of NumPy take most of the time until a first step. Compiling needs them, running does not."""
     (tmp_path / "library.py").write_text(LIBRARY)
@@ -91,12 +92,14 @@ def test_cached_kernels_run_without_all_of_numba(run_python, tmp_path):
     assert [run_python(code), run_python(code)] == ["9 True\n", "9 False\n"]
 
 
+@pytest.mark.thorough
 def test_cached_kernels_find_the_symbols_that_numba_makes_late(run_python, tmp_path):
     (tmp_path / "library.py").write_text(LIBRARY)
     code = "from library import hashed\nprint(hashed('word') == hash('word'), hashed.stats.cache_hits.total())"
     assert [run_python(code), run_python(code)] == ["True 0\n", "True 1\n"]
 
 
+@pytest.mark.thorough
 def test_an_untried_numba_does_without(run_python, tmp_path):
     (tmp_path / "library.py").write_text(LIBRARY)
     code = (

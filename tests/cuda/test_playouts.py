@@ -13,8 +13,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is in the environment of ma
 from numba import cuda
 
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, configure, names
-from dice_envs.core.loops import compile_random_action
+from dice_envs.core.game import OVER, compile_random_action, configure, names
 
 
 def start(variant, games):

@@ -13,10 +13,8 @@ from numba.core.errors import TypingError
 
 from dice_envs import agents
 from dice_envs.core.dice import new_streams
-from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.game import configure, names
+from dice_envs.core.game import compile_random_action, configure, names, with_expected_rewards
 from dice_envs.core.kernel import makes_arrays
-from dice_envs.core.loops import compile_random_action
 from dice_envs.envs.learner import Pool, SeatGames
 from dice_envs.envs.learner.device import example
 from tests.support.variants import MORE_OPTIONS

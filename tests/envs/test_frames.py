@@ -15,12 +15,12 @@ from dice_envs.envs import aec
 from dice_envs.envs.text import TextEnv
 from dice_envs.pictures.drawing import layout
 from dice_envs.pictures.render import MOST_HEIGHT, frame_size, rgb_array, svg
-from tests.support.variants import IDS, VARIANTS
+from tests.support.variants import IDS, MARKED
 
 every_game = pytest.mark.parametrize("name", names())
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_every_picture_of_a_game_fits_its_frame(name, options):
     variant = configure(name, **options)
     height, width = frame_size(variant)
@@ -38,6 +38,7 @@ def test_every_picture_of_a_game_fits_its_frame(name, options):
     assert tallest <= height
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

@@ -54,6 +54,7 @@ def test_vector_env_is_gymnasiums_sync_vector_env(name, options, mode):
         return gymnasium.wrappers.TimeLimit(env, limit) if limit else env
 
     sync = gymnasium.vector.SyncVectorEnv([single] * 4, autoreset_mode=mode)
+    assert vector.metadata["autoreset_mode"] is mode
     rng = np.random.default_rng(1)
     ours, theirs = vector.reset(seed=3), sync.reset(seed=3)
     illegal = cut = 0
@@ -128,6 +129,7 @@ def test_the_aec_environment_of_a_simultaneous_game_is_parallelizable(name):
         assert not theirs.agents
 
 
+@pytest.mark.thorough
 @pytest.mark.library("torchrl", "GymEnv of many games reads the mask", game="liars_dice")
 @pytest.mark.filterwarnings("ignore:an illegal action")
 def test_torchrl_reads_infos():

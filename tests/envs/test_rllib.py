@@ -1,7 +1,6 @@
 """RLlib accepts the environments, and its examples learn. Ray pins another Gymnasium, so this has its own job:
 `make test-rllib`."""
 
-import importlib
 import itertools
 import re
 import subprocess
@@ -57,32 +56,33 @@ def edge_before_and_after(printed):
 
 
 @pytest.mark.parametrize(
-    "name",
+    "options",
     [
-        pytest.param(name, marks=pytest.mark.library("ray", f"RLlib, example `{name}`", game="liars_dice"))
-        for name in ("rllib_vector", "rllib_self_play")
+        pytest.param(options, marks=pytest.mark.library("ray", f"RLlib, example `{' '.join(options)}`", game="liars_dice"))
+        for options in (["rllib_ppo"], ["rllib_ppo", "--self-play"])
     ],
 )
-def test_examples_learn(name):
-    printed = run_example(name, "--steps", 8000, "--seed", 1)
+def test_examples_learn(options):
+    printed = run_example(*options, "--steps", 8000, "--seed", 1)
     assert printed.startswith("seed 1\n")
     before, after = edge_before_and_after(printed)
     assert after > before + 10, printed
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "value", "allowed"),
+    ("option", "value", "allowed"),
     [
-        ("rllib_vector", "--steps", "0", "1 to 10000000000"),
-        ("rllib_vector", "--env-runners", "-1", "0 to 10000"),
-        ("rllib_self_play", "--steps", "0", "1 to 10000000000"),
-        ("rllib_self_play", "--seed", "-5", "0 to 4294967295"),
+        ("--steps", "0", "1 to 10000000000"),
+        ("--env-runners", "-1", "0 to 10000"),
+        ("--seed", "-5", "0 to 4294967295"),
     ],
 )
-def test_bad_options_of_examples(name, option, value, allowed, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", [name, option, value])
+def test_bad_options_of_the_example(option, value, allowed, monkeypatch, capsys):
+    from dice_envs.experiments.examples import rllib_ppo
+
+    monkeypatch.setattr(sys, "argv", ["rllib_ppo", option, value])
     with pytest.raises(SystemExit, match="2"):
-        importlib.import_module(f"dice_envs.experiments.examples.{name}").main()
+        rllib_ppo.main()
     assert f"{option} must be a whole number from {allowed}, not {value}" in capsys.readouterr().err
 
 
@@ -98,7 +98,7 @@ def test_example_on_a_cluster_of_two_nodes(monkeypatch):
         try:
             cluster.add_node(num_cpus=1)
             options = ("--env-runners", 2, "--address", cluster.address)
-            printed = run_example("rllib_vector", "--steps", 8000, "--seed", 1, *options)
+            printed = run_example("rllib_ppo", "--steps", 8000, "--seed", 1, *options)
         finally:
             cluster.shutdown()
     assert "2 environment runners on 2 nodes" in printed
@@ -109,7 +109,7 @@ def test_example_on_a_cluster_of_two_nodes(monkeypatch):
 def test_no_two_games_of_an_example_have_the_same_seed():
     from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 
-    from dice_envs.experiments.examples.rllib_vector import NUM_ENVS, configured
+    from dice_envs.experiments.examples.rllib_ppo import NUM_ENVS, configured
 
     streams = []
     for seed, index in itertools.product((5, 6), (1, 2)):

@@ -18,6 +18,7 @@ from dice_envs.core.game import configure
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT
+from tests.support.subsets import few
 
 ROWS = {
     "numbers": ("liars_dice", {"num_dice": 2}, {"opponents": "numbers"}, 0.0),
@@ -38,7 +39,7 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
     ours = dice_envs.TensorEnv(name, games, **arguments, device=device, **options)
     theirs = make_vec_env(name, games, seed=seed, **options)
     theirs.games = SeatGames(ours.variant, games, **arguments)
-    ours.exploration = theirs.games.exploration = exploration
+    ours.exploration = theirs.games.exploration[0] = exploration
     ours.reset(seed)
     observations = theirs.reset()
     held = [ours.observations, ours.masks, ours.seats, ours.out]
@@ -71,7 +72,7 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
     assert [tensor.data_ptr() for tensor in held] == places
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+@few(2, "row", ROWS.values(), ids=ROWS)
 def test_it_plays_the_games_of_the_other_environment(row):
     lock_step(row, steps=20 if SIMULATED else 60)
 
@@ -203,9 +204,9 @@ def test_torchrl_takes_the_games_as_its_own_environment():
     envs = pytest.importorskip("torchrl.envs")
     from torchrl.envs.utils import check_env_specs
 
-    from dice_envs.experiments.examples.torchrl_ppo import Games
+    from dice_envs.experiments.examples.torchrl_ppo import TensorGames
 
-    env = envs.TransformedEnv(Games(4, "cpu"), envs.ActionMask())
+    env = envs.TransformedEnv(TensorGames(4, "cpu"), envs.ActionMask())
     check_env_specs(env)
     env.set_seed(3)
     games = env.rollout(60, break_when_any_done=False)

@@ -15,16 +15,18 @@ from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unread
 from dice_envs.experiments.arena import exact_tournament, play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ, scaled
+from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 ONLY = np.arange(1)
-SCRIPTED = [
-    *(("liars_dice", spec) for spec in ("random", "numbers", "numbers:bluff=0.25", "reader")),
-    *(("fatestones", spec) for spec in ("random", "strongest", "nash")),
-    *(("score_dice", spec) for spec in ("random", "highest", "shuffled")),
-    *(("shakes", spec) for spec in ("random", "argument", "dogmatic", "greedy", "bayes", "ucb", "thompson")),
-    *(("thirties", spec) for spec in ("random", "thirties")),
+SCRIPTED = [  # the first five are among the fast tests
+    *(("liars_dice", "reader"), ("fatestones", "nash"), ("score_dice", "highest"), ("shakes", "argument")),
+    *(("thirties", spec) for spec in ("thirties", "random")),
+    *(("liars_dice", spec) for spec in ("random", "numbers", "numbers:bluff=0.25")),
+    *(("fatestones", spec) for spec in ("random", "strongest")),
+    *(("score_dice", spec) for spec in ("random", "shuffled")),
+    *(("shakes", spec) for spec in ("random", "dogmatic", "greedy", "bayes", "ucb", "thompson")),
 ]
 
 
@@ -179,7 +181,7 @@ def check_agent(name, spec, games):
         assert moves_through_words(variant, agent, seed) == moves_through_arrays(variant, agent, seed)
 
 
-@pytest.mark.parametrize(("name", "spec"), SCRIPTED)
+@few(5, ("name", "spec"), SCRIPTED)
 def test_agents_play_through_words_as_through_arrays(name, spec):
     check_agent(name, spec, scaled(10, 2))
 
@@ -193,7 +195,7 @@ def test_agents_play_many_games_through_words_as_through_arrays(name):
         check_agent(name, spec, -(-1_000 * FUZZ // len(specs)))
 
 
-@pytest.mark.parametrize(("name", "spec"), SCRIPTED)
+@few(5, ("name", "spec"), SCRIPTED)
 def test_a_tables_agents_play_as_a_sittings(name, spec):
     variant = configure(name, **SMALL[name])
     count = variant.facts.num_seats
@@ -221,7 +223,8 @@ SLOWER = [
 ]
 
 
-@pytest.mark.parametrize(
+@few(
+    5,
     ("name", "spec", "options"),
     [
         *((name, spec, SMALL[name]) for name, spec in SCRIPTED),
@@ -238,6 +241,7 @@ def test_games_between_agents_are_the_same_in_words(name, spec, options):
     np.testing.assert_array_equal(plain, spoken)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
 def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
     variant = configure("liars_dice", num_dice=2)
@@ -252,13 +256,13 @@ def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
 
 
 @pytest.mark.library("gymnasium", "check_env")
-@pytest.mark.parametrize("name", names())
+@few(2, "name", names())
 @pytest.mark.filterwarnings("ignore")
 def test_the_environment_has_gymnasiums_form(name):
     check_env(TextEnv(name, **SMALL[name]), skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", names())
+@few(2, "name", names())
 def test_games_in_the_environment(name):
     env = TextEnv(name, **SMALL[name])
     rng = np.random.default_rng(1)

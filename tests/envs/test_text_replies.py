@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dice_envs import Batch, configure, names
 from dice_envs.envs.text import IllegalMove, Unreadable, read_reply
-from dice_envs.envs.text.replies import MOST_READ, read_move
+from dice_envs.envs.text.words import MOST_READ, read_move
 from tests.support.variants import MORE_OPTIONS
 
 # {} is a move in the game's words, {up} the same in capitals.

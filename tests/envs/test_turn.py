@@ -53,7 +53,7 @@ def run(name, options, opponents, arguments, exploration):
     made = [Asked(spec.removeprefix("asked ")) if spec.startswith("asked ") else spec for spec in opponents]
     variant, everything = configure(name, **options), np.arange(GAMES)
     games = SeatGames(variant, GAMES, made[0] if len(made) == 1 else Pool(made), **arguments)
-    games.exploration = exploration
+    games.exploration[0] = exploration
     games.seed_games(everything, range(GAMES))
     games.start(everything)
     random = np.random.default_rng(3)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-import dice_envs.exact.odds
+import dice_envs.exact.measuring
 from dice_envs import Batch, Turn, agents, configure
 from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import OVER, names
@@ -15,7 +15,7 @@ from dice_envs.exact import thirties as exact_thirties
 from dice_envs.exact.liars_dice import measures as exact_liars_dice
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.exact.odds import odds, random_odds
+from dice_envs.exact.measuring import odds, random_odds
 from tests.conftest import scaled
 
 KNOWN = {  # variants whose optimal play is known
@@ -262,7 +262,7 @@ def test_random_odds_of_a_position_that_chance_decides():
 
 def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
     """As for a user's own game: kernels are enough."""
-    for module in (dice_envs.exact.measuring, dice_envs.exact.odds):
+    for module in (dice_envs.exact.measuring, dice_envs.exact.measuring):
         monkeypatch.setattr(module, "offered", lambda game, function: None)
     variant = configure("liars_dice", num_dice=1)
     state = Batch(variant, 1, seed=1).states[0]

@@ -16,6 +16,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
 from tests.support.policies import Noisy, uniform
+from tests.support.subsets import few
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 SMALL = {"dice": EASY, "hand_size": 2}  # 1,680 draws, all of them measured
@@ -25,7 +26,7 @@ def by_name(spec, **options):
     return {each.name: each for each in measure("fatestones", spec, **options).measures}
 
 
-@pytest.mark.parametrize("options", [{"sample": 100}, SMALL, {**SMALL, "scratch": "draw"}, {"hand_size": 5, "sample": 10}])
+@few(2, "options", [{"sample": 100}, SMALL, {**SMALL, "scratch": "draw"}, {"hand_size": 5, "sample": 10}])
 def test_random_play_scores_0_and_nash_1(options):
     assert measure("fatestones", "random", **options).score == 0
     assert measure("fatestones", "nash", **options).score == pytest.approx(1, abs=1e-9)

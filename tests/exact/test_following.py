@@ -6,8 +6,8 @@ import pytest
 
 from dice_envs import action_values, configure
 from dice_envs.core.batch import Batch
-from dice_envs.exact.following import followed, is_followed, say
 from dice_envs.exact.liars_dice import solver
+from dice_envs.exact.progress import followed, is_followed, say
 
 
 class Stop(Exception):

@@ -5,8 +5,8 @@ import types
 import pytest
 
 from dice_envs import measure
-from dice_envs.exact import limits
-from dice_envs.exact.limits import TooLong, foretold, up_to, within
+from dice_envs.exact import progress
+from dice_envs.exact.progress import TooLong, foretold, up_to, within
 
 
 def test_up_to_a_number_of_positions():
@@ -25,7 +25,7 @@ def test_up_to_a_number_of_positions():
 )
 def test_within_a_time(monkeypatch, seconds, amount, stops):
     now = [0.0]
-    monkeypatch.setattr(limits, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
     done = within(1.0)
     now[0] = seconds
     if stops:
@@ -53,7 +53,7 @@ def test_it_says_nothing_before_it_can_tell(capsys):
 
 
 def test_measure_says_so_unless_progress_is_followed(capsys, monkeypatch):
-    monkeypatch.setattr(limits, "SILENT", 0.0)
+    monkeypatch.setattr(progress, "SILENT", 0.0)
     measure("liars_dice", "random", num_dice=2, done=lambda amount, total: None)
     assert capsys.readouterr().err == ""
     measure("liars_dice", "random", num_dice=2)

@@ -14,6 +14,7 @@ from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
 from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
 from tests.support.policies import ActsOnly, save_random_policy
+from tests.support.subsets import few
 
 # A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
 SMALL = {
@@ -35,9 +36,9 @@ def players(game):
             yield "mcts:4" if name == "mcts" else name
 
 
-# Search is compiled anew for each game: one is among the fast tests.
+# The fast tests measure the best agent of each game and random play.
 CASES = [
-    pytest.param(game, spec, marks=[pytest.mark.thorough] if spec == "mcts:4" and game != "liars_dice" else [])
+    pytest.param(game, spec, marks=[] if spec in ("random", SMALL.get(game, AS_IT_IS)[1]) else [pytest.mark.thorough])
     for game in MEASURED
     for spec in players(game)
 ]
@@ -65,7 +66,7 @@ def test_every_agent_is_measured(game, spec):
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
 
 
-@pytest.mark.parametrize("game", MEASURED)
+@few(2, "game", MEASURED)
 def test_a_function_is_measured_as_the_agent_that_it_is(game):
     options, _ = SMALL.get(game, AS_IT_IS)
 
@@ -109,7 +110,7 @@ def test_a_score_has_an_error_where_it_is_known():
     assert json.loads(repeated.json())["score_error"] == repeated.score_error
 
 
-@pytest.mark.parametrize("game", MEASURED)
+@few(2, "game", MEASURED)
 def test_progress_covers_all_repeats_of_a_random_agent(game):
     options, _ = SMALL.get(game, AS_IT_IS)
     told = []
@@ -119,7 +120,7 @@ def test_progress_covers_all_repeats_of_a_random_agent(game):
     assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("game", MEASURED)
+@few(2, "game", MEASURED)
 def test_a_trained_policy_is_measured(game, tmp_path):
     options, _ = SMALL.get(game, AS_IT_IS)
     variant = single_seat(game, **options)

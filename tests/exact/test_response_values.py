@@ -9,22 +9,23 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import offered, response_values
 from tests.conftest import scaled
+from tests.support.subsets import few
 
 SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
 
-CASES = [
+CASES = [  # `make test` runs the first five
     ("thirties", {"num_players": 1}, None),
-    *(("thirties", {**SMALL, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over", "optimal")),
     ("fatestones", {}, "nash"),
-    ("fatestones", {"scratch": "draw", "dice": (111666, 222555, 333444, 123456, 114466, 133356), "hand_size": 2}, "nash"),
     ("score_dice", {}, "nash"),
+    ("shakes", {"mode": "physician"}, None),
+    ("shakes", {}, None),
+    *(("thirties", {**SMALL, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over", "optimal")),
+    ("fatestones", {"scratch": "draw", "dice": (111666, 222555, 333444, 123456, 114466, 133356), "hand_size": 2}, "nash"),
     ("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 6, 4), "ties": "a"}, "random"),
     ("score_dice", {"reward": "score", "open_hands": True}, "shuffled"),
     ("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 6, 4), "ties": "a"}, "highest"),
     ("score_dice", {"pool_a": 4, "pool_b": (4, 4), "ties": "reroll"}, "highest"),
-    ("shakes", {"mode": "physician"}, None),
     ("shakes", {"mode": "physician", "reward": "win", "open_efficacies": True}, None),
-    ("shakes", {}, None),
     ("shakes", {"num_players": 4, "num_patients": 5, "goal": 2, "reward": "win", "ties": "random"}, None),
 ]
 
@@ -60,7 +61,7 @@ def played(variant, opponent, games, seed):
     return returns, np.array([values.start(seat) for seat in seats.tolist()]), lost, np.concatenate(decisions)
 
 
-@pytest.mark.parametrize(("game", "options", "opponent"), CASES)
+@few(5, ("game", "options", "opponent"), CASES)
 def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, options, opponent):
     variant = configure(game, **options)
     returns, start, lost, _ = played(variant, opponent, scaled(20_000, 200), 1)
@@ -71,7 +72,7 @@ def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, op
     assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
 
 
-@pytest.mark.parametrize(("game", "options", "opponent"), CASES)
+@few(5, ("game", "options", "opponent"), CASES)
 def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options, opponent):
     variant = configure(game, **options)
     values = response_values(variant, opponent)

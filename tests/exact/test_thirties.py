@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dice_envs import measure, response_values
+from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
-from dice_envs.agents.uniform import Random
 from dice_envs.core.game import configure
 from dice_envs.exact.thirties import (
     Rules,
@@ -30,12 +30,14 @@ from dice_envs.exact.thirties import (
     throws,
     worths,
 )
-from dice_envs.exact.thirties.figures import Player, analyse, differences, foreknowledge, relative_skill, second_stage_points
+from dice_envs.exact.thirties.figures import Player, analyse, differences, foreknowledge, relative_skill
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
+from tests.support.chance import second_stage_points
 from tests.support.policies import ActsOnly, uniform
+from tests.support.subsets import covering, few
 
 R = Rules()
 
@@ -123,8 +125,7 @@ def by_brute_force(rules, goal, any_dice=False):
     return value(rules.num_dice, 0)
 
 
-@pytest.mark.parametrize("rules", SMALL)
-@pytest.mark.parametrize("goal", GOALS)
+@covering(("rules", "goal"), SMALL, GOALS)
 def test_the_best_value_is_that_of_brute_force(rules, goal):
     strategy, value = solve(rules, goal)
     assert value == by_brute_force(rules, goal)
@@ -170,13 +171,6 @@ def test_foreknowledge_is_what_icepool_computes():
         ]
 
 
-@pytest.mark.parametrize("dice", range(1, 9))
-def test_knowing_beats_the_best_strategy(dice):
-    rules = Rules(dice, 3, 12)
-    best = solve(rules, "maximize")[1]
-    assert foreknowledge(rules).mean > best if dice > 1 else foreknowledge(rules).mean == best == 2
-
-
 @pytest.mark.parametrize(("dice", "faces"), [(6, 6), (1, 2), (2, 3), (8, 8), (3, 2)])
 def test_the_second_stages_chances_are_those_of_icepool(dice, faces):
     hit = icepool.coin(1, faces)
@@ -201,7 +195,7 @@ def test_the_closed_form_is_the_limit_of_the_series(rules, restarts):
         assert float(series) == pytest.approx(float(given[excess]), rel=1e-12)
 
 
-@pytest.mark.parametrize("dice", range(1, 9))
+@few(2, "dice", range(1, 9))
 def test_with_two_faces_the_second_stage_is_worth_infinitely_much(dice):
     assert second_stage(Rules(dice, 2))[-1] == Fraction(1, 2)
     assert expected_given(Rules(dice, 2, 2 * dice - 1)) is None
@@ -232,7 +226,7 @@ def check_size(rules):
     assert float(solve(rules, "maximize")[1]) == pytest.approx(expected[-1], rel=1e-12)
 
 
-@pytest.mark.parametrize("rules", [Rules(1, 2, 1), Rules(7, 6, 35), Rules(8, 2, 13), Rules(8, 5, 33), Rules(2, 8, 30)])
+@few(2, "rules", [Rules(1, 2, 1), Rules(7, 6, 35), Rules(8, 2, 13), Rules(8, 5, 33), Rules(2, 8, 30)])
 def test_other_sizes_are_exact(rules):
     check_size(rules)
 
@@ -251,36 +245,7 @@ def test_cases_beyond_int64_are_not_wrapped():
     assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
 
 
-@pytest.mark.parametrize("dice", range(1, 9))
-def test_throws_are_all_cases(dice):
-    assert sum(ways for _, ways in throws(dice, 5)) == 5**dice
-    assert len(throws(dice, 5)) == math.comb(dice + 4, 4)
-
-
 # --- strategies ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "throw", "again"),
-    [
-        ("sixes", (1, 5, 6, 6), 2),
-        ("sixes", (1, 2, 3), 2),
-        ("fives_and_sixes", (4, 5, 6), 1),
-        ("fives_and_sixes", (4, 4), 1),
-        ("beginner", (4, 5, 6), 0),
-        ("beginner", (3, 5, 6), 1),
-        ("beginner", (1, 4), 1),
-        ("beginner", (4, 4), 0),
-        ("heuristic", (1, 3), 1),  # below the highest die there is one low die, which is not a four
-        ("heuristic", (4, 4), 0),
-        ("heuristic", (1, 5, 5, 5, 5), 1),
-        ("heuristic", (4, 5, 5, 5, 5, 5), 0),
-        ("heuristic", (2, 2, 4), 2),
-        ("heuristic", (3, 4, 5, 6, 6), 3),
-    ],
-)
-def test_rules_of_thumb(name, throw, again):
-    assert named(R, name)(throw) == again
 
 
 @settings(max_examples=20)
@@ -295,7 +260,7 @@ def test_no_full_strategy_beats_the_best(seed):
         assert drawn.value(goal) <= solve(rules, goal)[1]
 
 
-@pytest.mark.parametrize("goal", GOALS)
+@few(2, "goal", GOALS)
 def test_the_best_strategy_is_best_in_every_position(goal):
     """No single change improves it, and where a change makes no difference, the expected score does not rise."""
     rules = Rules(3, 4, 9)
@@ -325,7 +290,7 @@ def test_maximizing_is_simple_and_the_other_goals_are_not():
         assert any(len(found) > 1 for found in choices.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@few(2, "name", NAMES)
 def test_the_agent_plays_the_strategy_in_every_position(name):
     options = configure("thirties", num_players=1).options
     assert not list(differences(R, strategy_of(Thirties(name), options), named(R, name)))
@@ -401,8 +366,7 @@ def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
 DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_faces": 8, "target": 22}]
 
 
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("dice", DICE)
+@covering(("goal", "dice"), GOALS, DICE)
 def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice):
     options = {"goal": goal, **dice}
     assert measure("thirties", "random", **options).score == 0
@@ -415,8 +379,7 @@ def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice)
     assert measure("thirties", Mixed(), **options).score < 1
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("goal", GOALS)
+@covering(("name", "goal"), NAMES, GOALS)
 def test_measures_are_the_exact_figures(name, goal):
     found = measure("thirties", f"thirties:{name}", goal=goal).measures
     exact = analyse(R, named(R, name))
@@ -445,9 +408,7 @@ def test_agents_that_only_act_are_measured():
     assert sampled.value == pytest.approx(exact.value, abs=2 * sampled.error)
 
 
-@pytest.mark.parametrize(
-    "options", [{"num_dice": 1, "num_faces": faces, "goal": goal, "target": 3} for faces in (3, 8) for goal in GOALS]
-)
+@few(2, "options", [{"num_dice": 1, "num_faces": faces, "goal": goal, "target": 3} for faces in (3, 8) for goal in GOALS])
 def test_with_one_die_there_is_nothing_to_choose(options):
     found = measure("thirties", "random", **options)
     assert found.score is None
@@ -655,7 +616,7 @@ def passed_on(points, face, rules, restarts=40):
     return some + aside_chance(dice, dice) * all_of_them
 
 
-@pytest.mark.parametrize("goal", GOALS)
+@few(2, "goal", GOALS)
 def test_values_of_choices_are_the_means_of_the_best_that_follow(goal):
     """At every position of three dice of four faces: all throws that may follow are listed, none merged."""
     rules = Rules(3, 4, 8)

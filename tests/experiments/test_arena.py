@@ -38,6 +38,7 @@ def test_letters_and_short_names():
     assert joined(["random", "numbers", "random"]) == "2 × random + numbers"
 
 
+@pytest.mark.thorough
 def test_a_team_is_told_what_it_earned(tmp_path):
     out = tmp_path / "arena.json"
     result = run("arena", "shakes", "2*bayes", "-o", "num_players=2", "--games", 4000, "--seed", 1, "--json", out,

@@ -5,7 +5,7 @@ import pytest
 import dice_envs
 from dice_envs import configure, names
 from dice_envs.exact import thirties
-from dice_envs.experiments.bench import BenchRow, Part, best_seconds, chosen_parts, exact, tensors, training
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds, chosen_parts, exact, tensors, training
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.run import Run
 
@@ -44,6 +44,7 @@ def test_another_device_has_the_parts_that_run_on_it():
         chosen_parts(["search"], "cuda")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("capturable", [False, True])
 def test_a_step_of_tensors_is_measured_alone_or_recorded(capturable, monkeypatch):
     class Env(dice_envs.TensorEnv):
@@ -80,7 +81,7 @@ def test_more_is_better_in_every_ratio():
 
 def test_a_part_yields_rows():
     (part,) = [part for part in chosen_parts(["environments"]) if part.game == ""]
-    assert isinstance(part, Part)
+    assert isinstance(part, BenchPart)
     (row,) = part.rows(True)
     assert row.unit == "M/s"
 

@@ -188,16 +188,18 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     named = [ours[f"whole game, raises, solution: {what}, %"] for what in FACES_NAMED]
     assert sum(named) == pytest.approx(100)
     assert "Being first with 2 dice each is worth +12.00 points" in " ".join(result.output.split())
-    table = result.output.partition("When the solution calls with")[2].partition("└")[0]
-    called = [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line.startswith("│")]
-    assert len(called) == 4
-    for _, holds, *_, article, _ in called:
-        assert float(holds) + float(article) == pytest.approx(100, abs=0.11)
+    table = result.output.partition("When the solution calls in the first round")[2].partition("└")[0]
+    called = [line.strip("│").split("│") for line in table.splitlines() if line.startswith("│")]
+    for need, *shares in called:
+        for who, share in zip(("starter", "other player"), shares, strict=True):
+            figure = f"2 v 2 dice, {who}, {need.strip()} of the other's dice needed: % called"
+            assert share.strip() == (f"{ours[figure]:.1f}" if figure in ours else "-")
 
 
 ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folder", ["a file", "no home"])
 @pytest.mark.parametrize(
     "command",
@@ -208,7 +210,6 @@ ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
         ("evaluate", "liars_dice", "nash", "--against", "random", *ONE_DIE, "--games", 20, "--seed", 1),
         ("play", "liars_dice", "nash", *ONE_DIE, "--seed", 3, "--seat", 0),
     ],
-    ids=lambda command: command[0],
 )
 def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch):
     """A file where the folder of solutions would be, and a user without a home."""
@@ -269,11 +270,6 @@ def test_choose_understands_words():
     [
         (["arena", "chess", "random", "random"], "unknown game 'chess'; the games are: "),
         (["arena", "liars_dice", "random", "random", "-o", "num_dices=3"], "liars_dice has no option 'num_dices'"),
-        (
-            ["arena", "liars_dice", "random", "random", "-o", "num_players=7"],
-            "num_players must be a whole number from 2 to 6, not 7",
-        ),
-        (["arena", "liars_dice", "random", "random", "-o", "num_dice=0"], "num_dice must be a whole number from 1 to 6, not 0"),
         (["arena", "liars_dice", "random", "random", "-o", "num_dice"], "an option is written KEY=VALUE, not 'num_dice'"),
         (
             ["arena", "liars_dice", "random", "wizard"],
@@ -285,37 +281,18 @@ def test_choose_understands_words():
             "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
         ),
         (["arena", "shakes", "random", "random"], "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
-        (
-            ["arena", "liars_dice", "random", "best_response"],
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: ",
-        ),
         (["play", "thirties", "numbers:bluff=1"], "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (
             ["train", "thirties", "--opponent", "random"],
             "omitted for thirties (num_players=1), which has one seat (num_players=2 gives it more), not 'random'",
         ),
-        (
-            ["arena", "shakes", "random", "dogmatic", "-o", "mode=physician"],
-            "dogmatic is a maester and plays mode=maesters only",
-        ),
-        (["play", "shakes", "dogmatic", "-o", "mode=physician"], "dogmatic is a maester and plays mode=maesters"),
         (["measure", "shakes", "dogmatic"], "dogmatic is a maester and plays mode=maesters"),
         (
             ["train", "shakes", "--opponent", "dogmatic"],
             "dogmatic is a maester and plays mode=maesters only, not mode=physician",
         ),
         (["arena", "thirties", "random", "-o", "num_players=1"], "an arena needs at least 2 agents, not 1"),
-        (
-            ["train", "liars_dice", "--opponent", "thompson"],
-            "thompson plays shakes only, not liars_dice; agents for ",
-        ),
-        (["arena", "liars_dice", "random"], "an arena needs at least 2 agents, not 1"),
         (["arena", "liars_dice", "random", "random", "--games", "0"], "games must be a whole number from 1 to 10000000, not 0"),
-        (
-            ["arena", "liars_dice", "random", "random", "--seed", "-1"],
-            "seed must be a whole number from 0 to 2**128 - 1, not -1",
-        ),
-        (["arena", "liars_dice", "random", "numbers:bluff=7"], "bluff must be a number from 0 to 1, not 7"),
         (["arena", "liars_dice", "random", "random", "--log", "x.csv"], "liars_dice has no log format"),
         (["arena", "liars_dice", "random", "random", "--exact", "--log", "x.csv"], "--exact plays no games: leave out --log"),
         (["arena", "fatestones", "random", "nash", "--exact"], "is known for liars_dice only, not for fatestones"),
@@ -342,7 +319,6 @@ def test_choose_understands_words():
         (["play", "liars_dice", "random", "--people", "2"], "name no opponent, since people take all seats; not 1"),
         (["train", "liars_dice", "--preset", "huge"], "unknown preset 'huge'; presets are: quick, full"),
         (["train", "liars_dice", "--steps", "0"], "steps must be a whole number from 1"),
-        (["train", "liars_dice", "--opponent", "wizard"], "unknown agent 'wizard'"),
         (["bench", "chess"], "unknown part 'chess'; parts are: "),
         (["reproduce", "liars-dice", "--games", "0"], "games must be a whole number from 1"),
         (["reproduce", "liars-dice", "--dice", "6"], "dice must be a whole number from 1 to 5, not 6"),
@@ -362,7 +338,6 @@ def test_choose_understands_words():
             ["solve", "fatestones", "--draws", "0", "-o", "dice=all", "-o", "hand_size=5"],
             "draws must not be 0 for all: there are 27,890,923,747,206,336,869,052 of this bag, 1,000,000,000 are allowed",
         ),
-        (["arena", "liars_dice", "random", "random", "--games", "1" * 18], "games must be a whole number from 1 to 10000000"),
         (["arena", "liars_dice", "random", "random", "--match", "3"], "games must be a multiple of match=3, so that all"),
         (["arena", "liars_dice", "random", "random", "--match", "0"], "match must be a whole number from 1 to 100000, not 0"),
         (
@@ -373,15 +348,7 @@ def test_choose_understands_words():
             ["arena", "liars_dice", "adaptive", "numbers", "-o", "num_dice=1", "--exact"],
             "remembers past games: an exact result of two agents is known for agents that look at one round only",
         ),
-        (["arena", "liars_dice", "random", "random", "--seed", "1" * 40], "from 0 to 2**128 - 1, not 1111"),
-        (["arena", "liars_dice", "random", "random", "-o", "self=1"], "liars_dice has no option 'self'"),
-        (["arena", "liars_dice", "random", "random", "-o", "game=1"], "liars_dice has no option 'game'"),
-        (["arena", "liars_dice", "random", "random", "-o", "num_dice={[]}"], "from 1 to 6, not '{[]}'"),
-        (["arena", "liars_dice", "random", "random", "-o", "num_dice=" + "-" * 10**5], "(100,000 characters)"),
-        (["arena", "liars_dice", "random", "random", "-o", "num_dice=" + "1+" * 10**5 + "1"], "(200,001 characters)"),
         (["arena", "liars_dice", "random", "random", "-o", "x" * 10**6], "(1,000,000 characters)"),
-        (["arena", "liars_dice", "random", "numbers:bluff=nan"], "bluff must be a number from 0 to 1, not 'nan'"),
-        (["arena", "liars_dice", "random", "mcts:exploration=inf"], "exploration must be a number from 0 to 100, not 'inf'"),
         (["arena", "liars_dice", "random", "numbers:bluff=1e999"], "bluff must be a number from 0 to 1, not inf"),
     ],
 )

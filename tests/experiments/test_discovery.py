@@ -1,8 +1,5 @@
 """Discovery of the modules and agents of games, and no cycles of imports."""
 
-import ast
-import graphlib
-
 import pytest
 
 import dice_envs.experiments.bench
@@ -13,7 +10,6 @@ from dice_envs import agents, configure, names
 from dice_envs.agent.casting import cast, make_players
 from dice_envs.core.game import single_seat
 from dice_envs.experiments.discovery import modules
-from tests.conftest import ROOT
 from tests.support.policies import save_random_policy
 
 
@@ -129,22 +125,6 @@ def test_what_no_policy_can_play_is_refused(options, names, words, policies):
         cast("shakes", options, [policies.get(name, name) for name in names])
     assert all(each in str(caught.value) for each in words), caught.value
     assert len(str(caught.value).splitlines()) == 1
-
-
-def test_experiments_import_each_other_without_circles():
-    """No cycles, and no module imports those that only start the command line."""
-    files = {path.relative_to(ROOT).with_suffix(""): path for path in (ROOT / "experiments").rglob("*.py")}
-    known = {".".join(("dice_envs", *name.parts)).removesuffix(".__init__"): path for name, path in files.items()}
-    imports = {module: set() for module in known}
-    for module, path in known.items():
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.Import):
-                imports[module] |= {alias.name for alias in node.names} & set(known)
-            elif isinstance(node, ast.ImportFrom):
-                submodules = {f"{node.module}.{alias.name}" for alias in node.names}
-                imports[module] |= ({node.module} | submodules) & set(known)
-    graphlib.TopologicalSorter(imports).prepare()  # CycleError names the circle
-    assert not [module for module, used in imports.items() if "dice_envs.experiments.__main__" in used]
 
 
 def test_each_module_of_commands_is_a_command():

@@ -17,6 +17,7 @@ from dice_envs.experiments.jobs.workers import Workers
 from dice_envs.experiments.language import field_of, named_players, players_of, positions_of, score
 from dice_envs.experiments.ui.chats import Counted
 from tests.support.chat_server import lowest, said, serving
+from tests.support.subsets import few
 
 ONE_DIE = TASKS["liars_dice_openspiel_1"]
 COMMAND = ["benchmark", "language", "--task", ONE_DIE.name, "--positions", "40", "--games", "10"]
@@ -34,7 +35,7 @@ def scored(field, spec, games=20):
 # --- positions --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["liars_dice", "fatestones", "thirties", "shakes"])
+@few(2, "name", ["liars_dice", "fatestones", "thirties", "shakes"])
 def test_positions_are_fixed_and_every_move_has_its_price(name):
     options = {"liars_dice": {"num_dice": 2}, "shakes": {"mode": "physician", "num_patients": 4, "goal": 2}}
     variant = configure(name, **options.get(name, {"num_players": 1} if name == "thirties" else {}))
@@ -55,7 +56,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
 
 
 def test_a_game_without_decisions_that_matter_has_no_positions(monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.language.positions.MOST_GAMES", 2)
+    monkeypatch.setattr("dice_envs.experiments.language.MOST_GAMES", 2)
     with pytest.raises(ValueError, match="only 0 of 6 games of score_dice .* have a decision that matters"):
         positions_of(TASKS["score_dice_3d6"].variant, 3)
 
@@ -147,6 +148,7 @@ def test_the_command_writes_tables_a_page_and_json(tmp_path):
     assert "players who speak in words" in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.thorough
 def test_a_stopped_run_goes_on_without_asking_again(tmp_path):
     """Not one reply is asked for twice, although no part was finished."""
     whole, part = tmp_path / "whole.json", tmp_path / "part.json"
@@ -167,7 +169,7 @@ def test_a_stopped_run_goes_on_without_asking_again(tmp_path):
     assert scores[0] == scores[1]
 
 
-@pytest.mark.parametrize("command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
+@few(1, "command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
 def test_other_commands_go_on_too_and_count_all(command, tmp_path):
     """Without a seed, too, and with a server that is not there first: then there is nothing to go on with."""
     file = tmp_path / "out.json"
@@ -204,7 +206,7 @@ def test_what_models_use_elsewhere_is_counted(tmp_path):
     assert agent.tally.cost > 0
 
 
-@pytest.mark.parametrize("command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
+@few(1, "command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
 def test_other_commands_keep_and_count_replies_too(command, tmp_path):
     with serving(lambda body: said("I pass")) as server:
         words = [*command, f"chat:tiny,url={server.url}", "-o", "num_dice=1", "--games", "4", "--seed", "1"]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dice_envs import TASKS, Task, Uniform, agents, configure
 from dice_envs.exact.liars_dice import winning_probability
-from dice_envs.exact.limits import TooLong
+from dice_envs.exact.progress import TooLong
 from dice_envs.exact.thirties import Rules, solve
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
@@ -21,6 +21,7 @@ from dice_envs.experiments.ui.page import About, render
 from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.policies import uniform
+from tests.support.subsets import few
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
 ONE_DIE = "liars_dice_openspiel_1"
@@ -98,7 +99,7 @@ def test_tasks_are_what_they_say():
 MARKS = {**dict.fromkeys(EXACT, pytest.mark.slow), **dict.fromkeys(GOALS, pytest.mark.thorough), **dict.fromkeys(QUICK, ())}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in MARKS.items()])
+@few(2, "name", [pytest.param(name, marks=marks) for name, marks in MARKS.items()])
 def test_random_play_has_0_and_exact_play_1(name):
     spec, short = EXACT[name]
     (place,) = board([name], [spec], seed=1).tasks
@@ -235,7 +236,7 @@ def test_agents_as_objects_and_functions():
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
-    monkeypatch.setattr("dice_envs.exact.limits.LOOKS", 0.0)
+    monkeypatch.setattr("dice_envs.exact.progress.LOOKS", 0.0)
     found = board(["thirties_maximize"], ["random"], seed=1, minutes=0)
     (standing,) = found.tasks[0].standings
     assert standing.missing.startswith("it would take more than 0 minutes: there are ")

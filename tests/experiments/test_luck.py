@@ -13,6 +13,7 @@ from dice_envs.experiments import arena
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import elo, known_values, tournament
 from tests.evaluation.test_evaluate import SMALL, values
+from tests.support.subsets import few
 
 ARENA = ("arena", "liars_dice", "-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single", "--seed", "1")
 
@@ -45,7 +46,7 @@ def check_pair(found, plain, exact):
     assert found.mean_return_ci95 == pytest.approx(2 * found.ci95)
 
 
-@pytest.mark.parametrize("agents", [("random", "nash"), ("nash", "random")])
+@few(1, "agents", [("random", "nash"), ("nash", "random")])
 def test_one_side_is_enough(agents):
     ways = [values() if spec == "nash" else None for spec in agents]
     plain = tournament(SMALL, agents, 2000, 1)
@@ -78,6 +79,7 @@ def test_parts_of_matches_are_without_luck():
         assert part.win_rate + other.win_rate == pytest.approx(1)
 
 
+@pytest.mark.thorough
 def test_the_option_says_what_was_done(only_nash, tmp_path):
     out, plain = tmp_path / "arena.json", tmp_path / "plain.json"
     agents = ("random", "numbers", "nash")

@@ -15,7 +15,7 @@ import pytest
 
 from dice_envs import action_values, configure
 from dice_envs.envs.text import TextTable
-from dice_envs.exact.following import say
+from dice_envs.exact.progress import say
 from dice_envs.table.sitting import PERSON
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -26,6 +26,7 @@ from mcp.client.stdio import stdio_client
 
 from dice_envs.experiments import assistant
 from dice_envs.experiments.assistant import Games, make_server
+from tests.support.subsets import few
 
 GAMES = {  # with opponents, of which some draw their actions and some remember
     "liars_dice": ("numbers:bluff=0.25", {"num_dice": 2}),
@@ -113,13 +114,13 @@ def test_hint_and_price_are_the_exact_values():
     hint, prices = using(use)
     values = action_values(variant, TextTable(variant, 1).sitting.state).values
     best = int(np.nanargmax(values))
-    assert re.search(rf"^ +{variant.describe_action(best)} +{100 * values[best]:.1f} % of games won", hint, re.M)
+    assert re.search(rf"^ +{variant.describe_action(best)} +{100 * values[best]:.1f} %", hint, re.M)
     assert len(prices) == 12
     for action, words in enumerate(map(variant.describe_action, range(12))):
         cost = values[best] - values[action]
         if cost > 1e-6:
-            assert f"{words} gives away {100 * cost:.1f} % of games won: the best, " in prices[words]
-            assert f"has {100 * values[best]:.1f} % of games won\n(" in prices[words]
+            assert f"{words} gives away {100 * cost:.1f} %: the best, " in prices[words]
+            assert f"has {100 * values[best]:.1f} %\n(" in prices[words]
         else:
             assert prices[words].startswith(f"{words} gives nothing away")
 
@@ -372,7 +373,7 @@ LINES = {  # what a client sends, and what the answer to it holds
 }
 
 
-@pytest.mark.parametrize("end", ["input", "output", "Ctrl-C"])
+@few(1, "end", ["input", "output", "Ctrl-C"])
 def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, **COMPILES_SOON}
@@ -399,20 +400,6 @@ def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
         assert process.stderr.read() == ("stopped\n" if end == "Ctrl-C" else "")
         if end != "output":
             assert ('"id":5,"error":' in process.stdout.read()) == (end == "input")
-
-
-WITHOUT = """
-import sys
-sys.modules["mcp"] = None
-from typer.testing import CliRunner
-from dice_envs.experiments.__main__ import app
-result = CliRunner().invoke(app, ["mcp"])
-print(result.exit_code, result.output)
-"""
-
-
-def test_the_command_names_its_extra(run_python):
-    assert run_python(WITHOUT) == '2 error: the server for assistants needs mcp: pip install "dice-envs[mcp]"\n\n'
 
 
 def test_an_input_that_cannot_be_read_is_an_error_in_one_line(tmp_path):

@@ -1,6 +1,5 @@
 """Game options on the command line, including lists in files."""
 
-import ast
 import json
 
 import pytest
@@ -8,7 +7,7 @@ from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui.options import game_options, whole_number
-from tests.conftest import ROOT
+from tests.support.subsets import few
 
 ARENA = ("arena", "fatestones", "random", "random")
 FAIR_AS_PUBLISHED = "3 3 3 4 4 4\n2 3 4 4 4 4\n3 3 3 3 4 5\n2 3 3 4 4 5\n1 4 4 4 4 4\n1 1 1 6 6 6"  # no newline at its end
@@ -89,32 +88,13 @@ def test_half_an_option_gets_one_line(option, words):
     assert words in line
 
 
-def test_nothing_of_ours_is_imported_inside_functions():
-    """Late imports save no noticeable time; only heavy or optional libraries are imported where they are needed."""
-    for path in (ROOT / "experiments").rglob("*.py"):
-        for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, ast.FunctionDef):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Import | ast.ImportFrom):
-                        module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-                        ours = module.split(".")[0] == "dice_envs"
-                        heavy = module in (
-                            "dice_envs.envs.sb3",
-                            "dice_envs.learn.ppo",
-                            "dice_envs.experiments.bench.score_dice",
-                            "dice_envs.experiments.web.server",
-                            "dice_envs.experiments.assistant",  # of an extra of its own
-                        )
-                        assert not ours or heavy, f"{path.name}, {function.name} imports {module}"
-
-
 def test_the_command_line_starts_without_heavy_libraries(run_python):
     heavy = ("torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "icepool", "pyspiel", "tensorboard")
     code = f"import sys, dice_envs.experiments.__main__; print([name for name in {heavy} if name in sys.modules])"
     assert run_python(code) == "[]\n"
 
 
-@pytest.mark.parametrize("given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}])
+@few(1, "given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}])
 def test_threads_wait_briefly_unless_the_user_says_otherwise(run_python, given):
     names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
     code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"

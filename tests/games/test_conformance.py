@@ -34,9 +34,10 @@ from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT, scaled
-from tests.support.variants import IDS, MARKED
+from tests.support.variants import IDS, MARKED, MARKED_ONCE
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
+every_learner = pytest.mark.parametrize(("name", "options"), MARKED_ONCE, ids=IDS)  # compiled anew for each variant
 every_game = pytest.mark.parametrize("name", names())
 
 
@@ -319,7 +320,7 @@ def differ(one, other):
     return chi2.sf(((table - expected) ** 2 / expected).sum(), max(table.shape[1] - 1, 1)) if table.shape[1] > 1 else 1.0
 
 
-@every_variant
+@every_learner
 def test_states_drawn_again_are_distributed_as_the_true_ones(name, options):
     """The joint distribution of each hidden entry with any two other entries, public ones included, is the true one."""
     variant = configure(name, **options)
@@ -376,7 +377,7 @@ def test_a_games_course_depends_on_its_seed_alone(name, options):
 
 
 @pytest.mark.library("gymnasium", "make_vec")
-@every_variant
+@every_learner
 def test_vector_env_is_so_many_single_envs(name, options):
     options = gym_options(name, options)
     vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
@@ -500,7 +501,7 @@ def test_parallel_env(name, options):
 
 @pytest.mark.library("gymnasium", "check_env")
 @pytest.mark.library("stable-baselines3", "check_env")
-@every_variant
+@every_learner
 def test_gymnasium_and_sb3_check_env(name, options):
     from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
@@ -510,7 +511,7 @@ def test_gymnasium_and_sb3_check_env(name, options):
         sb3_check_env(SeatEnv(name, **options))
 
 
-@every_variant
+@every_learner
 def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
     def make(seed):
         return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))

@@ -7,6 +7,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.game import OVER, configure
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.games.liars_dice.raises import MAX_FACES
+from tests.support.subsets import covering
 
 pyspiel = pytest.importorskip("pyspiel")
 
@@ -25,9 +26,7 @@ def their_actions(rule, dice, faces):
     return [*bids.tolist(), 2 * dice * faces]
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("faces", [4, 5, 6])
-@pytest.mark.parametrize("dice", [1, 2, 3, 4, 5])
+@covering(("rule", "faces", "dice"), RULES, [4, 5, 6], [1, 2, 3, 4, 5])
 def test_lock_step(dice, faces, rule):
     game = pyspiel.load_game(f"liars_dice(numdice={dice},dice_sides={faces},bidding_rule={rule})")
     batch = Batch("liars_dice", GAMES_EACH, seed=dice * 10 + faces, num_dice=dice, num_faces=faces, **RULES[rule])
@@ -63,6 +62,7 @@ def test_lock_step(dice, faces, rule):
     assert [state.returns() for state in theirs] == returns.tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("dice", "faces", "value"), [(1, 4, 0.0), pytest.param(1, 6, -1 / 18, marks=pytest.mark.thorough), (2, 2, None)]
 )

@@ -1,4 +1,4 @@
-"""Liar's Dice as Perudo: ones halved and doubled, palifico rounds and exact calls, against the rules in plain Python."""
+"""Liar's Dice against its rules in plain Python, and Perudo: ones halved and doubled, palifico rounds and exact calls."""
 
 import itertools
 
@@ -49,6 +49,10 @@ class Oracle:
             return face == named and quantity > last
         if rule == "quantity":
             return quantity > last and (face >= named or (named == faces and face == 1))
+        if rule == "reset_quantity":
+            return face > named or (face == named and quantity > last)
+        if rule == "nondecreasing":
+            return quantity >= last and face >= named and (quantity, face) != (last, named)
         if rule == "perudo" and not self.palifico:
             if named == 1:
                 return quantity > last if face == 1 else quantity > 2 * last
@@ -94,7 +98,8 @@ class Oracle:
             return earned
         self.dice[loser] -= 1
         earned[loser] = -1.0 if by_die else 0.0
-        self.mover = loser if self.dice[loser] else self.after(loser)
+        first = loser if self.options.next_starter == "loser" else self.after(caller)
+        self.mover = first if self.dice[first] else self.after(first)
         if not self.dice[loser] and not by_die:
             earned[loser] = -1 / others
         if np.count_nonzero(self.dice) == 1:
@@ -117,6 +122,10 @@ GAMES = [
     {"rules": "perudo", "num_players": 4, "num_dice": (3, 1, 2, 2), "num_faces": 3, "reward": "dice"},
     {"rules": "perudo", "num_players": 3, "num_dice": 2, "rounds": "single"},
     {"num_dice": 3, "num_faces": 3, "palifico": True, "wild": "highest"},
+    {"num_dice": (3, 2), "num_faces": 4, "wild": "ones"},
+    {"num_players": 5, "num_dice": 2, "wild": "highest", "reward": "dice"},
+    {"rules": "textarena", "num_players": 4, "num_dice": (2, 1, 3, 2)},
+    {"num_players": 3, "num_dice": 2, "raise_rule": "reset_quantity", "rounds": "single"},
     {"num_players": 3, "num_dice": 2, "exact_call": True, "raise_rule": "either", "starter": "first"},
     {"num_dice": (3, 2), "raise_rule": "perudo", "wild": "ones", "num_faces": 2, "palifico": True},
 ]
@@ -170,16 +179,6 @@ def grouped(bids):
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------
-
-
-def test_bids_on_ones_are_halved_and_doubled():
-    env = table([[2, 2, 3], [3, 4, 6]], raise_rule="perudo", wild="ones")
-    assert legal(env) == {bid(q, f) for q in range(1, 7) for f in range(2, 7)}, "no first bid on ones"
-    env.step(bid(3, 5))
-    others = {bid(3, 6)} | {bid(q, f) for q in range(4, 7) for f in range(2, 7)}
-    assert legal(env) == {bid(q, 1) for q in range(2, 7)} | others | {call_of(env)}
-    env.step(bid(2, 1))
-    assert legal(env) == {bid(q, 1) for q in range(3, 7)} | {bid(q, f) for q in (5, 6) for f in range(2, 7)} | {call_of(env)}
 
 
 def test_the_longest_round_makes_every_bid_and_its_picture_fits():

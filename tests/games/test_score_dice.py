@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from dice_envs import Batch, IllegalActionError, agents, configure, score_dice_v0
 from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.score_dice import DROPPED, HELD, MAX_ROLLS, NO_PICK, OUT, Options, lowest_face
+from dice_envs.games.score_dice import DROPPED, HELD, MAX_ROLLS, OUT, Options
+from tests.support.subsets import covering
 
 
 @pytest.mark.parametrize(
@@ -117,121 +117,7 @@ def test_ties_after_the_last_roll_score_nothing():
     assert batch.rewards.tolist() == [[1.0, -1.0]]
 
 
-@pytest.mark.parametrize(
-    "dice", [[[1, 2]], [[1, 2, 3], [1, 2]], [[1, 7], [1, 2]], [[0, 1], [1, 2]], 5, [[1, 2.5], [1, 2]]], ids=repr
-)
-def test_wrong_dice_are_refused(dice):
-    env = score_dice_v0.raw_env(pool_a=(6, 6), pool_b=(6, 6))
-    env.reset(seed=3)
-    before = env._states.copy()
-    with pytest.raises(ValueError, match="dice"):
-        env.reset(seed=4, options={"dice": dice})
-    assert (env._states == before).all()
-
-
-def test_the_hidden_choice_cannot_be_seen():
-    seen = []
-    for die in range(3):
-        env = game_of([[5, 3, 1], [5, 4, 2]], pool_a=(6, 6, 6), pool_b=(6, 6, 6))
-        before = env.observe("player_1")["observation"]
-        env.step(die)
-        seen.append(env.observe("player_1")["observation"])
-        assert (seen[-1] == before).all()
-    drawn = set()
-    kernels, params = env.variant.kernels, env.variant.params
-    for stream in range(60):
-        out = np.empty(1, env.variant.game.state)
-        streams = np.array([(stream,)], dtype=[("rng", np.uint64)])
-        kernels.reroll(params, env._states, np.array([0]), np.array([1]), streams, out)
-        drawn.add(int(out["pick"][0]))
-    assert drawn == {0, 1, 2}, "a guess of the hidden choice must not know it"
-
-
 pools = st.lists(st.integers(2, 12), min_size=1, max_size=5).map(tuple)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    pool_a=pools,
-    pool_b=pools,
-    ties=st.sampled_from(["none", "a", "reroll"]),
-    open_hands=st.booleans(),
-    seed=st.integers(0, 2**32),
-    steps=st.integers(0, 12),
-)
-def test_rerolled_states_look_the_same_and_are_possible(pool_a, pool_b, ties, open_hands, seed, steps):
-    batch = Batch("score_dice", 4, seed=seed, pool_a=pool_a, pool_b=pool_b, ties=ties, open_hands=open_hands)
-    rng = np.random.default_rng(seed)
-    for _ in range(steps):
-        if (batch.seats == -1).any():
-            break
-        masks = batch.legal()
-        assert masks.sum(axis=1).tolist() == (batch.states["columns"] - batch.states["column"]).tolist()
-        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
-    variant, index = batch.variant, np.arange(4)
-    for seat in (0, 1):
-        seats = np.full(4, seat)
-        streams = np.array([(rng.integers(2**63),) for _ in index], dtype=[("rng", np.uint64)])
-        out = np.empty(4, variant.game.state)
-        variant.kernels.reroll(variant.params, batch.states, index, seats, streams, out)
-        observed = np.empty((2, 4, variant.facts.observation_size), np.float32)
-        variant.kernels.observe(variant.params, batch.states, index, seats, observed[0])
-        variant.kernels.observe(variant.params, out, index, seats, observed[1])
-        assert (observed[0] == observed[1]).all()
-        assert ((observed >= 0) & (observed <= 1)).all()
-        assert (out["pick"] != NO_PICK).tolist() == (batch.states["pick"] != NO_PICK).tolist()
-        other = 1 - seat
-        for state in out:
-            sizes = variant.options.pools[other]
-            held = [die for die in range(len(sizes)) if state["status"][other, die] == HELD]
-            dropped = [die for die in range(len(sizes)) if state["status"][other, die] == DROPPED]
-            for die in held:
-                face = state["faces"][other, die]
-                assert lowest_face(variant.params, state, other, die) <= face <= sizes[die]
-                assert all((face, -die) > (state["faces"][other, low], -low) for low in dropped)
-
-
-def test_rerolled_hands_have_the_right_distribution():
-    """The hand of a player who dropped dice is distributed as it is dealt."""
-    batch = Batch("score_dice", 40_000, seed=5, pool_a=(4, 4, 3), pool_b=(6,))
-    variant = batch.variant
-    out = np.empty(batch.num_games, variant.game.state)
-    streams = np.arange(batch.num_games, dtype=np.uint64).view([("rng", np.uint64)])
-    variant.kernels.reroll(
-        variant.params, batch.states, np.arange(batch.num_games), np.ones(batch.num_games, np.int64), streams, out
-    )
-
-    def table(states):
-        status, faces = states["status"][:, 0, :3], states["faces"][:, 0, :3].astype(int)
-        key = np.where(status == HELD, 0, faces)
-        held = np.where(status == HELD, faces, 0).sum(axis=1)
-        place = (status == HELD).argmax(axis=1)
-        code = ((key[:, 0] * 5 + key[:, 1]) * 5 + key[:, 2]) * 15 + place * 5 + held
-        return np.bincount(code, minlength=5 * 5 * 5 * 15)
-
-    dealt, drawn = table(batch.states), table(out)
-    often = dealt + drawn > 20
-    assert ((dealt > 0) == (drawn > 0))[dealt + drawn > 60].all()
-    assert stats.chi2_contingency(np.array([dealt, drawn])[:, often]).pvalue > 1e-4
-
-
-def test_both_shells_play_the_same_game():
-    for seed in range(20):
-        options = {"pool_a": (8, 6, 4), "pool_b": (6, 6), "ties": "reroll"}
-        one, both = score_dice_v0.raw_env(**options), score_dice_v0.parallel_env(**options)
-        one.reset(seed=seed)
-        both.reset(seed=seed)
-        total = np.zeros(2)
-        while both.agents:
-            choices = {}
-            for agent in both.possible_agents:
-                choices[agent] = int(one.observe(one.agent_selection)["action_mask"].argmax())
-                one.step(choices[agent])
-            _, rewards, *_ = both.step(choices)
-            total += list(rewards.values())
-            assert (one._states == both._states).all()
-        assert total.sum() == 0
-        assert total.tolist() == list(one.rewards.values())
 
 
 def scores(options, agent, games, seed):
@@ -264,14 +150,7 @@ GAMES = [
 ]
 
 
-@pytest.mark.parametrize("agent", ["highest", "shuffled"])
-@pytest.mark.parametrize("options", GAMES, ids=str)
-def test_games_come_to_the_tables(options, agent):
-    check_against_table(options, agent, 20_000, 11)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("agent", ["highest", "shuffled"])
-@pytest.mark.parametrize("options", [GAMES[0], GAMES[2], GAMES[5]], ids=str)
-def test_a_million_games_come_to_the_tables(options, agent):
-    check_against_table(options, agent, 1_000_000, 12)
+@pytest.mark.parametrize("games", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@covering(("agent", "options"), ["highest", "shuffled"], GAMES)
+def test_games_come_to_the_tables(options, agent, games):
+    check_against_table(options, agent, games, 11)

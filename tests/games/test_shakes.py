@@ -1,30 +1,27 @@
 """The Shakes: the rules, in environments."""
 
 import itertools
-import warnings
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import api_test, seed_test
 from scipy.stats import binom
 
-import dice_envs
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
 from dice_envs.agent import Turn
 from dice_envs.agents import make
 from dice_envs.core.batch import play_checked
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.shakes.chances import Problem, argument_chances, efficacy_chances
+from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import evaluate
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
 from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.subsets import covering
 
 
 def nothing(amount):
@@ -165,21 +162,6 @@ def test_everybody_speaks_once_on_every_patient():
     assert (batch.rewards == won[:, None]).all()
 
 
-def test_dogmatic_maesters_through_pettingzoo():
-    env = shakes_v0.raw_env(num_players=2)
-    saved = []
-    for game in range(1000):
-        env.reset(seed=game)
-        total = 0.0
-        while env.agents and not env.terminations[env.agent_selection]:
-            env.step(ARGUE)
-            total += env.rewards["player_0"]
-        saved.append(int(total))
-    assert_distributed(
-        np.bincount(saved, minlength=13), evaluate(Problem.of(env.variant.options), argument_chances).distribution
-    )
-
-
 def test_bayes_optimal_maesters_are_an_optimal_team():
     variant = configure("shakes", num_players=4)
     agent = make("bayes:saved")
@@ -192,8 +174,7 @@ def test_bayes_optimal_maesters_are_an_optimal_team():
 # --- the competitive variation ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_players", [2, 6])
-@pytest.mark.parametrize("reward", ["win", "saved"])
+@covering(("num_players", "reward"), [2, 6], ["win", "saved"])
 def test_competitive_games_end_with_a_winner(num_players, reward):
     variant = configure("shakes", num_players=num_players, variation="competitive", reward=reward)
     returns = play_table(variant, [make("dogmatic")] * num_players, 2000, 1)
@@ -294,83 +275,15 @@ def test_reset_can_deal_the_efficacies():
             env.reset(options={"efficacies": wrong})
 
 
-def test_hidden_efficacies_are_drawn_from_the_posterior():
-    variant = configure("shakes", num_players=4, mode="physician")
-    treated, saved = [4, 3, 1, 0], [3, 1, 0, 0]
-    states = states_with(variant, treated, saved, 20_000)
-    turn = Turn(variant, states, np.arange(20_000), new_streams(1, 20_000))
-    before = turn.observations
-    drawn = turn.states["efficacy"][:, :4]
-    posterior = efficacy_chances(Problem.of(variant.options), np.array([treated]), np.array([saved]))[0]
-    for treatment in range(4):
-        assert_distributed([(drawn[:, treatment] == pips).sum() for pips in (4, 2, 1)], posterior[treatment])
-    after = np.empty_like(before)
-    variant.kernels.observe(variant.params, turn.states, np.arange(20_000), turn.seats, after)
-    assert (before == after).all()
-    # A joint draw, not one treatment at a time: dealt efficacies are always a permutation of the game's.
-    assert (np.sort(drawn, axis=1) == sorted(EFFICACIES[4])).all()
-
-
-# --- ecosystem ----------------------------------------------------------------------------------------------------
-
-TABLES = [
-    {},
-    {"num_players": 6, "reward": "win", "ties": "random"},
-    {"variation": "competitive", "num_players": 2},
-    {"variation": "competitive", "num_players": 4, "reward": "saved", "efficacy": 3},
-    {"mode": "physician", "num_players": 2},
-]
-
-
-@pytest.mark.parametrize("options", TABLES)
-def test_pettingzoo_api(options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        api_test(shakes_v0.env(**options), num_cycles=100)
-        seed_test(lambda: shakes_v0.env(**options), num_cycles=50)
-
-
-@pytest.mark.parametrize("reward", ["saved", "win"])
-@pytest.mark.parametrize("num_players", [2, 6])
-def test_gymnasium_api(num_players, reward):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check_env(gymnasium.make("dice_envs/Shakes-v0", num_players=num_players, reward=reward).unwrapped)
-
-
-def test_pictures_hide_the_efficacies_from_players():
-    env = gymnasium.make("dice_envs/Shakes-v0", num_players=3, render_mode="ansi")
-    env.reset(seed=0)
-    env.step(1)
-    assert "treatment 1: saved" in env.render()
-    assert "efficacy" not in env.render()
-    for _ in range(11):
-        env.step(1)
-    assert "the game is over" in env.render()
-    assert "efficacy" not in env.render()
-    assert "efficacy 4" in dice_envs.pictures.render.ansi(env.unwrapped.variant.picture(env.unwrapped.games.states[0]))
-    table = shakes_v0.raw_env(render_mode="ansi")
-    table.reset(seed=0)
-    table.step(ARGUE)
-    assert "kept" in table.render()
-    assert "efficacy" not in dice_envs.pictures.render.ansi(table.variant.picture(table._states[0], 1))
-
-
 # --- many games ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("games", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("play", [play_physician, play_maesters])
-def test_games_agree_with_the_exact_distribution(play):
+def test_games_agree_with_the_exact_distribution(play, games):
     exact = evaluate(Problem.of(configure("shakes", num_players=4).options), argument_chances)
-    assert_distributed(play(4, 20_000, 11, nothing), exact.distribution)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("play", [play_physician, play_maesters])
-def test_a_million_games_agree_with_the_exact_distribution(play):
-    exact = evaluate(Problem.of(configure("shakes", num_players=4).options), argument_chances)
-    counts = play(4, 1_000_000, 12, nothing)
-    assert counts.sum() == 1_000_000
+    counts = play(4, games, 11, nothing)
+    assert counts.sum() == games
     assert_distributed(counts, exact.distribution)
 
 

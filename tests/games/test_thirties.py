@@ -16,8 +16,10 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
 from dice_envs.exact.thirties import Rules, expected_given, solve
-from dice_envs.exact.thirties.figures import analyse, second_stage_points
+from dice_envs.exact.thirties.figures import analyse
 from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
+from tests.support.chance import second_stage_points
+from tests.support.subsets import few
 
 
 def finish(agent, games, seed, **options):
@@ -232,15 +234,10 @@ def check_play(name, games, seed, **options):
     assert p_value(seen, score_chances(analyse(rules, named(rules, name)).distribution)) > 1e-3
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_play_agrees_with_the_exact_distribution(name):
-    check_play(name, 20_000, seed=1000 * NAMES.index(name))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_million_games_agree_with_the_exact_distribution(name):
-    check_play(name, 1_000_000, seed=10_000 + 1000 * NAMES.index(name))
+@pytest.mark.parametrize("games", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@few(2, "name", NAMES)
+def test_play_agrees_with_the_exact_distribution(name, games):
+    check_play(name, games, seed=1000 * NAMES.index(name))
 
 
 @pytest.mark.parametrize(
@@ -257,10 +254,11 @@ def test_the_distribution_test_can_fail():
     assert p_value(seen, score_chances(analyse(rules, named(rules, "sixes")).distribution)) < 1e-6
 
 
-def check_second_stage(games, seed):
+@pytest.mark.parametrize("games", [20_000, pytest.param(500_000, marks=pytest.mark.slow)])
+def test_table_game_agrees_with_the_exact_second_stage(games):
     seen, chunk = Counter(), min(games, 100_000)
     for part in range(games // chunk):
-        states, _ = finish(Thirties("optimal"), chunk, seed + 10 * part, num_players=2, rounds=1)
+        states, _ = finish(Thirties("optimal"), chunk, 40 + 10 * part, num_players=2, rounds=1)
         seen.update(zip(states["scores"][:, :2].ravel().tolist(), states["given"][:, :2].ravel().tolist()))
     rules = Rules()
     chances = {}
@@ -268,15 +266,6 @@ def check_second_stage(games, seed):
         gifts = second_stage_points(rules, score - 30, 12) if score > 30 else {0: 1}
         chances.update({(score, points): float(chance * share) for points, share in gifts.items()})
     assert p_value(seen, chances) > 1e-3
-
-
-def test_table_game_agrees_with_the_exact_second_stage():
-    check_second_stage(20_000, seed=40)
-
-
-@pytest.mark.slow
-def test_a_million_turns_at_the_table_agree_with_the_exact_second_stage():
-    check_second_stage(500_000, seed=200)
 
 
 def test_the_best_strategy_for_a_goal_earns_its_value_in_the_environment():
@@ -315,9 +304,3 @@ def test_an_illegal_choice_of_a_function_is_refused():
 def test_wrong_strategies_are_refused(strategy):
     with pytest.raises(ValueError, match="strategy"):
         finish(Thirties(strategy), 1, 1, num_players=1)
-
-
-def test_the_agent_plays_its_own_game_only():
-    batch = Batch("liars_dice", 1, seed=1)
-    with pytest.raises(ValueError, match="thirties plays thirties only, not liars_dice"):
-        ask(Thirties("sixes"), batch.variant, batch.states, np.arange(1), new_streams(1, 1))

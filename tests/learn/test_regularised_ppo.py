@@ -18,6 +18,7 @@ from dice_envs.learn import ppo
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import Preset
 from dice_envs.learn.rollout import ILLEGAL, Rollout, estimate_advantages
+from tests.support.subsets import covering, few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 PRESET = Preset(
@@ -68,9 +69,9 @@ def stated_loss(model, rows):
     return policy_loss + (stakes * terms).mean() + p.value_weight * value_loss, (ratio - 1).abs() > p.clip
 
 
-@pytest.mark.parametrize("clip", [0.01, 0.2])
-@pytest.mark.parametrize(
-    "changes",
+@covering(
+    ("clip", "changes"),
+    [0.01, 0.2],
     [
         {"entropy": 0.1},
         {"normalize": False, "kl": 0.7, "options": {"num_players": 3, "num_dice": 1}},
@@ -201,6 +202,7 @@ def test_what_the_next_decision_is_worth_is_known_where_the_critic_sees_both_han
     assert known == [False, True, False]
 
 
+@pytest.mark.thorough
 def test_with_one_seat_an_update_is_maskable_ppos():
     """With the same rollout as one minibatch, both take the same step."""
     ours = learner(
@@ -240,6 +242,7 @@ def test_with_one_seat_an_update_is_maskable_ppos():
     assert any(not torch.equal(weights, before[name]) for name, weights in renamed().items())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
 def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
     variant = configure(game, **options)
@@ -278,6 +281,7 @@ def test_the_share_of_self_play_is_what_was_asked_for():
         SeatGames(configure("liars_dice"), 2, self_play=1.5)
 
 
+@pytest.mark.thorough
 def test_snapshots_of_self_play_go_on_alike():
     made = [TensorEnv("liars_dice", 16, "numbers:bluff=0.5", self_play=0.5, num_dice=2) for _ in range(2)]
     for seed, env in enumerate(made):
@@ -308,7 +312,7 @@ def test_reference_and_average_follow_the_learner():
             torch.testing.assert_close(found, expected.detach())
 
 
-@pytest.mark.parametrize("changes", [{"proximal": 30.0}, {"kl": 10.0}])
+@few(1, "changes", [{"proximal": 30.0}, {"kl": 10.0}])
 def test_a_divergence_keeps_an_update_near_its_policy(changes):
     free, held = (learner(iterations=1, epochs=8, learning_rate=3e-3, **each) for each in ({}, changes))
     assert torch.equal(free.rollout.played, held.rollout.played)
@@ -346,6 +350,7 @@ def test_a_central_critic_sees_all_hands_and_only_the_critic_does():
     assert any(not torch.equal(a, b) for a, b in zip(before, model.networks["actor"].parameters(), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "changes", [{}, {**CENTRAL, "kl": 0.1, "reference_rate": 0.1, "average_rate": 0.1, "exploration": 0.3}]
 )

@@ -54,6 +54,7 @@ def test_it_measures_where_nothing_exact_is_known(rollouts_of_a_second):
     assert returned.value - returned.error > 0
 
 
+@pytest.mark.thorough
 def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
     """A response that has hardly learned loses to good players, which does not make them unexploitable."""
     variant = configure("liars_dice", num_players=3, num_dice=1)
@@ -63,6 +64,7 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
         assert each.note.startswith("no bound: the response does not get significantly more than its even share")
 
 
+@pytest.mark.thorough
 def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
     """The learner gets the whole preset, and its schedules follow the time."""
     preset = dataclasses.replace(

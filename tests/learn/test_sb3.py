@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 import dice_envs
 import dice_envs.envs.sb3
 from dice_envs.experiments.__main__ import app
-from dice_envs.learn.presets import PRESETS, Preset, preset_of
-from dice_envs.learn.sb3 import LACKS, StockPPO, stock_plan
+from dice_envs.learn.presets import LACKS, PRESETS, Preset, preset_of, stock_plan
+from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
+from tests.support.subsets import few
 
 FILES = ("checkpoint.pt", "policy.npz", "config.json")
 
@@ -42,6 +43,7 @@ def test_it_trains_measures_saves_and_plays(tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
 
 
+@pytest.mark.thorough
 def test_it_resumes_as_if_it_had_not_been_stopped(tmp_path):
     train(folder=tmp_path / "whole")
     assert train(folder=tmp_path / "run", callback=Told(1024)).steps == 1024
@@ -104,7 +106,7 @@ def test_each_setting_that_it_lacks_is_named(name):
     assert stock_plan(plan, {name: default}) == stock_plan(plan, {})
 
 
-@pytest.mark.parametrize("game", dice_envs.names())
+@few(1, "game", dice_envs.names())
 def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
     for preset in ("quick", "full"):
         plan = stock_plan(preset_of(game, preset), {})

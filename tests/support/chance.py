@@ -1,6 +1,10 @@
-"""Every deal and every outcome of an action, with their probabilities, from draws with chosen outcomes."""
+"""Every deal and every outcome of an action, with probabilities, from draws with chosen outcomes; the second stage of 30s."""
+
+from fractions import Fraction
 
 import numpy as np
+
+from dice_envs.exact.thirties import second_stage
 
 
 def every_deal(drawn):
@@ -27,3 +31,21 @@ def _every(before, run):
         else:
             branches = zip(draw.outcomes, draw.probabilities, strict=True)
             open_branches += [(probability * chance, (*outcomes, outcome)) for outcome, chance in branches]
+
+
+def second_stage_points(rules, excess, restarts):
+    """Return points → chance that a second stage from `excess` gives them with at most this many restarts.
+
+    The missing probability is that of more restarts.
+    """
+    chances = second_stage(rules)
+    found = {}
+    reached, points, face = Fraction(1), excess, min(excess, rules.num_faces)
+    for _ in range(restarts + 1):
+        for count, chance in enumerate(chances[:-1]):
+            value = points + count * face
+            found[value] = found.get(value, Fraction(0)) + reached * chance
+        reached *= chances[-1]
+        points = 2 * (points + rules.num_dice * face)
+        face = min(face + 1, rules.num_faces)
+    return found

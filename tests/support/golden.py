@@ -21,7 +21,7 @@ from dice_envs.experiments.sheets import write_sheet
 from dice_envs.pictures.render import ansi
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
-SHEET = "shakes_sheet.svg"  # the exact layout of a score sheet
+SHEET = "shakes_sheet.html"  # a score sheet
 SEED = 2026
 MOST_TURNS = 60
 # The playthroughs by name: the game and its options.

@@ -186,6 +186,7 @@ class Vector(Single):
 
     def restart(self, ended: list[Any]) -> None:
         if self.mode == "Disabled" and ended:
+            fails(gymnasium.error.ResetNeeded, lambda: self.env.step([0, 0, 0]), self.env)
             self.env.reset(options={"reset_mask": np.isin(np.arange(3), ended)})
 
 

@@ -91,3 +91,4 @@ MARKED = [  # `make test` plays two of each game
     pytest.param(name, options, marks=[] if options in ({}, *MORE_OPTIONS.get(name, [])[:1]) else [pytest.mark.thorough])
     for name, options in VARIANTS
 ]
+MARKED_ONCE = [pytest.param(*each, marks=[pytest.mark.thorough] if each[1] else []) for each in VARIANTS]  # the default ones

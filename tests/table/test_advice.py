@@ -6,38 +6,97 @@ import pytest
 from dice_envs import configure
 from dice_envs.core.game import names
 from dice_envs.exact import ActionValues, action_values
-from dice_envs.table.advice import figure, give_hint, give_odds
+from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, values_of
 from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
 
 
 def test_figures_have_their_unit():
-    shares, returns = (ActionValues(np.array([0.613]), unit, "") for unit in ("% of games won", "return"))
-    assert figure(0.613, shares) == "61.3 % of games won"
-    assert figure(0.613, shares, 0.02) == "61.3 % of games won ± 2.0"
-    assert figure(-0.5, returns, 0.1) == "-0.500 return ± 0.100"
-    assert figure(-0.5, returns, float("nan")) == "-0.500 return"
-    assert (shares.counted, returns.counted) == ("games won", None)
+    shares, returns = (ActionValues(np.array([0.613]), unit, "") for unit in ("% of games won", "patients"))
+    assert figure(0.613, shares) == "61.3 %"
+    assert figure(0.613, shares, 0.02) == "61.3 ± 2.0 %"
+    assert figure(-0.5, returns, 0.1) == "-0.500 ± 0.100 patients"
+    assert figure(0.5, returns, float("nan"), sign=True) == "+0.500 patients"
+
+
+@pytest.mark.parametrize("seats", [2, 3])
+def test_returns_of_a_won_game_become_percent_of_winning(seats):
+    variant = configure("liars_dice", num_players=seats)
+    values = ActionValues(np.array([1.0, -1 / (seats - 1), 0.0]), "return", "", errors=np.array([0.3, 0.0, 0.0]))
+    found = percent_of_winning(variant, values)
+    assert found.are_shares
+    assert found.values.tolist() == pytest.approx([1, 0, 1 / seats])
+    assert found.errors[0] == pytest.approx(0.3 * (seats - 1) / seats)
+    dice = configure("liars_dice", reward="dice")
+    assert percent_of_winning(dice, values) is values
 
 
 @pytest.mark.parametrize("game", names())
 def test_advice_lists_every_legal_action_the_best_first(game):
-    variant = configure(game, **({"num_players": 3} if game == "liars_dice" else {}))
+    variant = configure(game)
     sitting = Sitting(variant, 1, [PERSON] * variant.facts.num_seats)
-    for give in (give_hint, give_odds):
+    while sitting.variant.game.name == "liars_dice" and len(sitting) < 1:
+        sitting.play(20)
+    for give in (give_odds,) if game == "liars_dice" else (give_hint, give_odds):
         advice = give(variant, sitting.state, 3)
         assert sorted(row.action for row in advice.rows) == sitting.legal()
         worths = [row.worth for row in advice.rows]
         assert worths == sorted(worths, reverse=True)
         assert all(row.words == variant.describe_action(row.action) and row.text for row in advice.rows)
         assert give(variant, sitting.state, 3) == advice, "the seed repeats it"
-    hint = give_hint(variant, sitting.state)
-    if game == "liars_dice":
-        assert "optimal play is not shown: num_players must be 2" in hint.note
-        assert all("±" in row.text and row.share is None for row in hint.rows)
-        assert all(row.text.endswith("% likely") for row in give_odds(variant, sitting.state).rows)
-    else:
-        assert sum(row.share for row in hint.rows) == pytest.approx(1)
+        if give is give_hint:
+            assert sum(row.share for row in advice.rows) == pytest.approx(1)
+    assert advice.meaning == "how likely" or game != "liars_dice"
+
+
+PERUDO = configure("liars_dice", rules="perudo", num_players=3, num_dice=2)
+
+
+def bids(monkeypatch):
+    """A position of Perudo after two bids, with playouts that take no time."""
+    monkeypatch.setattr("dice_envs.table.advice.MOST_MOVES", 200_000)
+    sitting = Sitting(PERUDO, 4, [PERSON] * 3)
+    for _ in range(2):
+        sitting.play(sitting.legal()[2])
+    return sitting
+
+
+def test_where_no_optimal_play_is_known_a_hint_plays_on_as_the_usual_opponent_does(monkeypatch):
+    sitting = bids(monkeypatch)
+    hint = give_hint(PERUDO, sitting.state, 1)
+    assert give_hint(PERUDO, sitting.state, 1) == hint
+    assert "all play on as the careful player does" in hint.note
+    assert hint.meaning == "chance to win"
+    assert all("±" in row.text and row.share is None for row in hint.rows)
+    assert hint.rows[0].close
+    assert not hint.rows[-1].close, "its interval tells the worst bid from the best"
+    words = [row.words for row in hint.rows]
+    assert words.index("6 x 6") > len(words) / 2, "a bid that hardly ever holds"
+
+
+def test_a_hint_reads_nothing_hidden(monkeypatch):
+    sitting = bids(monkeypatch)
+    other = sitting.state
+    PERUDO.game.reroll_hidden(PERUDO.params, other, int(other["seat"]))
+    assert other["counts"].tolist() != sitting.state["counts"].tolist()
+    assert give_hint(PERUDO, other, 1) == give_hint(PERUDO, sitting.state, 1)
+
+
+def test_a_hint_is_the_odds_where_no_sample_tells_choices_apart(monkeypatch):
+    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 1.0)
+    state = bids(monkeypatch).state
+    hint, chances = give_hint(PERUDO, state, 1), give_odds(PERUDO, state, 1)
+    assert (hint.title, hint.rows) == (chances.title, chances.rows)
+    assert hint.note.endswith("nobody knows the best move here, and no sample tells it")
+
+
+def test_a_cost_is_measured_in_playouts_of_its_own(monkeypatch):
+    state = bids(monkeypatch).state
+    worst = give_hint(PERUDO, state, 1).rows[-1].action
+    values = values_of(PERUDO, state, 1, 200_000, played=worst)
+    usual = values_of(PERUDO, state, 1, 200_000)
+    assert values.errors[worst] < usual.errors[worst] / 2
+    assert np.nanmax(values.values) - values.values[worst] > values.errors[worst]
 
 
 def test_a_review_adds_up_what_moves_cost():
@@ -69,7 +128,7 @@ def test_shares_of_a_game_add_up_to_games():
         sitting.play(sitting.legal()[0])  # the turn ends with the faces of the first throw
     found = review(sitting)
     assert found.totals[0] > 0
-    assert found.texts[0] == f"{found.totals[0]:.2f} turns at the target or over in all"
+    assert found.texts[0] == f"{100 * found.totals[0]:.1f} % in all"
 
 
 def test_optimal_play_costs_nothing():
@@ -81,36 +140,16 @@ def test_optimal_play_costs_nothing():
     assert review(sitting, agents=True).totals == {0: 0.0}
 
 
-def test_what_a_sample_cannot_tell_apart_costs_nothing():
-    """In random play against random play, all dice have the same value."""
-    variant = configure("score_dice", pool_a=(6, 6), pool_b=(6, 6), ties="reroll")
-    sitting = Sitting(variant, 2, [PERSON, "random"])
+def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatch):
+    monkeypatch.setattr("dice_envs.table.review.MOST_REVIEWED", 1_000_000)
+    sitting = Sitting(PERUDO, 2, [PERSON] * 3)
     while not sitting.over:
-        if sitting.mover == 0:
-            sitting.play(sitting.legal()[-1])
-        else:
-            sitting.step()
+        sitting.play(sitting.legal()[-1 if len(sitting) % 3 else -2])
     found = review(sitting)
-    assert found.moves
-    assert found.texts[0] == "nothing lost" or found.totals[0] < 0.2
-    assert "95 % intervals" in found.note
-
-
-def test_a_hint_that_would_take_long_falls_back_to_random_play_and_says_why():
-    variant = configure("shakes", num_players=6, num_patients=30)
-    sitting = Sitting(variant, 1, [PERSON] * 6)
-    hint = give_hint(variant, sitting.state)
-    assert hint.title.endswith("estimated")
-    assert all("±" in row.text for row in hint.rows)
-    assert "15,358,495 tallies; optimal play is found in passing up to 500,000" in hint.note
-
-
-def test_a_review_of_a_long_game_plays_fewer_random_games_for_each_move(monkeypatch):
-    variant = configure("liars_dice", num_players=3, num_dice=2)
-    sitting = Sitting(variant, 1, [PERSON] * 3)
-    while not sitting.over:
-        sitting.play(sitting.legal()[0])
-    usual = review(sitting)
-    monkeypatch.setattr("dice_envs.table.review.MOST_REVIEWED", 100 * variant.facts.max_steps * len(sitting))
-    assert "100 games for each action" in review(sitting).note
-    assert "100 games for each action" not in usual.note
+    assert not found.splits
+    assert {move.mark for move in found.moves} >= {"best", "blunder"}
+    for move in found.moves:
+        assert (move.best == move.action) == (move.cost == 0)
+    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 1.0)
+    assert review(sitting).moves == ()
+    assert review(sitting).note == "what these moves have cost is not known"

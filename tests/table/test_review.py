@@ -8,9 +8,10 @@ import pytest
 from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
-from dice_envs.table.record import record_of
+from dice_envs.experiments.play.records import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.subsets import few
 
 WON = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
 SAVED = Scale(0.0, 1.0, "patients saved", False, 0.0, 12.0)
@@ -81,11 +82,11 @@ def test_marks_say_how_much_a_move_cost(played, monkeypatch, cost, mark):
     assert {move.mark for move in moves if not move.cost} <= {"best"}
 
 
-def test_amounts_are_points_of_a_game_or_counts():
-    assert amount(-0.314, WON) == "−31 points"
-    assert amount(0.02, WON) == "+2 points"
+def test_amounts_are_percent_of_winning_or_counts():
+    assert amount(-0.314, WON) == "−31 %"
+    assert amount(0.02, WON) == "+2 %"
     assert amount(-0.35, SAVED) == "−0.35 patients saved"
-    assert [amount(each, WON) for each in (-0.003, -1e-9, 0.0)] == ["−0.3 points", "0 points", "0 points"]
+    assert [amount(each, WON) for each in (-0.003, -1e-9, 0.0)] == ["−0.3 %", "0 %", "0 %"]
 
 
 def test_games_without_known_optimal_play_have_no_split():
@@ -98,7 +99,7 @@ def test_games_without_known_optimal_play_have_no_split():
             sitting.step()
     found = review(sitting)
     assert found.splits == {}
-    assert "optimal play is not shown: num_players must be 2" in found.note
+    assert "luck and play are told apart only where optimal play of whole games is known" in found.note
     assert found.moves[0].mark in ("best", "fine", "slip", "blunder")
     with pytest.raises(ValueError, match="cannot be divided"):
         record_of([(found, 0)])
@@ -165,11 +166,12 @@ def test_results_in_points_have_marks_but_no_split():
         sitting.play(sitting.legal()[-1])  # throws all but one die again
     found = review(sitting)
     assert found.splits == {}
-    assert "luck and play are not told apart: " in found.note
+    assert "luck and play are told apart only" in found.note
     assert {"best", "fine", "slip"} & {move.mark for move in found.moves}
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("game", "options"),
     [
         ("liars_dice", {"num_dice": 1, "num_faces": 3}),
@@ -189,7 +191,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
             sitting.play(int(rng.choice(sitting.legal())))
         found = review(sitting)
         if not found.splits:
-            assert "luck and play are not told apart" in found.note
+            assert "luck and play are told apart only" in found.note
         for seat, split in found.splits.items():
             assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-9)
             assert split.play == pytest.approx(-found.totals[seat], abs=1e-4)

@@ -1,11 +1,20 @@
 """The rules in a few sentences are those of the options in force."""
 
 import dataclasses
+import re
 
 import pytest
 
 from dice_envs import configure, load, names
-from dice_envs.table.rules import rules_in_short, sections
+from dice_envs.table.rules import (
+    known_as,
+    option_words,
+    rules_for_players,
+    rules_in_short,
+    sections,
+    variant_words,
+    without_code,
+)
 from tests.support.variants import MARKED
 
 COMPETITIVE = {"variation": "competitive"}
@@ -86,3 +95,40 @@ def test_a_first_game_is_no_longer_than_the_usual_one(name):
     usual, first = game.configure(), game.configure(**game.first_game)
     assert first.facts.num_seats == usual.facts.num_seats
     assert first.facts.max_steps <= usual.facts.max_steps
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "title", "words"),
+    [
+        ("liars_dice", {}, "Liar's Dice", ""),
+        ("liars_dice", {"num_dice": 3}, "Liar's Dice", "3 dice each"),
+        ("liars_dice", {"num_dice": (5, 3), "palifico": True}, "Liar's Dice", "dice each: 5, 3, palifico"),
+        ("liars_dice", {"rules": "perudo"}, "Perudo", ""),
+        ("liars_dice", {"rules": "perudo", "num_players": 4}, "Perudo", "4 players"),
+        ("liars_dice", {"raise_rule": "reset_quantity", "past_rounds": False}, "Liar's Dice", None),
+        ("thirties", {"num_players": 1, "target": 28}, "The game of 30s", "1 players, target: 28"),
+    ],
+)
+def test_a_variant_in_words(game, options, title, words):
+    variant = configure(game, **options)
+    assert known_as(variant) == title
+    assert variant_words(variant) == ("raise rule: reset quantity, no past rounds" if words is None else words)
+
+
+@pytest.mark.parametrize("game", names())
+def test_players_read_no_code(game):
+    texts = [each for section in rules_for_players(load(game)) for each in section.paragraphs]
+    for words in option_words(load(game)).values():
+        texts += [words.label, words.help, *words.meanings.values()]
+    assert sum(len(text) for text in texts) > 500
+    assert [text for text in texts if re.search(r"`|\w_\w|==|\w=\w", text)] == []
+
+
+def test_values_of_an_option_are_explained_one_by_one():
+    words = option_words(load("liars_dice"))
+    assert words["rounds"].meanings == {"elimination": "the whole game", "single": "the first call ends the game"}
+    assert words["num_players"].help == "players at the table, 2 to 6"
+    assert (
+        without_code('One round with exact calls (`rounds="single"`): a right one wins.')
+        == "One round with exact calls: a right one wins"
+    )

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import AgentError, configure
-from dice_envs.agent import Promises
-from dice_envs.agents.uniform import Uniform
+from dice_envs.agent import Promises, Uniform
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.envs.aec import raw_env

@@ -12,13 +12,11 @@ from numba import cuda
 
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
-from dice_envs.agent.kernel import Chooser
-from dice_envs.agent.network import HUGE, Network, sample_softmax
+from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
 from dice_envs.core.batch import illegal_error
 from dice_envs.core.dice import uniform
-from dice_envs.core.game import Game, Variant
+from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
-from dice_envs.core.loops import compile_view
 from dice_envs.envs.learner.games import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views
@@ -160,6 +158,7 @@ class DeviceTurns:
     Attributes:
         learners: (n,) int64 tensor, as in `Seats`.
         state: (n, seats, size) float32 tensor, which `view_all` writes.
+        exploration: (1,) float64 tensor, in place of that of SeatGames.
         capturable: whether a CUDA graph can hold a turn. Not where networks are asked, until all have answered.
         recording: changes when opponents have changed, so that a graph would go on with those of before.
 
@@ -176,7 +175,7 @@ class DeviceTurns:
         self.recording: tuple[Any, ...] = ()
         self.follow()  # before any room is taken: it refuses opponents
         made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners, start.exploration)
-        self._todo, self._actions, self.state, self.learners, self._exploration = map(self._tensor, made)
+        self._todo, self._actions, self.state, self.learners, self.exploration = map(self._tensor, made)
         self._asked = Asked(*map(self._tensor, arguments["look"][2]))
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
         self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
@@ -220,11 +219,6 @@ class DeviceTurns:
         return found
 
     # --- turns ------------------------------------------------------------------------------------------------------------
-
-    def explore(self, share: float) -> None:
-        """Set `SeatGames.exploration`, for graphs that hold turns, too."""
-        self.games.exploration = share
-        self._exploration.fill_(share)
 
     def begin(self) -> None:
         """Deal all games, from the streams that they have in `games`."""
@@ -284,7 +278,7 @@ class DeviceTurns:
         self._todo.fill_(todo)
         numbers, options, start = self._own
         context = self._room._replace(numbers=numbers, options=options)
-        start = start._replace(exploration=self._shared(self._exploration))
+        start = start._replace(exploration=self._shared(self.exploration))
         while True:
             self._launch("turn", context, self._seats, start, self._moves, self._step)
             if self.capturable or not self._answer():

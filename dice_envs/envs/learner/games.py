@@ -7,14 +7,13 @@ what the learner earned up to its next turn or the end of its game.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 
-from dice_envs.agent import Agent, fault_of
+from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
@@ -26,15 +25,15 @@ from dice_envs.core.batch import (
     warn_forfeit,
 )
 from dice_envs.core.dice import STREAM, mix
-from dice_envs.core.expected import with_expected_rewards
-from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat
+from dice_envs.core.game import OVER, Game, Variant, with_expected_rewards
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
-from dice_envs.envs.learner.opponents import Memories, Opponents, Pool, resolve_opponents
+from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents
 from dice_envs.envs.learner.records import LEARNER, Finals, Moves, Seats, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
+from dice_envs.pictures.render import render
 
-__all__ = ["SeatGames", "check_arrays", "seat_spaces", "seat_variant"]
+__all__ = ["SeatGames"]
 
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 
@@ -43,24 +42,6 @@ _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the 
 def _mix_all(streams, aside):
     for i in range(len(streams)):
         streams[i]["rng"] = mix(streams[i]["rng"] ^ aside)
-
-
-class _UnchangedOnError:
-    """A context manager that restores the arrays if its block raises. It cannot be nested in itself."""
-
-    def __init__(self, *arrays: np.ndarray) -> None:
-        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
-        self._arrays = tuple(array.reshape(-1).view(np.uint8) for array in arrays if array.size)
-        self._kept = tuple(np.empty_like(array) for array in self._arrays)
-
-    def __enter__(self) -> None:
-        for kept, array in zip(self._kept, self._arrays):
-            kept[...] = array
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is not None:
-            for kept, array in zip(self._kept, self._arrays):
-                array[...] = kept
 
 
 class SeatGames:
@@ -73,7 +54,7 @@ class SeatGames:
     begins when the game is seeded, or when a Pool puts another agent in its place.
 
     If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed, unless the opponent's kernel had
-    promised that its actions are legal. Call `start` inside `with games.unchanged_on_error:`, which makes it atomic as well.
+    promised that its actions are legal. If `start` fails, nothing has changed.
 
     A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are
     to move, it stops, Python asks them, and it goes on.
@@ -87,11 +68,14 @@ class SeatGames:
         self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
         illegal_action: "raise": an illegal action of the learner's raises IllegalActionError; "lose": it ends the game with
             the least possible return, for learners without masks. The first one in a process gives a warning.
-        expected_rewards: pay a roll's expected reward (see `dice_envs.core.expected`).
+        expected_rewards: pay a roll's expected reward (see `dice_envs.core.game.with_expected_rewards`).
 
     Attributes:
-        seats: the arrays of all games; `states`, `streams`, `memories`, `learners`, `players` and `returns` are the same ones.
+        seats: the arrays of all games; `states`, `streams`, `memories`, `learners` and `players` are the same ones.
+        masks: (n, actions) int8, the learners' legal actions as they were last shown; None before the first `start`.
         illegal: games that the last `advance` ended for an illegal action → reason.
+        exploration: (1,) float64, the share of self-play games that start with random moves, 1, 2, 3 … with probability 1/2,
+            1/4, 1/8 … They show positions that the learner would not reach. 0 at first; may be changed between games.
 
     Raises:
         ValueError: wrong arguments; an opponent does not play the variant; or `expected_rewards` for a game that does not
@@ -124,13 +108,14 @@ class SeatGames:
         self.illegal_action = illegal_action
         self.expected_rewards = expected_rewards
         self.illegal: dict[int, str] = {}
+        self.masks: np.ndarray | None = None
         self.pool = opponents if isinstance(opponents, Pool) else None
         self._agents = resolve_opponents(opponents, variant)
-        self._memories = Memories(self._agents, num_games, facts.num_seats)
+        remembered = [memory.itemsize for agent in self._agents if (memory := fresh_memory(agent, 0)) is not None]
         self.seats = Seats(
             states=np.zeros(num_games, variant.game.state),
             streams=np.zeros(num_games, STREAM),
-            memories=self._memories.records,
+            memories=np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8),
             learners=np.zeros(num_games, np.int64),
             players=np.full((num_games, facts.num_seats), LEARNER, np.int64),
             shared=np.zeros(num_games, bool),
@@ -139,43 +124,27 @@ class SeatGames:
             lengths=np.zeros(num_games, np.int64),
         )
         self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
-        self.returns = self.seats.returns
+        self.exploration = np.zeros(1)
         self._begin = Start(
             fixed_seat=-1 if seat == "random" else int(seat),
             several=len(self._agents) > 1,
             weights=np.zeros(0),
             self_play=self.self_play,
-            exploration=np.zeros(1),
+            exploration=self.exploration,
             before=np.empty(facts.num_seats, np.int64),
             min_return=float(facts.min_return),
         )
         self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
-        self.unchanged_on_error = _UnchangedOnError(*self.seats)
         self._all = np.arange(num_games)
         self.seed_games(self._all, [None] * num_games)
 
-    def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted, and views
-        return {**vars(self), "_prepared": (None,), "unchanged_on_error": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, unchanged_on_error=_UnchangedOnError(*state["seats"]))
+    def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted
+        return {**vars(self), "_prepared": (None,)}
 
     @property
     def played(self) -> Game:
         """The game whose kernels are played."""
         return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
-
-    @property
-    def exploration(self) -> float:
-        """The share of self-play games that start with random moves, 1, 2, 3 … with probability 1/2, 1/4, 1/8 …
-
-        They show positions that the learner would not reach. 0 at first; may be changed between games.
-        """
-        return float(self._begin.exploration[0])
-
-    @exploration.setter
-    def exploration(self, share: float) -> None:
-        self._begin.exploration[0] = share
 
     @property
     def agents(self) -> list[Agent]:
@@ -197,20 +166,34 @@ class SeatGames:
         _mix_all(chosen, _ASIDE)
         self.streams[index] = chosen
 
+    @contextlib.contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Put all arrays back if the block raises."""
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        arrays = [array.reshape(-1).view(np.uint8) for array in self.seats if array.size]
+        kept = [array.copy() for array in arrays]
+        try:
+            yield
+        except BaseException:
+            for array, before in zip(arrays, kept, strict=True):
+                array[...] = before
+            raise
+
     # --- the beginning of games ---------------------------------------------------------------------------------------
 
-    def start(self, index: np.ndarray, arrange: Any = None) -> None:
-        """Deal these games and play up to the learner's first turn. Their random streams continue.
+    def start(self, index: np.ndarray, arrange: Any = None, seeds: Sequence[int | None] | None = None) -> Shown:
+        """Deal these games and play up to the learner's first turn; return all games as the learners see them now.
 
         A game that ends before the learner's first turn is dealt again, because the learner decides nothing in it.
 
         Args:
             index: (m,) integers, the games.
             arrange: the game's own reset options.
+            seeds: of these games; where there is none, the game's random streams continue.
 
         Raises:
-            ValueError: wrong reset options.
-            AgentError: an opponent's action is malformed or not legal.
+            ValueError: wrong seeds or reset options; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
         """
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
@@ -218,14 +201,24 @@ class SeatGames:
         todo = np.full(len(index), DEALS if arranged else BEGINS, np.int8)
         moves = Moves(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
         step = empty_step(self.variant, len(index), show=False)
-        team = mixed_team(self.agents, self.variant)
-        self._run(team, moves, step)
-        if arranged:
-            for i in index:
-                self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
+        given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
+        with self._unchanged_on_error():
+            self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
+            team = mixed_team(self.agents, self.variant)
             self._run(team, moves, step)
-            if self.ended(index).any():
-                raise ValueError("the arranged game ends before the learner's turn")
+            if arranged:
+                for i in index:
+                    self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
+                self._run(team, moves, step)
+                if self.ended(index).any():
+                    raise ValueError("the arranged game ends before the learner's turn")
+        return self._show()
+
+    def _show(self) -> Shown:
+        """Return all games as the learners see them now."""
+        shown = self.view(self._all)
+        self.masks = shown.masks
+        return shown
 
     @property
     def begin(self) -> Start:
@@ -244,9 +237,12 @@ class SeatGames:
             into: arrays to write the step into; None: fresh ones.
 
         Raises:
+            ResetNeeded: no game has begun.
             IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
             AgentError: an opponent's action is.
         """
+        if self.masks is None:
+            raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
         moves = Moves(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
@@ -254,11 +250,12 @@ class SeatGames:
         self.illegal = {}
         try:
             team = mixed_team(self.agents, self.variant)
-            with self.unchanged_on_error if team.may_fail else contextlib.nullcontext():
+            with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
                 ends = self._run(team, moves, step)
         except BaseException:
             self.illegal = reasons
             raise
+        self.masks = step.shown.masks
         if into is not None or not restart:
             return step
         games, asks = step.finals.games[:ends], self._prepared[2]
@@ -279,7 +276,7 @@ class SeatGames:
         if self._prepared[0] is not team:
             self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
         (_, context, asks), start = self._prepared, self.begin
-        loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration))
+        loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration[0]))
         finals = 0
         while True:
             finals = loop(context, self.seats, start, moves, step, finals)
@@ -309,19 +306,30 @@ class SeatGames:
         games = moves.games[rows]
         players = self.players[games, self.states["seat"][games]]
         for number in np.unique(players):
-            mine, agent = rows[players == number], self.agents[number]
-            index = moves.games[mine]
-            moves.actions[mine] = self._memories.ask(agent, self.variant, self.states, index, self.streams, self.learners)
+            moves.actions[rows[players == number]] = self._ask(self.agents[number], games[players == number])
         moves.todo[rows] = ANSWERS
         return len(rows) > 0
 
+    def _ask(self, agent: Agent, index: np.ndarray) -> np.ndarray:
+        """Return the agent's actions in the games of `index`, where it is to move; its memories are updated."""
+        memory = fresh_memory(agent, self.num_games)
+        if memory is None:
+            return ask(agent, self.variant, self.states, index, self.streams)
+        size = memory.itemsize
+        if size > self.memories.shape[2]:
+            raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
+        places = (self.states["seat"][index] - self.learners[index]) % self.memories.shape[1]
+        memory[index] = np.ascontiguousarray(self.memories[index, places, :size]).view(memory.dtype)[:, 0]
+        actions = ask(agent, self.variant, self.states, index, self.streams, memory)
+        self.memories[index, places, :size] = memory[index, None].view(np.uint8)
+        return actions
+
+    # --- what is seen -------------------------------------------------------------------------------------------------
+
     def ended(self, index: np.ndarray) -> np.ndarray:
         """Whether the learner's game has ended, (m,) bool: the game is over, or the learner is out of it."""
-        return (self.states["seat"][index] == OVER) | self._is_out(index)
-
-    def _is_out(self, index: np.ndarray) -> np.ndarray:
-        """Whether the learner has one seat and that is out, (m,) bool."""
-        return (self.states["out"][index, self.learners[index]] != 0) & ~self.seats.shared[index]
+        is_out = (self.states["out"][index, self.learners[index]] != 0) & ~self.seats.shared[index]
+        return (self.states["seat"][index] == OVER) | is_out
 
     def view(self, index: np.ndarray) -> Shown:
         """Return the games as the learners see them now, in fresh arrays."""
@@ -336,6 +344,16 @@ class SeatGames:
             seats = (self.learners + place) % out.shape[1]
             self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out[:, place])
 
+    def action_masks(self) -> np.ndarray:
+        """Return the learners' legal actions, (n, actions) bool, as MaskablePPO expects them; ResetNeeded before `start`."""
+        if self.masks is None:
+            raise ResetNeeded("call reset before action_masks")
+        return self.masks.astype(bool)
+
+    def draw(self, i: int, mode: str | None) -> Any:
+        """Draw game i as its learner sees it, see `dice_envs.pictures.render.render`."""
+        return render(self.variant, None if self.masks is None else self.states[i], int(self.learners[i]), mode)
+
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -347,15 +365,15 @@ class SeatGames:
             del kept["memories"]
         return kept
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go back to a snapshot of the same variant, number of games and agents.
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> Shown:
+        """Go back to a snapshot of the same variant, number of games and agents; return the games as learners see them.
 
         Only the seat to move of each state is checked; the game's own fields are taken as they are.
 
         Raises:
             ValueError: it is not a snapshot of such games; nothing has changed.
         """
-        check_arrays(snapshot, self.snapshot())
+        _check_arrays(snapshot, self.snapshot())
         learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
         seats = np.arange(self.variant.facts.num_seats)
         if not np.isin(learners, seats if self._begin.fixed_seat < 0 else self._begin.fixed_seat).all():
@@ -368,9 +386,10 @@ class SeatGames:
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
         for own, given in zip(self.seats, Seats(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
             own[...] = given
+        return self._show()
 
 
-def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
+def _check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> None:
     """Raise ValueError unless `found` has an array of the same kind for each of `like`, with finite numbers in it."""
     for name, array in like.items():
         given = found.get(name)
@@ -378,23 +397,3 @@ def check_arrays(found: Mapping[str, Any], like: Mapping[str, np.ndarray]) -> No
             raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ValueError(f"the snapshot's {name} are not all finite")
-
-
-def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
-    """Return the variant that an environment of one seat plays.
-
-    Raises:
-        UnknownOptionError: the game has no such option. The message contains Python's words for an unknown keyword argument,
-            because TorchRL tries the argument `frameskip` and drops it when it reads them.
-        ValueError: an option's value is not allowed.
-    """
-    try:
-        return single_seat(game, **options)
-    except UnknownOptionError as problem:
-        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
-
-
-def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
-    """Return the observation and action space of one seat."""
-    facts = variant.facts
-    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)

@@ -1,18 +1,19 @@
-"""Opponents of a learner: agents, pools of agents, and their memories."""
+"""Whom a learner plays against, and in which variant."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from gymnasium import spaces
 
-from dice_envs.agent import Agent, AgentError, ask, check_plays, fresh_memory, name_of, resolve
-from dice_envs.core.game import Variant
+from dice_envs.agent import Agent, check_plays, resolve
+from dice_envs.core.game import Game, UnknownOptionError, Variant, single_seat
 from dice_envs.core.options import shown
 
-__all__ = ["Memories", "Opponents", "Pool", "resolve_opponents"]
+__all__ = ["Opponents", "Pool", "resolve_opponents", "seat_spaces", "seat_variant"]
 
 
 @dataclasses.dataclass
@@ -68,34 +69,21 @@ def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
     return agents
 
 
-class Memories:
-    """Memories of the opponents in n games, see `dice_envs.Agent`.
+def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
+    """Return the variant that an environment of one seat plays.
 
-    Attributes:
-        records: (n, seats, bytes) uint8, the record of the agent at each place after the learner's, as bytes of its own data
-            type; no bytes if no agent has a memory.
+    Raises:
+        UnknownOptionError: the game has no such option. The message contains Python's words for an unknown keyword argument,
+            because TorchRL tries the argument `frameskip` and drops it when it reads them.
+        ValueError: an option's value is not allowed.
     """
+    try:
+        return single_seat(game, **options)
+    except UnknownOptionError as problem:
+        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
 
-    def __init__(self, agents: Sequence[Agent], num_games: int, num_seats: int) -> None:
-        sizes = [memory.itemsize for agent in agents if (memory := fresh_memory(agent, 0)) is not None]
-        self.records = np.zeros((num_games, num_seats, max(sizes, default=0)), np.uint8)
 
-    def ask(
-        self, agent: Agent, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray, learners: np.ndarray
-    ) -> np.ndarray:
-        """Return the agent's actions in the games of `index`, where it is to move. Updates its records.
-
-        Raises:
-            AgentError: an action is malformed or not legal, or the agent's memory is larger than any at the beginning.
-        """
-        memory = fresh_memory(agent, len(states))
-        if memory is None:
-            return ask(agent, variant, states, index, streams)
-        if memory.itemsize > self.records.shape[2]:
-            raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
-        places = (states["seat"][index] - learners[index]) % self.records.shape[1]
-        held = self.records[index, places, : memory.itemsize]
-        memory[index] = np.ascontiguousarray(held).view(memory.dtype)[:, 0]
-        actions = ask(agent, variant, states, index, streams, memory)
-        self.records[index, places, : memory.itemsize] = memory[index, None].view(np.uint8)
-        return actions
+def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
+    """Return the observation and action space of one seat."""
+    facts = variant.facts
+    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)

@@ -15,9 +15,8 @@ import numpy as np
 from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, compile_legal_chooser
 from dice_envs.agent.kernel import Chooser
 from dice_envs.core.dice import below, choose_weighted, uniform
-from dice_envs.core.game import OVER, Game
+from dice_envs.core.game import OVER, Game, compile_check, compile_random_action, compile_view
 from dice_envs.core.kernel import kernel
-from dice_envs.core.loops import compile_check, compile_random_action, compile_view
 from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 
@@ -47,9 +46,12 @@ FAILS = 8  # nothing more: an action is illegal
 
 
 @kernel(allocates=False)
-def _seat_players(state, start, seats, i):
-    """Draw the players of game i, whose state this is. Modified in place."""
+def _seat(state, start, seats, i):
+    """Draw the players of game i; where a pool puts another agent at a place, its match begins. Modified in place."""
     num_seats = seats.players.shape[1]
+    remembers = seats.memories.shape[2] > 0 and len(start.weights) > 0
+    for place in range(num_seats if remembers else 0):
+        start.before[place] = seats.players[i, (seats.learners[i] + place) % num_seats]
     learner = below(state, num_seats) if start.fixed_seat < 0 else np.int64(start.fixed_seat)
     seats.learners[i] = learner
     for seat in range(num_seats):
@@ -57,31 +59,16 @@ def _seat_players(state, start, seats, i):
             seats.players[i, seat] = LEARNER
         elif len(start.weights) > 0:
             seats.players[i, seat] = choose_weighted(state, start.weights, len(start.weights))
-        elif start.several:
-            seats.players[i, seat] = (seat - learner) % num_seats - 1
         else:
-            seats.players[i, seat] = 0
+            seats.players[i, seat] = (seat - learner) % num_seats - 1 if start.several else 0
     if start.self_play > 0.0:
         seats.shared[i] = uniform(state) < start.self_play
-        if seats.shared[i]:
-            for seat in range(num_seats):
-                seats.players[i, seat] = LEARNER
-
-
-@kernel(allocates=False)
-def _seat(state, start, seats, i):
-    """Draw the players of game i; where a pool puts another agent at a place, its match begins. Modified in place."""
-    num_seats = seats.players.shape[1]
-    remembers = seats.memories.shape[2] > 0 and len(start.weights) > 0
-    if remembers:
-        for place in range(num_seats):
-            start.before[place] = seats.players[i, (seats.learners[i] + place) % num_seats]
-    _seat_players(state, start, seats, i)
-    if remembers:
-        for place in range(num_seats):
-            if start.before[place] != seats.players[i, (seats.learners[i] + place) % num_seats]:
-                for byte in range(seats.memories.shape[2]):
-                    seats.memories[i, place, byte] = 0
+        for seat in range(num_seats if seats.shared[i] else 0):
+            seats.players[i, seat] = LEARNER
+    for place in range(num_seats if remembers else 0):
+        if start.before[place] != seats.players[i, (learner + place) % num_seats]:
+            for byte in range(seats.memories.shape[2]):
+                seats.memories[i, place, byte] = 0
 
 
 @kernel(allocates=False)

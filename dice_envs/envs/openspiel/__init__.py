@@ -22,8 +22,8 @@ Returns
     All rewards are paid at the end (`RewardModel.TERMINAL`), because OpenSpiel's search requires it.
     A seat that is out before the end stays in the game and has no more moves.
 
-`positions` says how a game moves on, `games` shows it to OpenSpiel, `parameters` translates options, `registry` makes games
-by name, and `policies` converts agents and policies.
+`positions` says how a game moves on, `games` shows it to OpenSpiel and makes games by name, `policies` converts agents and
+policies.
 """
 
 try:
@@ -32,10 +32,8 @@ try:
 except ImportError as problem:
     raise ImportError("dice_envs.envs.openspiel needs OpenSpiel: pip install 'dice-envs[openspiel]'") from problem
 
-from dice_envs.envs.openspiel.games import DiceGame, DiceState
-from dice_envs.envs.openspiel.parameters import PREFIX
+from dice_envs.envs.openspiel.games import PREFIX, DiceGame, DiceState, openspiel_game, register_all
 from dice_envs.envs.openspiel.policies import AgentPolicy, PolicyAgent, estimate_positions
-from dice_envs.envs.openspiel.registry import openspiel_game, register_all
 
 __all__ = ["PREFIX", "AgentPolicy", "DiceGame", "DiceState", "PolicyAgent", "estimate_positions", "openspiel_game"]
 

@@ -1,24 +1,30 @@
-"""Games and states as OpenSpiel sees them, and its observers."""
+"""Games and states as OpenSpiel sees them, its observers, and games by name with options as parameters.
+
+OpenSpiel's parameters are whole numbers, truth values and text. Where commas separate parameters, `/` separates the entries
+of a list: `6/6/8`, and `6/` for a list of one. `more` holds the options whose value is not of their parameter's type.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+import re
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pyspiel
 
 from dice_envs.core.chance import MAX_DRAWS, MAX_OUTCOMES, can_be_enumerated
-from dice_envs.core.game import OVER, Variant
-from dice_envs.core.options import check_choice, check_range, shown
-from dice_envs.envs.openspiel.parameters import PREFIX, Settings, default_parameters, parameters_of
-from dice_envs.envs.openspiel.positions import DEAL, Position, Positions
+from dice_envs.core.game import MAX_SEATS, OVER, Game, Variant, configure, load, names
+from dice_envs.core.options import check_choice, check_range, parse_options, shown
+from dice_envs.envs.openspiel.positions import DEAL, GameTree, Node
 from dice_envs.pictures.render import ansi
 
-__all__ = ["CHANCE_MODES", "MAX_INT", "DiceGame", "DiceState", "game_type"]
-
+PREFIX = "dice_envs_"  # of the registered names
 CHANCE_MODES = ("explicit", "sampled")
 MAX_INT = 2**31 - 1  # OpenSpiel counts in C++'s int
 _MAX_TENSOR = 2**20  # entries; games with larger information states offer them as strings only
+_NOT_GIVEN = -(2**31)  # the default of parameters for whole numbers that are None by default
+_READ_AS_NUMBER = re.compile(r"[-+0-9.]*|[Tt]rue|[Ff]alse")  # text that OpenSpiel takes for a number or a truth value
 
 
 class DiceGame(pyspiel.Game):
@@ -44,14 +50,14 @@ class DiceGame(pyspiel.Game):
         self.variant = variant
         self.chance = chance or CHANCE_MODES[not explicit]
         self.perfect_recall = perfect_recall
-        self.positions = Positions(variant, self.chance == "explicit", rng_seed)
-        self._settings = Settings(chance or "", perfect_recall, rng_seed)
+        self.positions = GameTree(variant, self.chance == "explicit", rng_seed)
+        self._settings = _Settings(chance or "", perfect_recall, rng_seed)
         facts = variant.facts
         most_draws, most_outcomes = (MAX_DRAWS, MAX_OUTCOMES) if self.chance == "explicit" else (1, 1)
         # An upper bound: steps without a draw have no chance node, and cannot be told from the others beforehand.
         nodes = (facts.max_steps + 1) * most_draws
         self._most_chance_nodes = min(nodes, MAX_INT - facts.max_steps)
-        kind = game_type(variant, self.chance, self.tensor_shape(True) is not None)
+        kind = _game_type(variant, self.chance, self.tensor_shape(True) is not None)
         info = pyspiel.GameInfo(
             num_distinct_actions=facts.num_actions,
             max_chance_outcomes=most_outcomes,
@@ -61,7 +67,7 @@ class DiceGame(pyspiel.Game):
             utility_sum=0.0 if facts.zero_sum else None,
             max_game_length=facts.max_steps,
         )
-        super().__init__(kind, info, parameters_of(variant, self._settings))
+        super().__init__(kind, info, _parameters_of(variant, self._settings))
 
     def __reduce__(self) -> Any:
         """Pickle and copy what makes the game again; OpenSpiel's own way knows no sampled chance of games in Python."""
@@ -98,13 +104,13 @@ class DiceGame(pyspiel.Game):
         return shape if shape[0] * shape[1] <= _MAX_TENSOR else None
 
 
-def _made_again(variant: Variant, settings: Settings, rng: np.random.Generator) -> DiceGame:
+def _made_again(variant: Variant, settings: _Settings, rng: np.random.Generator) -> DiceGame:
     game = DiceGame(variant, settings.chance or None, *settings[1:])
     game.positions.rng = rng
     return game
 
 
-def game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int, int] | None = None) -> pyspiel.GameType:
+def _game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int, int] | None = None) -> pyspiel.GameType:
     """Describe a game to OpenSpiel. `seats`: the least and the most players; the variant's by default."""
     facts, game = variant.facts, variant.game
     least, most = seats or (facts.num_seats, facts.num_seats)
@@ -123,7 +129,7 @@ def game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int,
         provides_information_state_tensor=has_tensor,
         provides_observation_string=True,
         provides_observation_tensor=True,
-        parameter_specification=default_parameters(game),
+        parameter_specification=_default_parameters(game),
     )
 
 
@@ -134,7 +140,7 @@ class DiceState(pyspiel.State):
         position: the current position.
     """
 
-    def __init__(self, game: DiceGame, position: Position | None = None) -> None:
+    def __init__(self, game: DiceGame, position: Node | None = None) -> None:
         super().__init__(game)
         self.position = game.positions.start if position is None else position
 
@@ -263,3 +269,124 @@ class _Observer:
         if self._perfect_recall:
             return state.position.logs[player]
         return state.position.views[player]
+
+
+# --- options as parameters ---------------------------------------------------------------------------------------------
+
+
+class _Settings(NamedTuple):
+    """Parameters of every registered game beside its options, as `openspiel_game` explains them; `chance` "" for None."""
+
+    chance: str = ""
+    perfect_recall: bool = True
+    rng_seed: int = -1
+
+
+def _default_parameters(game: Game) -> dict[str, Any]:
+    """Return every parameter of a game with its default: whole numbers and truth values as such, other options as text."""
+    defaults = dataclasses.asdict(game.options())
+    settings = {"more": "", **_Settings()._asdict()}
+    clash = sorted(defaults.keys() & settings.keys())
+    if clash:
+        raise ValueError(f"{game.name}: the option {clash[0]} has the name of a setting of dice_envs.envs.openspiel")
+    kinds = get_type_hints(game.options)
+    made = {name: value if isinstance(value, (bool, int)) else _text(value) for name, value in defaults.items()}
+    numbers = [name for name, value in defaults.items() if value is None and int in get_args(kinds[name])]
+    return made | dict.fromkeys(numbers, _NOT_GIVEN) | settings
+
+
+def _parameters_of(variant: Variant, settings: _Settings) -> dict[str, Any]:
+    """Return the parameters that differ from their defaults: with them `pyspiel.load_game` makes the same game."""
+    made: dict[str, Any] = {}
+    more = []
+    defaults = _default_parameters(variant.game)
+    for name, value in variant.changed_options().items():
+        if type(value) is type(defaults[name]):
+            made[name] = value
+        elif isinstance(defaults[name], str) and not _READ_AS_NUMBER.fullmatch(_text(value)):
+            made[name] = _text(value)
+        else:
+            more.append(f"{name}:{_text(value)}")
+    others = {"more": " ".join(more), **settings._asdict()}
+    return made | {name: value for name, value in others.items() if value != defaults[name]}
+
+
+def _options_of(game: Game, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that a complete dict of OpenSpiel's parameters gives.
+
+    Raises:
+        ValueError: `more` is not written as it should be.
+    """
+    options = {
+        name: _value(name, given[name]) if isinstance(default, str) else given[name]
+        for name, default in _default_parameters(game).items()
+        if name not in ("more", *_Settings._fields) and given[name] != default
+    }
+    for pair in given["more"].split():
+        name, colon, text = pair.partition(":")
+        if not name or not colon or not text:
+            raise ValueError(f"more must be words such as num_dice:2/1, not {shown(given['more'])}")
+        options[name] = _value(name, text)
+    return options
+
+
+def _text(value: Any) -> str:
+    """Write an option's value as text."""
+    if isinstance(value, tuple):
+        return "/".join(map(str, value)) + "/" * (len(value) == 1)
+    return "none" if value is None else str(value)
+
+
+def _value(name: str, text: str) -> Any:
+    """Read an option's value that `_text` has written."""
+    return parse_options([f"{name}={text.replace('/', ',')}"])[name]
+
+
+# --- games by name ----------------------------------------------------------------------------------------------------
+
+
+def openspiel_game(
+    game: str | Game | Variant,
+    /,
+    *,
+    chance: str | None = None,
+    perfect_recall: bool = True,
+    rng_seed: int = -1,
+    **options: Any,
+) -> DiceGame:
+    """Make an OpenSpiel game.
+
+    Args:
+        game: name, Game or Variant.
+        chance: "explicit": every draw is a chance node with all its outcomes; "sampled": a chance node has one outcome, and
+            applying it draws. None: explicit where possible.
+        perfect_recall: False: a player's information state is its current observation, as our agents see it.
+        rng_seed: seeds sampled chance; −1 for fresh entropy.
+        options: the game's options.
+
+    Raises:
+        ValueError: an option or setting is not allowed; the message names it, its value and what is allowed.
+    """
+    return DiceGame(configure(game, **options), chance, perfect_recall, rng_seed)
+
+
+def register_all() -> None:
+    """Register every game with OpenSpiel."""
+    for name in names():
+        game = load(name)
+        mode = CHANCE_MODES[not can_be_enumerated(game)]
+        kind = _game_type(game.configure(), mode, has_tensor=True, seats=(1, MAX_SEATS))
+        pyspiel.register_game(kind, _creator(name))
+
+
+def _creator(name: str) -> type:
+    """Return what OpenSpiel calls, with all parameters, to make a game.
+
+    A class, because OpenSpiel drops its creators after the interpreter has ended, when freeing a function aborts the process.
+    """
+
+    def make(cls: type, given: dict[str, Any]) -> DiceGame:
+        variant = configure(name, **_options_of(load(name), given))
+        return DiceGame(variant, given["chance"] or None, given["perfect_recall"], given["rng_seed"])
+
+    return type(name, (), {"__new__": make})

@@ -15,8 +15,6 @@ from dice_envs.core.options import check_seed
 from dice_envs.envs.openspiel.games import DiceGame, DiceState
 from dice_envs.exact import asked
 
-__all__ = ["AgentPolicy", "PolicyAgent", "estimate_positions"]
-
 _MAX_WALKED = 10_000_000  # positions: half an hour
 _PLAYS = 200  # random plays of an estimate
 

@@ -1,4 +1,4 @@
-"""Positions of a game, and how they follow each other: every draw enumerated, or sampled by the game's kernels."""
+"""The tree of a game's positions: every draw enumerated, or sampled by the game's kernels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from dice_envs.core.chance import Draw, Drawn
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import shown
 
-__all__ = ["DEAL", "Position", "Positions"]
-
 DEAL = -1  # in place of an action: the deal
 _MAX_KEPT = 2**15  # positions kept, for algorithms that walk the same tree again and again
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Position:
+class Node:
     """A position: a decision, an open draw, or the end. Never changed, so copies of a state share it."""
 
     record: np.ndarray  # (1,) of the game's state, where a draw is open that before `action`; zeros before the deal
@@ -31,15 +29,15 @@ class Position:
     action: int | None = DEAL  # the action whose draw is open, or DEAL; None at a decision and at the end
     drawn: tuple[int, ...] = ()  # the outcomes of the draws after `action` so far
     draw: Draw | None = None  # the open draw; None where chance is sampled
-    next: dict[int, Position] = dataclasses.field(default_factory=dict)  # positions reached from here, kept
+    next: dict[int, Node] = dataclasses.field(default_factory=dict)  # positions reached from here, kept
 
-    def __deepcopy__(self, memo: Any) -> Position:
+    def __deepcopy__(self, memo: Any) -> Node:
         return self
 
     def __reduce__(self) -> Any:
         given = {name: value for name, value in vars(self).items() if name != "views"}
         draw = self.draw and self.draw._replace(words=str)  # `words` may be a local function, which cannot be pickled
-        return functools.partial(Position, **{**given, "next": {}, "draw": draw}), ()
+        return functools.partial(Node, **{**given, "next": {}, "draw": draw}), ()
 
     @property
     def seat(self) -> int:
@@ -62,7 +60,7 @@ def _changes(before: np.ndarray, after: np.ndarray) -> str:
     return " ".join(f"{at}={after[at]:.9g}" for at in np.flatnonzero(before != after))
 
 
-class Positions:
+class GameTree:
     """The positions of a variant.
 
     Args:
@@ -87,16 +85,16 @@ class Positions:
         unseen = np.zeros((seats, variant.facts.observation_size), np.float32)
         first_draw = self._drawn.deal(blank.copy()[0]) if self._drawn else None
         logs = tuple(f"p{seat}" for seat in range(seats))
-        self.start = Position(blank, (0.0,) * seats, logs, unseen, [], draw=first_draw)
+        self.start = Node(blank, (0.0,) * seats, logs, unseen, [], draw=first_draw)
 
-    def at(self, record: Any) -> Position:
+    def at(self, record: Any) -> Node:
         """Return the position of a state record in which no draw is open, without its history."""
         records = np.array([record], self.variant.game.state)
         observations, legal = self._observe(records)
-        position = Position(records, (0.0,) * len(self._seats), (), observations, legal, None)
+        position = Node(records, (0.0,) * len(self._seats), (), observations, legal, None)
         return dataclasses.replace(position, logs=position.views)
 
-    def after(self, position: Position, action: int) -> Position:
+    def after(self, position: Node, action: int) -> Node:
         """Return the position after an action, or after an outcome of the open draw.
 
         Raises:
@@ -112,7 +110,7 @@ class Positions:
                 self._kept += 1
         return found
 
-    def checked(self, position: Position, action: Any) -> int:
+    def checked(self, position: Node, action: Any) -> int:
         """Return the action or outcome as an int.
 
         Raises:
@@ -126,7 +124,7 @@ class Positions:
             raise IllegalActionError(f"outcome {number} cannot be drawn here; outcomes are {shown(position.outcomes)}")
         return number
 
-    def _enumerated(self, drawn: Drawn, position: Position, action: int) -> Position:
+    def _enumerated(self, drawn: Drawn, position: Node, action: int) -> Node:
         made, outcomes = (action, ()) if position.action is None else (position.action, (*position.drawn, action))
         record = position.record.copy()
         draw = drawn.deal(record[0], outcomes) if made == DEAL else drawn.play(record[0], made, outcomes)
@@ -134,7 +132,7 @@ class Positions:
             return self._arrived(position, made, record)
         return dataclasses.replace(position, legal=[], action=made, drawn=outcomes, draw=draw, next={})
 
-    def _sampled(self, position: Position, action: int) -> Position:
+    def _sampled(self, position: Node, action: int) -> Node:
         record = position.record.copy()
         kernels, params, first = self.variant.kernels, self.variant.params, self._rows[:1]
         if position.action is None:
@@ -149,7 +147,7 @@ class Positions:
             kernels.play(params, record, first, np.array([position.action]))
         return self._arrived(position, position.action, record)
 
-    def _arrived(self, position: Position, action: int, record: np.ndarray) -> Position:
+    def _arrived(self, position: Node, action: int, record: np.ndarray) -> Node:
         """Return the position after an action and all its draws."""
         observations, legal = self._observe(record)
         mover = OVER if action == DEAL else position.seat
@@ -159,7 +157,7 @@ class Positions:
         )
         earned = [0.0] * len(logs) if action == DEAL else record["rewards"][0, : len(logs)].tolist()
         returns = tuple(sum(pair) for pair in zip(position.returns, earned, strict=True))
-        return Position(record, returns, logs, observations, legal, None)
+        return Node(record, returns, logs, observations, legal, None)
 
     def _observe(self, record: np.ndarray) -> tuple[np.ndarray, list[int]]:
         """Return every seat's observation, (seats, observation_size) float32, and the legal actions."""

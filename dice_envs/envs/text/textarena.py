@@ -12,15 +12,12 @@ from dice_envs.core.dice import fresh_seed
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant, configure, names
 from dice_envs.core.options import check_range, check_seed
-from dice_envs.envs.text.prompts import introduction, prompt
-from dice_envs.envs.text.replies import IllegalMove, Unreadable
-from dice_envs.envs.text.table import TextTable
+from dice_envs.envs.text.env import TextTable
+from dice_envs.envs.text.words import IllegalMove, Unreadable, introduction, prompt
 
 with needs("textarena", "dice_envs.envs.text.textarena"):
     import textarena
     from textarena.envs.registration import ENV_REGISTRY, register_with_versions
-
-__all__ = ["GameEnv"]
 
 
 class GameEnv(textarena.Env):

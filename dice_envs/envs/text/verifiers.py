@@ -38,16 +38,14 @@ from dice_envs.core.extras import needs
 from dice_envs.core.game import configure
 from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.envs.learner.opponents import resolve_opponents
-from dice_envs.envs.text.replies import IllegalMove, Unreadable, ask_again
-from dice_envs.envs.text.table import TextTable, seats_around
+from dice_envs.envs.text.env import TextTable, seats_around
+from dice_envs.envs.text.words import IllegalMove, Unreadable, ask_again
 from dice_envs.exact import ResponseValues, action_values, response_values
 
 with needs("verifiers", "dice_envs.envs.text.verifiers"):
     import openai
     import pydantic
     import verifiers.v1 as vf
-
-__all__ = ["DiceEnv", "DiceHarness", "DiceTaskset", "load_environment"]
 
 REWARDS = ("regret", "result", "luck_adjusted")
 MOST_EXAMPLES = 10**7
@@ -133,7 +131,7 @@ class DiceEnv(vf.Env[DiceEnvConfig]):
 
     async def run(self, task: DiceTask, agents: vf.Agents) -> None:
         """Play the game of a task, and score it."""
-        seat = _Seat(self.taskset.table(task.data.seed, task.data.seat), self._judge)
+        seat = _SeatGame(self.taskset.table(task.data.seed, task.data.seat), self._judge)
         async with agents.player.interaction(task) as interaction:
             said = await interaction.turn()
             while not said.terminated and (answer := seat.reply(said.last_reply)) is not None:
@@ -262,7 +260,7 @@ def _cost(values: np.ndarray, value: float) -> float:
 
 
 @dataclasses.dataclass
-class _Seat:
+class _SeatGame:
     """A seat's game: reads replies, and adds up what they cost and earn.
 
     Attributes:

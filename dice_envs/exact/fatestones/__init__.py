@@ -28,19 +28,6 @@ from dice_envs.exact.fatestones.draws import SIZE_OF, compare, draw_hands, edges
 from dice_envs.exact.intervals import Z95, half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
-__all__ = [
-    "Evaluation",
-    "action_values",
-    "evaluate",
-    "first_choices",
-    "measure",
-    "nash_strategies",
-    "ratio",
-    "replies",
-    "response_values",
-    "situations",
-]
-
 MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
 SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
@@ -58,23 +45,16 @@ def _pairs(size: int) -> list[tuple[int, int]]:
     return [(a, b) for a in subsets for b in subsets if SIZE_OF[a] == SIZE_OF[b]]
 
 
-@kernel
-def _positions(hands, a, b, seat, states):
+def _positions(hands: np.ndarray, a: int, b: int, seat: int, states: np.ndarray) -> None:
     """Set each state to hands[i] with only the dice of subsets a and b left and the seat to move. In place."""
-    for n in range(len(hands)):
-        state = states[n]
-        for whose in range(2):
-            left = 0
-            for i in range(hands.shape[2]):
-                if (a if whose == 0 else b) >> i & 1:
-                    state["hands"][whose, left] = hands[n, whose, i]
-                    left += 1
-            for i in range(left, MAX_HAND):
-                state["hands"][whose, i] = GONE
-            state["left"] = left
-        state["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
-        state["seat"] = seat
-        state["draws"] = 1
+    states["hands"] = GONE
+    for whose, subset in enumerate((a, b)):
+        dice = [i for i in range(hands.shape[2]) if subset >> i & 1]
+        states["hands"][:, whose, : len(dice)] = hands[:, whose, dice]
+    states["left"] = SIZE_OF[a]
+    states["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
+    states["seat"] = seat
+    states["draws"] = 1
 
 
 def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
@@ -150,7 +130,7 @@ def _respond(hands, policies, seat, out, against_uniform, replies):
 
 
 @dataclasses.dataclass(frozen=True)
-class Evaluation:
+class DrawEvaluation:
     """An agent measured on draws exactly, without rolling dice. Arrays are (draws, 2): the agent in either seat.
 
     Attributes:
@@ -169,7 +149,7 @@ class Evaluation:
     spread: np.ndarray
 
     @classmethod
-    def of_all(cls, parts: list[Evaluation]) -> Evaluation:
+    def of_all(cls, parts: list[DrawEvaluation]) -> DrawEvaluation:
         """Join the evaluations of one agent on several sets of draws."""
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
@@ -202,10 +182,10 @@ def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
     return share, float(Z95 * np.sqrt((residuals**2).sum()) / whole)
 
 
-def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int, samples: int = 1) -> Evaluation:
+def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int, samples: int = 1) -> DrawEvaluation:
     """Measure an agent on draws (n, 2, hand_size), rows of FACES, from its `probabilities` at every position.
 
-    With two samples it is asked twice everywhere, since its answers are random. See `Evaluation.kept`.
+    With two samples it is asked twice everywhere, since its answers are random. See `DrawEvaluation.kept`.
 
     Raises:
         AgentError: the agent states no probabilities, or invalid ones.
@@ -222,7 +202,7 @@ def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int, samples
         both = np.zeros((n, 2))
         _respond(hands, policies, seat, both, against_random[:, seat], np.zeros((n, MAX_HAND)))
         kept[:, seat], spread[:, seat] = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
-    return Evaluation(gain, best_gain, against_random, kept, spread)
+    return DrawEvaluation(gain, best_gain, against_random, kept, spread)
 
 
 def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) -> tuple[float, float]:
@@ -303,7 +283,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         some = hands[start : start + DRAWS_AT_ONCE]
         parts.append(evaluate(variant, _Averaged(agent) if varies else agent, some, effort.seed, 2 if varies else 1))
         effort.done(len(some), len(hands))
-    found = Evaluation.of_all(parts)
+    found = DrawEvaluation.of_all(parts)
     most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
     draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
 

@@ -18,36 +18,14 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
-from dice_envs.games.fatestones import MAX_HAND, duel
-
-__all__ = [
-    "MOST_DRAWS",
-    "SIZE_OF",
-    "Circle",
-    "Draws",
-    "add_up",
-    "circles",
-    "compare",
-    "draw_hands",
-    "edges",
-    "margins",
-    "mean_of",
-    "nash",
-    "new_work",
-    "parts_of_all",
-    "set_payoff",
-    "solve_all",
-    "solve_draws",
-    "solve_each",
-    "solve_part",
-]
+from dice_envs.games.fatestones import COUNTS, MAX_HAND, duel
 
 _SUBSETS = 1 << MAX_HAND
 SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
 _VALUES = 5  # tables of values that a recursion can fill at once
 
 
-class _Work(NamedTuple):
+class _Workspace(NamedTuple):
     """Work space of the recursions. Hands are subsets of the dice at the start, as bits."""
 
     margin: np.ndarray  # (MAX_HAND, MAX_HAND): P(die i of seat 0 beats die j of seat 1) − P(it loses)
@@ -63,7 +41,7 @@ class _Work(NamedTuple):
 @kernel
 def new_work():
     """Return work space for any number of draws, one after another."""
-    return _Work(
+    return _Workspace(
         np.zeros((MAX_HAND, MAX_HAND)),
         np.zeros((MAX_HAND, MAX_HAND)),
         np.zeros((MAX_HAND, MAX_HAND)),
@@ -93,28 +71,21 @@ def compare(hands, size, work):
             work.margin[i, j], work.tie[i, j] = _duel(hands[0, i], hands[1, j])
 
 
-@kernel
-def _margins(dice, out):
-    for i in range(len(dice)):
-        for j in range(len(dice)):
-            out[i, j], _ = _duel(dice[i], dice[j])
-
-
 def margins(dice: np.ndarray) -> np.ndarray:
     """Return P(die i beats die j) − P(it loses), (n, n) float64, of dice given as rows of FACES (n,)."""
-    out = np.empty((len(dice), len(dice)))
-    _margins(np.ascontiguousarray(dice, np.int64), out)
-    return out
+    counts = COUNTS[dice].astype(np.int64)
+    wins = counts @ (counts.cumsum(axis=1) - counts).T
+    return (wins - wins.T) / 36
 
 
-class Circle(NamedTuple):
+class Cycle(NamedTuple):
     """Three dice each of which beats the next one, and the last the first."""
 
     dice: tuple[int, int, int]  # rows of FACES, the lowest first
     least: float  # the smallest of the three margins
 
 
-def circles(dice: np.ndarray) -> list[Circle]:
+def circles(dice: np.ndarray) -> list[Cycle]:
     """List the circles of three among different dice (rows of FACES), each once, by falling least margin."""
     margin = margins(dice)
     beaten = [np.flatnonzero(row > 0) for row in margin]
@@ -124,7 +95,7 @@ def circles(dice: np.ndarray) -> list[Circle]:
             for c in beaten[b][beaten[b] > a]:
                 if margin[c, a] > 0:
                     least = min(margin[a, b], margin[b, c], margin[c, a])
-                    found.append(Circle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
+                    found.append(Cycle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
     return sorted(found, key=lambda circle: (-circle.least, circle.dice))
 
 
@@ -239,40 +210,6 @@ def _solve_draws(hands, out):
         _solve_draw(hands[i], hands.shape[2], work, out[i])
 
 
-@kernel
-def _share_a_die(one, other):
-    for die in one:
-        for its in other:
-            if die == its:
-                return True
-    return False
-
-
-@kernel
-def _solve_part(combinations, bag, first, last, sums):
-    """Add the quantities of every draw of a part to `sums`, which is as `solve_part` returns it. In place.
-
-    One hand is row first … last-1 of `combinations`, the other a later row that shares no die with it.
-    """
-    size = combinations.shape[1]
-    work = new_work()
-    out = np.zeros(NUM_QUANTITIES)
-    hands = np.zeros((2, MAX_HAND), np.int64)
-    for i in range(first, last):
-        for j in range(i + 1, len(combinations)):
-            if _share_a_die(combinations[i], combinations[j]):
-                continue
-            for k in range(size):
-                hands[0, k] = bag[combinations[i, k]]
-                hands[1, k] = bag[combinations[j, k]]
-            _solve_draw(hands, size, work, out)
-            for quantity in range(GAP):
-                sums[quantity] += out[quantity]
-            sums[GAP] = max(sums[GAP], out[GAP])
-            sums[NUM_QUANTITIES] += abs(out[VALUE])
-            sums[NUM_QUANTITIES + 1] += 1.0
-
-
 @dataclasses.dataclass(frozen=True)
 class Draws:
     """Means over draws and both seats of each draw: wins minus losses per draw.
@@ -309,10 +246,15 @@ def solve_part(variant: Variant, first: int, last: int, done: Callable[[int], An
         (NUM_QUANTITIES + 2,) float64, for `add_up`: the sum of each quantity over half of the draws (exchanging the seats
         mirrors a draw), but the largest GAP; the sum of |value|; the number of draws solved.
     """
-    bag = variant.params.bag
-    combinations = np.array(list(itertools.combinations(range(len(bag)), variant.params.hand_size)))
+    rows = np.array(list(itertools.combinations(range(len(variant.params.bag)), variant.params.hand_size)))
     sums = np.zeros(NUM_QUANTITIES + 2)
-    _solve_part(combinations, bag, first, last, sums)
+    for number in range(first, last):
+        others = rows[number + 1 :]
+        others = others[~np.isin(others, rows[number]).any(axis=1)]  # those that share no die with this hand
+        solved = solve_each(variant.params.bag[np.stack([np.broadcast_to(rows[number], others.shape), others], axis=1)])
+        sums[:GAP] += solved[:, :GAP].sum(axis=0)
+        sums[GAP] = max(sums[GAP], solved[:, GAP].max(initial=0.0))
+        sums[NUM_QUANTITIES:] += np.abs(solved[:, VALUE]).sum(), len(solved)
     done(last - first)
     return sums
 

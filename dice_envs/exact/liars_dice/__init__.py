@@ -7,15 +7,16 @@ puts rounds together, `probes` finds what an agent's play depends on. `measures`
 does `values` with the `table` of what choices are worth.
 
 `solver` solves whole games round by round, `store` keeps the rounds, `solution` plays them. A round is solved by counterfactual
-regret minimisation: `table_cfr` takes any number of players. Two players have a packed kernel, `cfr` on the `nodes` of a
-`tree`, which leaves out what is never worth doing: five dice each have 21 million numbers instead of 66. `programme` solves
-their small rounds by linear programming.
+regret minimisation, `cfr`, for any number of players, on a `tree` that merges what differs in nothing. For two players the tree
+also leaves out what is never worth doing: five dice each have 21 million numbers instead of 66. `programme` solves their small
+rounds by linear programming.
 
 Words
     round       from the throw of all dice to the call; its starter is player 0, the others follow in the order of play
     table       who has how many dice at the beginning of a round, and which seat starts
     node        a sequence of bids; a slot is its last bid, with the mover where that matters
     hand        the dice of a player; a class holds hands that no later call tells apart
+    kind        nodes of the tree with the same last bid and mover, which have the same classes and raises
     reach       how likely a player comes to a node with a hand
     source      what gives a player's probabilities: numbers, a network, a solution, an agent that is asked
     party       players who respond as one to the policies of all others

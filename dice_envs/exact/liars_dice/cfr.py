@@ -1,8 +1,13 @@
-"""Equilibria of one round of Liar's Dice between two players: counterfactual regret minimisation with a certificate.
+"""Counterfactual regret minimisation for one round of Liar's Dice between two players and more, with a certificate.
 
-One walk of the tree takes the view of one player and carries the other player's reach: how likely it comes to each node
-with each class of hands. A node that the other one never reaches is left out with all that lies below it. The walk learns
-the player's regrets and the other one's average strategy, whose reach is at hand.
+One walk of the tree takes the view of one player and carries the reach of all others: how likely each comes to a node with
+each class of its hands. Their dice are independent, so how many of them count for a bid together follows from a convolution.
+A node that the others never reach is left out with all that lies below it. The walk learns the viewer's regrets, and the
+average strategy of the player before it, whose reach is at hand.
+
+A round ends when a player loses a die; what that is worth to each is given. With three players or more this is no zero-sum
+game: regrets that vanish promise a coarse correlated equilibrium only. How much a player gains by leaving the average
+strategies is computed by best responses, and says how near they are to an equilibrium.
 
 Sources: O. Tammelin, "Solving Large Imperfect Information Games Using CFR+" (2014), for regrets that stay at 0 or
 above and for players who learn in turns; N. Brown and T. Sandholm, "Solving Imperfect-Information Games via Discounted
@@ -18,50 +23,364 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.nodes import FOLLOW, LEARN, RESPOND, Numbers, Pace, Scratch, View, enter, leave, mix_at
 from dice_envs.exact.liars_dice.seating import Bounds
-from dice_envs.exact.liars_dice.tree import LEAF, Tree
+from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at
 
-__all__ = ["Certificate", "RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
+__all__ = ["OF_TWO", "SHARED_FROM", "Certificate", "RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
 
+LEARN, RESPOND, FOLLOW = 0, 1, 2  # of `View.mode`: the player learns, plays best, plays the average
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
 SHARES = 4  # work units per thread, so that idle threads can take more
 SHARED_FROM = 800_000  # numbers of a round that is walked share by share, so that a walk can be ended early
 MOST_LEVELS = 65_535  # to which a strategy is rounded where it is stored in uint16
+OF_TWO = np.array([[0.0, 1.0], [1.0, 0.0]])  # what a round of two is worth to each player, if each of them loses the die
 
 
-# --- the walk -----------------------------------------------------------------------------------------------------
+# --- what kernels receive -------------------------------------------------------------------------------------------------
+
+
+class Numbers(NamedTuple):
+    """One number for each class and action of each node, as `Kinds` lays them out."""
+
+    regrets: np.ndarray  # (numbers,) float: never below 0
+    averages: np.ndarray  # (numbers,) of any type: in proportion to how likely each action is
+
+
+class Pace(NamedTuple):
+    """The weight of an iteration relative to the first one: the inverse of the discounts of what came before."""
+
+    weight: float  # of the strategies in their averages
+    step: float  # of regrets
+
+    def at(self, t: int) -> Pace:
+        """Return the pace of iteration t, from 2 on, after that of the one before.
+
+        Brown and Sandholm's discounts: before iteration t + 1 the regrets are multiplied by t^α/(t^α + 1); before iteration t
+        the averages by ((t - 1)/t)^γ. α grows from 1 to 3 and γ falls from 6 to 3.
+        """
+        alpha, gamma = min(3.0, 1 + 2 * t / 200), max(3.0, 6 - 3 * t / 200)
+        return Pace(self.weight * (t / (t - 1)) ** gamma, self.step * (1 + (t - 1) ** -alpha))
+
+
+class View(NamedTuple):
+    """How a walk goes: in whose view, and by which numbers."""
+
+    player: int
+    mode: int  # LEARN, RESPOND or FOLLOW; in the last two all others follow their averages
+    worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the player if each of them loses the die
+    numbers: Numbers
+    pace: Pace
+
+
+class Scratch(NamedTuple):
+    """Work space of a walk for the nodes on its path. The first axis of most arrays is the depth."""
+
+    kind: np.ndarray  # (depth,) int64
+    offset: np.ndarray  # (depth,) int64: where the node's numbers begin
+    edge: np.ndarray  # (depth,) int64: the next to follow
+    comes: np.ndarray  # (depth, players) bool: whether each player comes there; the viewer's is True
+    live: np.ndarray  # (depth,) bool: whether all of them do
+    reach: np.ndarray  # (depth, players, classes) float64; the viewer's is not kept
+    value: np.ndarray  # (depth, classes) float64: what the round is worth to the viewer, times the reach of all others
+    action: np.ndarray  # (depth, actions, classes) float64: at the viewer's nodes the value of an action, at others'
+    # the chance that the mover comes there and takes it
+    mix: np.ndarray  # (actions, classes) float64: the viewer's strategy at one node
+    total: np.ndarray  # (classes,) float64
+    nothing: np.ndarray  # (classes,) float64: zeros
+    matched: np.ndarray  # (quantities,) float64: how likely the others come with 0, 1, 2 … or more matches
+    more: np.ndarray  # (quantities,) float64
+    one: np.ndarray  # (quantities,) float64
+
+    @classmethod
+    def of(cls, tree: Tree) -> Scratch:
+        """Return room for walks of a tree."""
+        kinds = tree.kinds
+        height = np.ones(len(kinds.mover), np.int64)
+        for kind in reversed(range(len(height))):
+            below = kinds.child[kinds.first_edge[kind] : kinds.first_edge[kind + 1]]
+            height[kind] += max((height[child] for child in below if child != LEAF), default=0)
+        depth, classes, players = int(height[0]), int(kinds.classes.max()), len(tree.dice)
+        actions, quantities = 1 + int(np.diff(kinds.first_edge).max()), int(kinds.needed.max()) + 2
+        return cls(
+            kind=np.zeros(depth, np.int64),
+            offset=np.zeros(depth, np.int64),
+            edge=np.zeros(depth, np.int64),
+            comes=np.ones((depth, players), np.bool_),
+            live=np.ones(depth, np.bool_),
+            reach=np.zeros((depth, players, classes)),
+            value=np.zeros((depth, classes)),
+            action=np.zeros((depth, actions, classes)),
+            mix=np.zeros((actions, classes)),
+            total=np.zeros(classes),
+            nothing=np.zeros(classes),
+            matched=np.zeros(quantities),
+            more=np.zeros(quantities),
+            one=np.zeros(quantities),
+        )
+
+
+# --- calls ----------------------------------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False, inline=True)
-def _go_down(kinds, kind, edge, player, reach, action, below):
-    """Write the other player's reach at the child that an edge leads to; return whether there is any. In place."""
-    other = 1 - player
-    for each in range(kinds.classes[kinds.child[edge], other]):
-        below[each] = 0.0
-    at = kinds.map_at[edge, other]
-    if kinds.mover[kind] == player:
-        for each in range(kinds.classes[kind, other]):
-            below[kinds.maps[at + each]] += reach[each]
-        return True
-    arrived = 0.0
-    row = action[1 + edge - kinds.first_edge[kind]]
-    for each in range(kinds.active[kind]):
-        below[kinds.maps[at + each]] += row[each]
-        arrived += row[each]
-    return arrived > 0.0
+def _after(kinds, player):
+    """Return the player after one: who calls what it bids."""
+    return player + 1 if player + 1 < kinds.classes.shape[1] else 0
 
 
 @kernel(allocates=False, inline=True)
-def _come_up(kinds, kind, edge, player, value, action, below):
-    """Take the values of the child that an edge leads to into those of its parent. In place."""
+def _before(kinds, player):
+    """Return the player before one: who bids where it is to move."""
+    return (player if player > 0 else kinds.classes.shape[1]) - 1
+
+
+@kernel(allocates=False)
+def _convolve(needed, scratch):
+    """Add independent numbers of matches, `scratch.one`, to those in `scratch.matched`; sums end at `needed`. In place."""
+    matched, more, one = scratch.matched, scratch.more, scratch.one
+    for count in range(needed + 1):
+        more[count] = matched[count]
+        matched[count] = 0.0
+    for count in range(needed + 1):
+        if more[count] > 0.0:
+            for match in range(needed + 1):
+                matched[min(count + match, needed)] += more[count] * one[match]
+
+
+@kernel(allocates=False, inline=True)
+def _add_matches(kinds, kind, player, weights, is_first, scratch):
+    """Add a player's matches to `scratch.matched`, how likely others come with 0, 1, 2 … matches together. In place.
+
+    No class counts more dice than were bid, and sums end there, so that `needed` + 2 entries are enough, the last of them 0.
+    """
+    needed = kinds.needed[kind]
+    added = scratch.matched if is_first else scratch.one
+    for count in range(needed + 2):
+        added[count] = 0.0
+    at = kinds.match_at[kind, player]
+    for each in range(kinds.classes[kind, player]):
+        added[kinds.match[at + each]] += weights[each]
+    if not is_first:
+        _convolve(needed, scratch)
+
+
+@kernel(allocates=False, inline=True)
+def _write_call(kinds, scratch, depth, view, row, out):
+    """Write what a call of the last bid is worth to the viewer, by class, into `out`. In place.
+
+    `row` (classes,) is the reach with which the mover calls, if it is not the viewer.
+    """
+    kind, player, players = scratch.kind[depth], view.player, kinds.classes.shape[1]
+    mover, needed, matched = kinds.mover[kind], kinds.needed[kind], scratch.matched
+    other = player
+    for place in range(players - 1):
+        other = _after(kinds, other)
+        weights = row if other == mover else scratch.reach[depth, other]
+        _add_matches(kinds, kind, other, weights, place == 0, scratch)
+    for count in range(needed - 1, -1, -1):
+        matched[count] += matched[count + 1]
+    holds, fails = view.worth[mover], view.worth[_before(kinds, mover)]
+    at = kinds.match_at[kind, player]
+    for each in range(kinds.classes[kind, player]):
+        hold = matched[needed - kinds.match[at + each]]
+        out[each] = hold * holds + (matched[0] - hold) * fails
+
+
+@kernel(allocates=False, inline=True)
+def _value_leaf(kinds, scratch, depth, view, edge):
+    """Return what a bid that is called for certain is worth to a viewer whose dice all match, and to one with others.
+
+    All dice are bid, so that the bid holds if all dice of all players match. The call at the node has just been valued.
+    """
+    kind = scratch.kind[depth]
+    mover, is_own = kinds.mover[kind], kinds.mover[kind] == view.player
+    come = scratch.matched[0] if is_own else 1.0
+    match = 1.0
+    other = view.player
+    for _ in range(kinds.classes.shape[1] - 1):
+        other = _after(kinds, other)
+        total = 0.0
+        matching = 0.0
+        at = kinds.map_at[edge, other]
+        if other == mover:
+            row = scratch.action[depth, 1 + edge - kinds.first_edge[kind]]
+            for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+                total += row[kinds.allowed[k]]
+                if kinds.maps[at + kinds.allowed[k]] == 1:
+                    matching += row[kinds.allowed[k]]
+        else:
+            reach = scratch.reach[depth, other]
+            for each in range(kinds.classes[kind, other]):
+                if kinds.maps[at + each] == 1:
+                    matching += reach[each]
+            for each in range(0 if is_own else kinds.classes[kind, other]):
+                total += reach[each]
+        match *= matching
+        if not is_own:
+            come *= total
+    holds, fails = view.worth[_after(kinds, mover)], view.worth[mover]
+    return match * holds + (come - match) * fails, come * fails
+
+
+# --- visits ---------------------------------------------------------------------------------------------------------------
+
+
+@kernel(allocates=False, inline=True)
+def _learn(kinds, kind, offset, numbers, factor, rows, less):
+    """Add factor * (rows - less) to a node's numbers, which stay at 0 or above. In place."""
+    active = kinds.active[kind]
+    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
+    if kind != 0:
+        for each in range(active):
+            numbers[offset + each] = max(0.0, numbers[offset + each] + factor * (rows[0, each] - less[each]))
+    for edge in range(first, last):
+        row = rows[1 + edge - first]
+        at = offset + kinds.entry[edge]
+        if kinds.child[edge] == LEAF:
+            for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+                each = kinds.allowed[k]
+                numbers[at] = max(0.0, numbers[at] + factor * (row[each] - less[each]))
+                at += 1
+        else:
+            for each in range(active):
+                numbers[at + each] = max(0.0, numbers[at + each] + factor * (row[each] - less[each]))
+
+
+@kernel(allocates=False, inline=True)
+def _follow(kinds, scratch, depth, view):
+    """Write how likely the mover, who is not the viewer, comes to a node and takes each action; average it. In place."""
+    kind, offset, action = scratch.kind[depth], scratch.offset[depth], scratch.action[depth]
+    mover, active = kinds.mover[kind], kinds.active[kind]
+    reach = scratch.reach[depth, mover]
+    if active > 0:
+        numbers = view.numbers.regrets if view.mode == LEARN else view.numbers.averages
+        mix_at(kinds, kind, offset, numbers, action, scratch.total)
+        for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
+            for each in range(active):
+                action[place, each] *= reach[each]
+        if view.mode == LEARN and mover == _before(kinds, view.player):
+            _learn(kinds, kind, offset, view.numbers.averages, view.pace.weight, action, scratch.nothing)
+    for each in range(active, kinds.classes[kind, mover]):
+        action[0, each] = reach[each]
+
+
+@kernel(allocates=False, inline=True)
+def _enter(kinds, scratch, depth, view):
+    """Enter the node at a depth, whose kind, offset and reach are set. In place."""
+    kind, player = scratch.kind[depth], view.player
+    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
+    scratch.edge[depth] = first
+    is_own, value, action = kinds.mover[kind] == player, scratch.value[depth], scratch.action[depth]
+    if not is_own:
+        _follow(kinds, scratch, depth, view)
+    if not scratch.live[depth]:
+        return
+    _write_call(kinds, scratch, depth, view, action[0], action[0] if is_own else value)
+    for edge in range(first, last):
+        if kinds.child[edge] != LEAF:
+            continue
+        all_match, others = _value_leaf(kinds, scratch, depth, view, edge)
+        at = kinds.map_at[edge, player]
+        if is_own:
+            row = action[1 + edge - first]
+            for each in range(kinds.active[kind]):
+                row[each] = 0.0
+            for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+                row[kinds.allowed[k]] = all_match if kinds.maps[at + kinds.allowed[k]] == 1 else others
+        else:
+            for each in range(kinds.classes[kind, player]):
+                value[each] += all_match if kinds.maps[at + each] == 1 else others
+
+
+@kernel(allocates=False, inline=True)
+def _leave(kinds, scratch, depth, view):
+    """Leave the node at a depth: one of the viewer gets its values, and new regrets where it learns. In place."""
+    kind, offset = scratch.kind[depth], scratch.offset[depth]
+    if kinds.mover[kind] != view.player or not scratch.live[depth]:
+        return
+    value, action = scratch.value[depth], scratch.action[depth]
+    active = kinds.active[kind]
+    actions = 1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]
+    for each in range(active):
+        value[each] = 0.0
+    for each in range(active, kinds.classes[kind, view.player]):
+        value[each] = action[0, each]
+    if active == 0:
+        return
+    if view.mode == RESPOND:
+        begin = 1 if kind == 0 else 0  # no call of nothing
+        for each in range(active):
+            value[each] = action[begin, each]
+        for place in range(begin + 1, actions):
+            for each in range(active):
+                value[each] = max(value[each], action[place, each])
+        return
+    numbers = view.numbers.regrets if view.mode == LEARN else view.numbers.averages
+    mix_at(kinds, kind, offset, numbers, scratch.mix, scratch.total)
+    for place in range(actions):
+        for each in range(active):
+            value[each] += scratch.mix[place, each] * action[place, each]
+    if view.mode == LEARN:
+        _learn(kinds, kind, offset, view.numbers.regrets, view.pace.step, action, value)
+
+
+# --- the walk -------------------------------------------------------------------------------------------------------------
+
+
+@kernel(allocates=False, inline=True)
+def _carry(kinds, edge, player, weights, count, out):
+    """Write a player's reach by classes of the child that an edge leads to, from that of `count` classes. In place."""
+    for each in range(kinds.classes[kinds.child[edge], player]):
+        out[each] = 0.0
     at = kinds.map_at[edge, player]
-    if kinds.mover[kind] == player:
-        row = action[1 + edge - kinds.first_edge[kind]]
+    for each in range(count):
+        out[kinds.maps[at + each]] += weights[each]
+
+
+@kernel(allocates=False, inline=True)
+def _go_down(kinds, above, scratch, depth, edge, view):
+    """Enter all others' reach at the child that an edge leads to in `scratch`; return whether the walk goes there. In place.
+
+    It does if all others come there, or when learning at least the player whose averages are learnt. The node is at `depth`
+    of `above`.
+    """
+    kind, player = above.kind[depth], view.player
+    mover, live = kinds.mover[kind], above.live[depth]
+    if mover != player:
+        row, active = above.action[depth, 1 + edge - kinds.first_edge[kind]], kinds.active[kind]
+        comes = False
+        for each in range(active):
+            comes |= row[each] > 0.0
+        averaged = _before(kinds, player)
+        live &= comes
+        if not live and (view.mode != LEARN or not (comes if averaged == mover else above.comes[depth, averaged])):
+            return False
+        scratch.comes[depth + 1, mover] = comes
+        _carry(kinds, edge, mover, row, active, scratch.reach[depth + 1, mover])
+    other = player
+    for _ in range(kinds.classes.shape[1] - 1):
+        other = _after(kinds, other)
+        if other != mover:
+            reach, below = above.reach[depth, other], scratch.reach[depth + 1, other]
+            _carry(kinds, edge, other, reach, kinds.classes[kind, other], below)
+            scratch.comes[depth + 1, other] = above.comes[depth, other]
+    scratch.live[depth + 1] = live
+    scratch.kind[depth + 1] = kinds.child[edge]
+    scratch.offset[depth + 1] = above.offset[depth] + kinds.shift[edge]
+    return True
+
+
+@kernel(allocates=False, inline=True)
+def _come_up(kinds, scratch, depth, edge, view, below):
+    """Take the values of the child that an edge leads to into those of the node at a depth. In place."""
+    kind, at = scratch.kind[depth], kinds.map_at[edge, view.player]
+    if kinds.mover[kind] == view.player:
+        row = scratch.action[depth, 1 + edge - kinds.first_edge[kind]]
         for each in range(kinds.active[kind]):
             row[each] = below[kinds.maps[at + each]]
     else:
-        for each in range(kinds.classes[kind, player]):
+        value = scratch.value[depth]
+        for each in range(kinds.classes[kind, view.player]):
             value[each] += below[kinds.maps[at + each]]
 
 
@@ -72,37 +391,30 @@ def _walk(kinds, scratch, start, view):
     The path never grows longer than the tree is high, which is the depth that `scratch` has room for.
     """
     depth = start
-    enter(kinds, scratch, depth, view)
+    _enter(kinds, scratch, depth, view)
     while True:
-        kind = scratch.kind[depth]
         edge = scratch.edge[depth]
-        last = kinds.first_edge[kind + 1]
+        last = kinds.first_edge[scratch.kind[depth] + 1]
         while edge < last and kinds.child[edge] == LEAF:
             edge += 1
         if edge < last:
             scratch.edge[depth] = edge + 1
-            reach, action = scratch.reach[depth], scratch.action[depth]
-            if _go_down(kinds, kind, edge, view.player, reach, action, scratch.reach[depth + 1]):
-                scratch.kind[depth + 1] = kinds.child[edge]
-                scratch.offset[depth + 1] = scratch.offset[depth] + kinds.shift[edge]
+            if _go_down(kinds, scratch, scratch, depth, edge, view):
                 depth += 1
-                enter(kinds, scratch, depth, view)
+                _enter(kinds, scratch, depth, view)
             continue
-        leave(kinds, scratch, depth, view)
+        _leave(kinds, scratch, depth, view)
         if depth == start:
             return
-        below = scratch.value[depth]
         depth -= 1
-        edge = scratch.edge[depth] - 1
-        _come_up(kinds, scratch.kind[depth], edge, view.player, scratch.value[depth], scratch.action[depth], below)
+        if scratch.live[depth + 1]:
+            _come_up(kinds, scratch, depth, scratch.edge[depth] - 1, view, scratch.value[depth + 1])
 
 
 @kernel(allocates=False)
 def _begin(kinds, scratch, view):
     """Enter the empty history, whose reach is set. In place."""
-    scratch.kind[0] = 0
-    scratch.offset[0] = 0
-    enter(kinds, scratch, 0, view)
+    _enter(kinds, scratch, 0, view)
 
 
 @kernel(allocates=False)
@@ -112,11 +424,9 @@ def _branches(kinds, top, scratch, edges, view, values):
         value = values[edge]
         for each in range(len(value)):
             value[each] = 0.0
-        if _go_down(kinds, 0, edge, view.player, top.reach[0], top.action[0], scratch.reach[1]):
-            scratch.kind[1] = kinds.child[edge]
-            scratch.offset[1] = kinds.shift[edge]
+        if _go_down(kinds, top, scratch, 0, edge, view):
             _walk(kinds, scratch, 1, view)
-            for each in range(kinds.classes[kinds.child[edge], view.player]):
+            for each in range(kinds.classes[kinds.child[edge], view.player] if scratch.live[1] else 0):
                 value[each] = scratch.value[1, each]
 
 
@@ -125,8 +435,8 @@ def _end(kinds, scratch, view, values):
     """Leave the empty history, the values of whose branches are `values` (edges, classes). In place."""
     for edge in range(kinds.first_edge[1]):
         if kinds.child[edge] != LEAF:
-            _come_up(kinds, 0, edge, view.player, scratch.value[0], scratch.action[0], values[edge])
-    leave(kinds, scratch, 0, view)
+            _come_up(kinds, scratch, 0, edge, view, values[edge])
+    _leave(kinds, scratch, 0, view)
 
 
 @kernel(allocates=False)
@@ -219,13 +529,14 @@ class Walker:
         self.look: Callable[[], Any] = lambda: None
         self._pool = concurrent.futures.ThreadPoolExecutor(threads)  # starts threads at its first use
 
-    def _pass(self, player: int, mode: int) -> float:
-        """Walk once in a player's view, and return its chance to win."""
+    def _pass(self, player: int, mode: int, worth: np.ndarray) -> float:
+        """Walk once in a player's view, and return what the round is worth to it."""
         kinds, top, chances = self.tree.kinds, self._top, self.tree.class_chances
-        top.reach[0, : len(chances[1 - player])] = chances[1 - player]
-        view = View(player, mode, self._numbers, self._pace)
+        for other, each in enumerate(chances):
+            top.reach[0, other, : len(each)] = each
+        top.kind[0] = top.offset[0] = 0
+        view = View(player, mode, worth[player], self._numbers, self._pace)
         if not self._scratch:
-            top.kind[0] = top.offset[0] = 0
             _walk(kinds, top, 0, view)
         else:
             _begin(kinds, top, view)
@@ -240,17 +551,28 @@ class Walker:
             _end(kinds, top, view, self._values)
         return float(top.value[0, : len(chances[player])] @ chances[player])
 
-    def responds(self) -> np.ndarray:
-        """Return each player's chance to win the round by a best response to the other's strategy, (2,) float64."""
-        return np.array([self._pass(player, RESPOND) for player in range(2)])
+    def responds(self, worth: np.ndarray = OF_TWO) -> np.ndarray:
+        """Return what the round is worth to each player that responds best to all others, (players,) float64.
 
-    def certify(self) -> Certificate:
-        """Certify the strategies for this round alone."""
-        starter = self._pass(0, FOLLOW)
-        return Certificate(np.array([starter, 1 - starter]), self.responds())
+        Args:
+            worth: (players, players) float64: to each player, if each of them loses the die. Of two players, the round alone.
+        """
+        return np.array([self._pass(player, RESPOND, worth) for player in range(len(worth))])
+
+    def certify(self, worth: np.ndarray = OF_TWO, responding: np.ndarray = OF_TWO) -> Certificate:
+        """Certify the strategies.
+
+        Args:
+            worth: as for `responds`, when all follow their strategies.
+            responding: the same, to a player who responds best to all others.
+        """
+        plays = [self._pass(player, FOLLOW, worth) for player in range(1 if worth is OF_TWO else len(worth))]
+        if worth is OF_TWO:
+            plays.append(1 - plays[0])
+        return Certificate(np.array(plays), self.responds(responding))
 
     def response(self, player: int, kind: int, offset: int, reach: np.ndarray) -> np.ndarray:
-        """Return what the player's best response wins below a node, by its classes, times the sum of `reach`, float64.
+        """Return what the best response of one of two players wins below a node, by its classes, times the sum of `reach`.
 
         Args:
             player: 0 or 1.
@@ -259,8 +581,8 @@ class Walker:
         """
         top = self._top
         top.kind[0], top.offset[0] = kind, offset
-        top.reach[0, : len(reach)] = reach
-        _walk(self.tree.kinds, top, 0, View(player, RESPOND, self._numbers, self._pace))
+        top.reach[0, 1 - player, : len(reach)] = reach
+        _walk(self.tree.kinds, top, 0, View(player, RESPOND, OF_TWO[player], self._numbers, self._pace))
         return top.value[0, : int(self.tree.kinds.classes[kind, player])].copy()
 
     def bid_chances(self, kind: int, offset: int, edge: int) -> np.ndarray:
@@ -293,17 +615,22 @@ def _divided(tree: Tree, count: int) -> list[np.ndarray]:
 
 
 class RoundSolver(Walker):
-    """Approaches an equilibrium of one round, iteration by iteration.
+    """Approaches strategies that no player gains by leaving, iteration by iteration.
+
+    Args:
+        tree, threads: see `Walker`.
+        worth: (players, players) float64: the rest of the game to each player, if each of them loses the die.
 
     Attributes:
         iterations: number made so far.
     """
 
-    def __init__(self, tree: Tree, threads: int = 1) -> None:
+    def __init__(self, tree: Tree, threads: int = 1, worth: np.ndarray = OF_TWO) -> None:
         size = int(tree.kinds.size[0])
         dtype = dtype_of(size)
         super().__init__(tree, np.zeros(size, dtype), threads)
         self._numbers = Numbers(np.zeros(size, dtype), self.averages)
+        self._worth = worth
         self.iterations = 0
 
     def iterate(self, count: int) -> None:
@@ -312,8 +639,8 @@ class RoundSolver(Walker):
             self.iterations += 1
             if self.iterations > 1:
                 self._pace = self._pace.at(self.iterations)
-            for player in range(2):
-                self._pass(player, LEARN)
+            for player in range(len(self._worth)):
+                self._pass(player, LEARN, self._worth)
 
 
 def dtype_of(size: int) -> type[np.floating]:
@@ -326,7 +653,7 @@ def memory_of(trees: Iterable[Tree], threads: int = 1) -> int:
     total = largest = 0
     for tree in trees:
         size = int(tree.kinds.size[0])
-        described = sum(array.nbytes for arrays in (tree.kinds, *tree.class_of) for array in arrays)
+        described = sum(array.nbytes for array in (*tree.kinds, tree.class_of))
         walks = sum(array.nbytes for array in Scratch.of(tree)) * _walks_of(tree, threads)
         total += size * (2 * np.dtype(dtype_of(size)).itemsize + 2) + described + walks
         largest = max(largest, walks)

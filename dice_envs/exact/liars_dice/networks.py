@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent.network import HUGE, Network
+from dice_envs.agent.kernel import HUGE, Network
 from dice_envs.core.kernel import kernel
 from dice_envs.core.machine import one_thread
 from dice_envs.exact.liars_dice.round import Round

@@ -165,17 +165,12 @@ class Round:
     @functools.cached_property
     def classes(self) -> tuple[Classes, Classes]:
         """Hand classes of each of two players when best-responding: one that is sure of a call makes it."""
-        return self._classes(0, True), self._classes(1, True)
+        return self._classes(0), self._classes(1)
 
-    @functools.cached_property
-    def all_classes(self) -> tuple[Classes, ...]:
-        """Hand classes of each player, who may take any action."""
-        return tuple(self._classes(player, False) for player in range(len(self.dice)))
-
-    def _classes(self, player: int, calls_when_sure: bool) -> Classes:
+    def _classes(self, player: int) -> Classes:
         slots, hands, players = len(self.rules.need), len(self.hands[player]), len(self.dice)
         ids, count = np.zeros((players, slots, hands), np.int64), np.zeros((players, slots), np.int64)
-        responder = _Responder(self.rules, self.matches[player], sum(self.dice) - self.dice[player], player, calls_when_sure)
+        responder = _Responder(self.rules, self.matches[player], sum(self.dice) - self.dice[player], player)
         _merge(responder, ids, count)
         call_at = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
         edges = np.diff(self.rules.first)
@@ -210,13 +205,12 @@ class Round:
 
 
 class _Responder(NamedTuple):
-    """The player whose hands are merged."""
+    """The player whose hands are merged. It calls every bid that cannot hold."""
 
     rules: Rules
     matches: np.ndarray  # (hands, faces) int64
     most: int  # dice of all others
     player: int
-    calls_when_sure: bool  # whether it calls every bid that cannot hold
 
 
 @kernel(allocates=False)
@@ -240,12 +234,7 @@ def _threshold_of(responder, slot, hand):
 def _after(responder, mover, slot, edge, hand, ids):
     """Return what follows a raise for a hand of the responder: an entry of `Classes.maps`."""
     below = responder.rules.child[edge]
-    if (
-        responder.calls_when_sure
-        and mover == responder.player
-        and slot > 0
-        and _threshold_of(responder, slot, hand) == responder.most + 1
-    ):
+    if mover == responder.player and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
         return CALL
     if must_call(responder.rules, below):
         return _threshold_of(responder, below, hand)

@@ -6,7 +6,7 @@ Whoever is out plays no part in a round, so a round is named by the dice of thos
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Certificate, Walker
 from dice_envs.exact.liars_dice.hands import Hands, hand_number, numbered_hands
-from dice_envs.exact.liars_dice.nodes import mix_at, strategy_at
-from dice_envs.exact.liars_dice.round import Round, must_call
+from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import (
     Bounds,
     Dice,
@@ -30,13 +29,12 @@ from dice_envs.exact.liars_dice.seating import (
     starter_wins,
     worths,
 )
-from dice_envs.exact.liars_dice.sources import Asking, find_place
-from dice_envs.exact.liars_dice.table_cfr import Layout, TableWalker, mix_all
-from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree
+from dice_envs.exact.liars_dice.sources import Asking
+from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["Rest", "Solution", "SolvedRound", "Strategy", "rounds_left"]
+__all__ = ["Solution", "SolvedRound", "Strategy", "rest_of", "rounds_left"]
 
 
 def rounds_left(variant: Variant) -> list[Dice]:
@@ -52,33 +50,20 @@ class SolvedRound:
     """The strategies of all players in a round, with their certificate.
 
     Attributes:
-        round_: the round; of two players, its `Tree`.
-        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`, at larger tables `Layout`.
+        tree: of the round.
+        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
         certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
         iterations: made to find them; 0 for a linear programme.
         seconds: taken to find them.
         widths: those asked for one after another: the result depends on all of them.
     """
 
-    round_: Round
+    tree: Tree
     numbers: np.ndarray
     certificate: Certificate
     iterations: int
     seconds: float
     widths: tuple[float, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        tree: Tree,
-        numbers: np.ndarray,
-        iterations: int,
-        seconds: float,
-        threads: int = 1,
-        widths: Sequence[float] = (),
-    ) -> SolvedRound:
-        """Certify the strategies of two players by best responses to them."""
-        return cls(tree, numbers, Walker(tree, numbers, threads).certify(), iterations, seconds, tuple(widths))
 
     @property
     def bounds(self) -> Bounds:
@@ -90,49 +75,35 @@ class SolvedRound:
         """The starter's chance to win a round of two players who play the strategies."""
         return float(self.certificate.plays[0])
 
-    @property
-    def strategy(self) -> Strategy | PairStrategy:
-        """What plays the round."""
-        if isinstance(self.round_, Tree):
-            return PairStrategy(self.round_, self.numbers)
-        return Strategy(self.round_, self.numbers)
 
+def rest_of(variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the rest of a game is worth to each player if each of them loses a round's die, (players, players) float64.
 
-class Rest:
-    """What the rest of a game is worth after a round.
-
-    Attributes:
-        plays: (players, players) float64: to each player, if each of them loses the die and all follow their strategies.
-        responds: the same, to a player who responds best to all others.
+    First where all follow their strategies, then where the player responds best to all others.
     """
 
-    def __init__(self, variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> None:
-        def worth(part: int) -> np.ndarray:
-            def share(follows: Table, place: int) -> float:
-                return float(known[left_of(follows.dice)][part][players_of(follows.dice).index(place)])
+    def worth(part: int) -> np.ndarray:
+        def share(follows: Table, place: int) -> float:
+            return float(known[left_of(follows.dice)][part][players_of(follows.dice).index(place)])
 
-            return worths(variant.options, Table(dice, 0), share)
+        return worths(variant.options, Table(dice, 0), share)
 
-        self.plays, self.responds = worth(0), worth(1)
-
-    def certify(self, walker: TableWalker) -> Certificate:
-        """Certify the strategies of a walker."""
-        return Certificate(walker.plays(self.plays), walker.responds(self.responds))
+    return worth(0), worth(1)
 
 
-# --- strategies of two players --------------------------------------------------------------------------------------------
+# --- strategies -----------------------------------------------------------------------------------------------------------
 
 OUTSIDE = -1  # where no kind of node is: all dice are bid, and the solution calls
 
 
-class _PairStrategies(NamedTuple):
-    """The strategies of two players in a round, for kernels that look them up by bids and hands."""
+class _Strategies(NamedTuple):
+    """The strategies of a round, for kernels that look them up by bids and hands. See `Tree`."""
 
     kinds: Kinds
     numbers: np.ndarray
-    edge_of: np.ndarray  # (kinds, bids) int64: the edge by which each bid leaves each kind of node, −1 where none does
-    edge_bids: np.ndarray  # (edges,) int64: the bid of each edge
-    by_hand: tuple[np.ndarray, np.ndarray]  # each player's hands → classes, (kinds, hands) int64
+    edge_of: np.ndarray
+    edge_bids: np.ndarray
+    class_of: np.ndarray
 
 
 @kernel(allocates=False)
@@ -150,19 +121,15 @@ def find_node(strategies, bids, count):
 
 
 @kernel(allocates=False)
-def _write_probabilities(params, strategies, hands, dice, states, rows, out):
-    """Write the probabilities of the player to move at states[rows] into out[rows]. In place.
-
-    `dice` are those of the round's starter and of the other player.
-    """
+def _write_probabilities(params, strategies, hands, states, rows, out):
+    """Write the probabilities of the player to move at states[rows] into out[rows]. In place."""
     kinds = strategies.kinds
     for row in rows:
         state = states[row]
-        seat = np.int64(state["seat"])
-        player = 0 if state["starter"] == seat else 1
-        kind, offset = find_node(strategies, state["bids"], state["num_bids"])
-        hand = hand_number(hands, dice[player], state["counts"][seat])
-        each = strategies.by_hand[player][kind, hand] if kind != OUTSIDE else 0
+        seat, bids = np.int64(state["seat"]), np.int64(state["num_bids"])
+        kind, offset = find_node(strategies, state["bids"], bids)
+        hand = hand_number(hands, np.int64(state["dice"][seat]), state["counts"][seat])
+        each = strategies.class_of[bids % len(strategies.class_of), kind, hand] if kind != OUTSIDE else 0
         if kind == OUTSIDE or each >= kinds.active[kind]:
             out[row, params.call] = 1.0
         else:
@@ -212,35 +179,30 @@ def _write_solved(strategies, by_hand, rules, asking, mix, total):
             _write_node(strategies, by_hand, rules, asking, node, kind, mix)
 
 
-class PairStrategy:
-    """The strategies of two players in a round, by numbers as in `tree.Kinds`. A `sources.Source` for each of them."""
+class Strategy:
+    """The strategies of all players in a round. A `sources.Source` for each of them."""
 
     def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
         self._tree, self._numbers = tree, numbers
-        kinds = tree.kinds
-        edge_of = np.full((len(tree.bids), sum(tree.dice) * tree.variant.params.num_faces), -1, np.int64)
-        kind_of = np.repeat(np.arange(len(tree.bids)), np.diff(kinds.first_edge))
-        edge_of[kind_of, tree.edge_bids] = np.arange(len(kind_of))
-        first, second = (np.array([both[player] for both in tree.class_of], np.int64) for player in range(2))
-        self._strategies = _PairStrategies(kinds, numbers, edge_of, tree.edge_bids, (first, second))
-        most = int(kinds.classes.max())
-        self._mix, self._total = np.zeros((1 + int(np.diff(kinds.first_edge).max()), most)), np.zeros(most)
+        self._strategies = _Strategies(tree.kinds, numbers, tree.edge_of, tree.edge_bids, tree.class_of)
+        most = int(tree.kinds.classes.max())
+        self._mix, self._total = np.zeros((1 + int(np.diff(tree.kinds.first_edge).max()), most)), np.zeros(most)
 
     def write(self, asking: Asking) -> None:
         if asking.calls.shape[1] != 1:
             raise ValueError("a solution gives one answer, not two")
-        by_hand = self._strategies.by_hand[asking.paths.shape[1] % 2]
+        by_hand = self._tree.class_of[asking.paths.shape[1] % len(self._tree.dice)]
         _write_solved(self._strategies, by_hand, self._tree.rules, asking, self._mix, self._total)
 
     def write_probabilities(
         self, variant: Variant, hands: Hands, states: np.ndarray, rows: np.ndarray, out: np.ndarray
     ) -> None:
         """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(variant.params, self._strategies, hands, self._tree.dice, states, rows, out)
+        _write_probabilities(variant.params, self._strategies, hands, states, rows, out)
 
     def _reach(self, walker: Walker, other: int, bids: list[int]) -> tuple[int, int, np.ndarray]:
         """Return the kind of node that bids lead to, where its numbers begin, and the reach of each hand of `other`."""
-        kinds, edge_of = self._tree.kinds, self._strategies.edge_of
+        kinds, edge_of = self._tree.kinds, self._tree.edge_of
         reach = self._tree.chances[other].copy()
         kind = offset = 0
         for place, bid in enumerate(bids):
@@ -249,7 +211,7 @@ class PairStrategy:
                 if edge < 0:
                     reach[:] = 0.0
                 else:
-                    reach *= walker.bid_chances(kind, offset, edge)[self._strategies.by_hand[other][kind]]
+                    reach *= walker.bid_chances(kind, offset, edge)[self._tree.class_of[other, kind, : len(reach)]]
             if edge < 0 or kinds.child[edge] == LEAF:
                 kind = OUTSIDE
             else:
@@ -258,9 +220,8 @@ class PairStrategy:
         return kind, offset, reach
 
     def action_wins(self, variant: Variant, state: Any) -> tuple[np.ndarray, bool]:
-        """Return how likely each legal action wins the round, and whether the other player may have made its bids."""
+        """Return how likely each legal action wins a round of two, and whether the other player may have made its bids."""
         tree, kinds, params = self._tree, self._tree.kinds, variant.params
-        by_hand, edge_of = self._strategies.by_hand, self._strategies.edge_of
         seat = int(state["seat"])
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
@@ -277,100 +238,17 @@ class PairStrategy:
             own = int(tree.matches[player][hand, face])
             wins[params.call] = weights[tree.matches[other][:, face] + own < needed].sum()
         for bid in tree.raises_after(bids[-1] if bids else NO_BID, player).tolist():
-            edge = edge_of[kind, bid] if kind != OUTSIDE and bid < edge_of.shape[1] else -1
+            edge = tree.edge_of[kind, bid] if kind != OUTSIDE else -1
             if edge >= 0 and kinds.child[edge] != LEAF:
                 child = int(kinds.child[edge])
-                arrived = np.bincount(by_hand[other][child], weights, int(kinds.classes[child, other]))
+                arrived = np.bincount(tree.class_of[other, child, : len(weights)], weights, int(kinds.classes[child, other]))
                 values = walker.response(player, child, offset + int(kinds.shift[edge]), arrived)
-                wins[bid] = values[by_hand[player][child, hand]]
+                wins[bid] = values[tree.class_of[player, child, hand]]
             else:  # a bid of all dice: the solution calls it
                 face = int(face_of(params, bid))
                 all_match = tree.matches[player][hand, face] == tree.dice[player]
                 wins[bid] = weights[tree.matches[other][:, face] == tree.dice[other]].sum() if all_match else 0.0
         return wins, reached
-
-
-# --- strategies at a table --------------------------------------------------------------------------------------------
-
-
-class _TableStrategies(NamedTuple):
-    """The strategies of a round, for kernels."""
-
-    layout: Layout
-    numbers: np.ndarray
-    of: np.ndarray  # (players, slots, hands) int64: the mover's hand → class, padded
-
-
-@kernel(allocates=False)
-def _class_chances(strategies, mover, slot, at, rows, total):
-    """Write the strategy at a node that has a choice into `rows` (actions, classes); return its number of actions. In place."""
-    layout = strategies.layout
-    actions = 1 + layout.first[slot + 1] - layout.first[slot]
-    mix_all(strategies.numbers, at, 1 if slot == 0 else 0, layout.size[mover, mover, slot], rows[:actions], total)
-    return actions
-
-
-@kernel(allocates=False)
-def _write_asked(strategies, asking, rows, total):
-    """Write how likely each action is at each node. In place; `rows` (actions, classes) and `total` (classes,) are scratch."""
-    layout = strategies.layout
-    mover = asking.paths.shape[1] % len(layout.size)
-    for node in range(len(asking.slots)):
-        slot = asking.slots[node]
-        begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
-        hands = asking.entry_at[node + 1] - entry
-        at, _ = find_place(asking.paths[node], layout, layout.shift)
-        actions = _class_chances(strategies, mover, slot, at, rows, total)
-        for k in range(hands):
-            each = strategies.of[mover, slot, asking.hand[begin + k]]
-            asking.calls[entry + k, 0] = rows[0, each]
-            for place in range(1, actions):
-                asking.raises[asking.raise_at[node] + (place - 1) * hands + k, 0] = rows[place, each]
-
-
-@kernel(allocates=False)
-def _write_table(params, strategies, hands, states, which, out, rows, total):
-    """Write the probabilities of the player to move at states[which] into out[which]. In place; `rows` and `total` as above."""
-    layout = strategies.layout
-    for row in which:
-        state = states[row]
-        bids = np.int64(state["num_bids"])
-        at, slot = find_place(state["bids"][:bids], layout, layout.shift)
-        if must_call(layout, slot):
-            out[row, params.call] = 1.0
-            continue
-        seat, mover = np.int64(state["seat"]), bids % len(layout.size)
-        hand = hand_number(hands, np.int64(state["dice"][seat]), state["counts"][seat])
-        actions = _class_chances(strategies, mover, slot, at, rows, total)
-        each = strategies.of[mover, slot, hand]
-        out[row, params.call] = rows[0, each]
-        for place in range(1, actions):
-            out[row, layout.bid[layout.child[layout.first[slot] + place - 1]]] = rows[place, each]
-
-
-class Strategy:
-    """The strategies of all players in a round, by numbers as in `table_cfr.Layout`. A `sources.Source` for each player."""
-
-    def __init__(self, round_: Round, numbers: np.ndarray) -> None:
-        layout = Layout.of(round_)
-        of = [classes.of[player] for player, classes in enumerate(round_.all_classes)]
-        padded = np.zeros((len(of), len(layout.need), max(each.shape[1] for each in of)), np.int64)
-        for to, each in zip(padded, of, strict=True):
-            to[:, : each.shape[1]] = each
-        self._strategies = _TableStrategies(layout, numbers, padded)
-        most = int(layout.size.max())
-        self._rows, self._total = np.zeros((1 + int(np.diff(layout.first).max()), most)), np.zeros(most)
-
-    def write(self, asking: Asking) -> None:
-        if asking.calls.shape[1] != 1:
-            raise ValueError("a solution gives one answer, not two")
-        _write_asked(self._strategies, asking, self._rows, self._total)
-
-    def write_probabilities(
-        self, variant: Variant, hands: Hands, states: np.ndarray, rows: np.ndarray, out: np.ndarray
-    ) -> None:
-        """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_table(variant.params, self._strategies, hands, states, rows, out, self._rows, self._total)
 
 
 # --- a game ---------------------------------------------------------------------------------------------------------------
@@ -398,7 +276,7 @@ class Solution:
         self.rounds = dict(rounds)
         self.seconds = seconds
         self._hands = numbered_hands(variant, max(max(dice) for dice in self.rounds))
-        self._strategies = {dice: each.strategy for dice, each in self.rounds.items()}
+        self._strategies = {dice: Strategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
         starts = first_tables(variant.options)
         certificates = [self._certificate(table.dice) for table in starts]
         by_seat = [[np.roll(part, table.starter) for part in each] for table, each in zip(starts, certificates, strict=True)]
@@ -457,7 +335,7 @@ class Solution:
             whole["nash_conv"] = self.nash_conv
         return {**whole, "seconds": self.seconds, "rounds": rounds}
 
-    def source(self, round_: Round) -> Strategy | PairStrategy | None:
+    def source(self, round_: Round) -> Strategy | None:
         """Return what plays a round, for any of its players: see `sources.Source`. None for a round of no such game."""
         return self._strategies.get(round_.dice)
 
@@ -479,9 +357,7 @@ class Solution:
         and the solution's own probabilities. See `dice_envs.exact.ActionValues`."""
         starter = int(state["starter"])
         dice = int(state["dice"][starter]), int(state["dice"][1 - starter])
-        strategy = self._strategies[dice]
-        assert isinstance(strategy, PairStrategy)  # tables have no value
-        wins, reached = strategy.action_wins(self.variant, state)
+        wins, reached = self._strategies[dice].action_wins(self.variant, state)
         mix = self.probabilities(np.array([state]))[0]
         if not self._is_single:
             (own, others), is_starter = dice, state["seat"] == state["starter"]

@@ -21,11 +21,9 @@ from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_threads, memory_limit
 from dice_envs.core.options import check_range
-from dice_envs.exact.following import is_followed, say
 from dice_envs.exact.kept import kept
-from dice_envs.exact.liars_dice.cfr import SHARED_FROM, RoundSolver, memory_of, quantised
+from dice_envs.exact.liars_dice.cfr import OF_TWO, SHARED_FROM, RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
-from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import (
     Bounds,
     Dice,
@@ -35,10 +33,10 @@ from dice_envs.exact.liars_dice.seating import (
     rounds_of,
 )
 from dice_envs.exact.liars_dice.shares import MOST_INFORMATION_SETS, information_sets, round_at
-from dice_envs.exact.liars_dice.solution import Rest, Solution, SolvedRound, rounds_left
-from dice_envs.exact.liars_dice.store import KeptRound, cache_folder, file_of, keep, read_kept
-from dice_envs.exact.liars_dice.table_cfr import Layout, TableSolver, TableWalker, quantised_table, size_of
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, rest_of, rounds_left
+from dice_envs.exact.liars_dice.store import KeptRound, cache_folder, file_of, has_older, keep, read_kept
 from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.progress import is_followed, say
 from dice_envs.games.liars_dice import GAME
 
 __all__ = [
@@ -67,9 +65,6 @@ STALLED = 6.0  # stop a round once its iterations have grown by this factor with
 CLEARLY = 0.9  # a certificate is clearly better below this share of the last one's gain
 MOST_ITERATIONS = 20_000  # of a round
 TIGHTER = 0.75  # a round with one die less has this share of the gain that is allowed
-LEAST_SECONDS_A_NUMBER = 4e-8  # for one iteration and its certificate; half of a fast core's time
-BYTES_A_NUMBER = 28  # of a round that is being solved: regrets, averages, a copy to certify, what is stored
-MOST_NODES = 10**9  # of a round; keeps the counts small, and counting fast
 STEPS_TO_END = 2  # iterations that take as long as the last certificate of a round
 BYTES_WRITTEN = 20e6  # of strategies, packed and kept in a second
 
@@ -118,11 +113,16 @@ class StepTimer:
         self._longest = 0.0  # seconds
         self._writing = 2 * size / BYTES_WRITTEN
 
-    def iterate(self, solver: Any) -> None:
-        """Make one iteration."""
-        start = time.monotonic()
-        solver.iterate(1)
-        self._longest = max(self._longest, time.monotonic() - start)
+    def iterate(self, solver: RoundSolver, until: int, deadline: float) -> bool:
+        """Iterate until so many iterations are made in all; return whether the time ends before."""
+        while solver.iterations < until:
+            start = time.monotonic()
+            solver.iterate(1)
+            self._longest = max(self._longest, time.monotonic() - start)
+            solver.look = lambda: None  # the first is done
+            if not self.leaves(deadline):
+                return True
+        return False
 
     def limit(self, deadline: float) -> Callable[[], None]:
         """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
@@ -147,9 +147,10 @@ Elsewhere: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]],
 
 
 class _Job:
-    """One round on its way to a solution.
+    """One round on its way to a solution: of two players, which is solved alone.
 
     Attributes:
+        tree: of the round.
         path: of its file.
         size: numbers of its strategies.
         threads: that walk it at once.
@@ -160,12 +161,19 @@ class _Job:
         solved: the solution so far.
     """
 
-    def __init__(self, round_: Round, layout: Iterable[np.ndarray], size: int, folder: Path) -> None:
-        self.path, self.size = file_of(round_, layout, folder), size
-        self.threads, self.least_seconds, self.wanted, self.is_exact = 1, 0.0, 1.0, False
+    def __init__(self, variant: Variant, dice: Dice, folder: Path, threads: int = 1) -> None:
+        self.tree = tree = Tree(variant, dice)
+        self.path, self.size = file_of(tree, folder), int(tree.kinds.size[0])
+        self.threads = threads if self.size >= SHARED_FROM else 1
+        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and _scipy_is_there()
+        self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
+        self.wanted = 1.0
         self.widths: list[float] = []
         self.solved: SolvedRound | None = None
-        self.timer = StepTimer(size)
+        self.timer = StepTimer(self.size)
+        self._rest = OF_TWO, OF_TWO
+        self._solver: RoundSolver | None = None
+        self._seconds = 0.0
 
     @property
     def is_done(self) -> bool:
@@ -179,55 +187,38 @@ class _Job:
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
         """Prepare for the work, with the rounds before."""
 
-    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
-        """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
-
-        Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
-        """
-        raise NotImplementedError
-
-    def certified(self, kept: KeptRound) -> SolvedRound:
-        """Return what a file holds, certified again."""
-        raise NotImplementedError
+    def certified(self, numbers: np.ndarray, iterations: int, seconds: float, widths: Iterable[float] = ()) -> SolvedRound:
+        """Return a solution with its certificate."""
+        certificate = Walker(self.tree, numbers, self.threads).certify(*self._rest)
+        return SolvedRound(self.tree, numbers, certificate, iterations, seconds, tuple(widths))
 
     def read(self) -> SolvedRound | None:
-        """Return the round from its file; None if there is no file, or it is damaged."""
-        kept = read_kept(self.path, self.size)
-        return None if kept is None else self.certified(kept)
+        """Return the round from its file, certified again; None if there is no file, or it is damaged."""
+        if has_older(self.path):
+            say(f"{' v '.join(map(str, self.tree.dice))} dice: strategies of an earlier version do not fit: solved again")
+        if (kept := read_kept(self.path, self.size)) is None:
+            return None
+        solved = self.certified(kept.numbers, kept.iterations, kept.seconds)
+        widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
+        return dataclasses.replace(solved, widths=widths)
 
     def keep(self) -> None:
         """Keep the solution in the round's file, unless that has a better one."""
         if (solved := self.solved) is not None:
             keep(self.path, KeptRound(solved.numbers, solved.iterations, solved.seconds, self.width, solved.widths))
 
-
-class _PairJob(_Job):
-    """A round of two players, which is solved alone."""
-
-    def __init__(self, variant: Variant, dice: Dice, threads: int, folder: Path) -> None:
-        self.tree = tree = Tree(variant, dice)
-        super().__init__(tree, (*tree.kinds, tree.bids, *tree.class_chances), int(tree.kinds.size[0]), folder)
-        self.threads = threads if self.size >= SHARED_FROM else 1
-        self.is_exact = self.size <= MOST_NUMBERS and _scipy_is_there()
-        self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
-        self._solver: RoundSolver | None = None
-        self._seconds = 0.0
-
-    def certified(self, kept: KeptRound) -> SolvedRound:
-        solved = SolvedRound.of(self.tree, kept.numbers, kept.iterations, kept.seconds, self.threads)
-        widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
-        return dataclasses.replace(solved, widths=widths)
-
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
-        """See `_Job`.
+        """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
 
         A round from a file is solved anew. Replays the widths wanted before, so that a resumed run is identical. The
         strategies so far are dropped, to have their memory; the caller has them in a file.
+
+        Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
         """
         start, self.solved = time.monotonic(), None
         if self.is_exact:
             numbers = solve_exactly(self.tree)
-            self.solved = SolvedRound.of(self.tree, numbers, 0, time.monotonic() - start)
+            self.solved = self.certified(numbers, 0, time.monotonic() - start)
             return
         if self._solver is None:
             self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
@@ -244,11 +235,7 @@ class _PairJob(_Job):
         start, before = time.monotonic(), self._seconds
         check = solver.iterations + FIRST_CHECK
         while True:
-            out_of_time = False
-            while solver.iterations < check and not out_of_time:
-                self.timer.iterate(solver)
-                solver.look = lambda: None  # the first is done
-                out_of_time = not self.timer.leaves(deadline)
+            out_of_time = self.timer.iterate(solver, check, deadline)
             width = float("inf") if out_of_time else float(solver.responds().sum()) - 1
             self._seconds = before + time.monotonic() - start
             if width <= self.wanted or out_of_time:
@@ -268,7 +255,7 @@ class _PairJob(_Job):
         """
         for make in (lambda: quantised(self.tree, solver.averages), lambda: solver.averages):
             self.solved = None  # frees the strategies before
-            self.solved = SolvedRound.of(self.tree, make(), solver.iterations, self._seconds, self.threads, self.widths)
+            self.solved = self.certified(make(), solver.iterations, self._seconds, self.widths)
             if self.is_done or width > self.wanted:
                 return
 
@@ -280,34 +267,25 @@ class _TableJob(_Job):
     """
 
     def __init__(self, variant: Variant, dice: Dice, folder: Path, resume: bool) -> None:
-        self.round_, self._dice, self._resume = round_at(variant, dice), dice, resume
-        layout = (*Layout.of(self.round_), self.round_.rules.face, *self.round_.chances)
-        super().__init__(self.round_, layout, size_of(self.round_), folder)
+        super().__init__(variant, dice, folder)
+        self.least_seconds, self._resume = 0.0, resume
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
-        self._rest = Rest(self.round_.variant, self._dice, {dice: each.certificate for dice, each in known.items()})
+        self._rest = rest_of(self.tree.variant, self.tree.dice, {dice: each.certificate for dice, each in known.items()})
         if self._resume:
             self.solved = self.read()
-
-    def certified(self, kept: KeptRound) -> SolvedRound:
-        certificate = self._rest.certify(TableWalker(self.round_, kept.numbers.astype(np.float64)))
-        return SolvedRound(self.round_, kept.numbers, certificate, kept.iterations, kept.seconds)
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until the players gain no more than wanted, it gets no better, or the time is over.
 
         At least one iteration is made.
         """
-        start, check, solver = time.monotonic(), FIRST_CHECK, TableSolver(self.round_, self._rest.plays)
+        start, check, solver = time.monotonic(), FIRST_CHECK, RoundSolver(self.tree, 1, self._rest[0])
         lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
         self.solved = None
         while True:
-            out_of_time = False
-            while solver.iterations < check and not out_of_time:
-                self.timer.iterate(solver)
-                out_of_time = not self.timer.leaves(deadline)
-            numbers, seconds = quantised_table(solver.layout, solver.averages), time.monotonic() - start
-            found = self.certified(KeptRound(numbers, solver.iterations, seconds, 0.0, ()))
+            out_of_time = self.timer.iterate(solver, check, deadline)
+            found = self.certified(quantised(self.tree, solver.averages), solver.iterations, time.monotonic() - start)
             if found.certificate.gain < self.width:
                 self.solved = found
             if self.width < CLEARLY * lower:
@@ -326,7 +304,7 @@ def solve_round(
     Returns:
         The numbers, iterations and seconds of a `SolvedRound`.
     """
-    job = _PairJob(variant, dice, threads, cache_folder())
+    job = _Job(variant, dice, cache_folder(), threads)
     for width in widths:
         job.wanted = width
         if not job.is_done:
@@ -352,7 +330,7 @@ class OutOfTimeError(ValueError):
 
 
 def _check_time(variant: Variant, seconds: float, threads: int) -> None:
-    nodes = sum(round_at(variant, dice).nodes for dice in rounds_of(variant.options))
+    nodes = sum(round_at(variant, dice).nodes for dice in rounds_left(variant))
     least = nodes * LEAST_SECONDS_A_NODE / threads
     if least > seconds:
         raise OutOfTimeError(
@@ -361,44 +339,16 @@ def _check_time(variant: Variant, seconds: float, threads: int) -> None:
         )
 
 
-def _check_memory(variant: Variant, jobs: Mapping[Dice, _PairJob]) -> None:
-    threads = max(job.threads for job in jobs.values())
-    needed, limit = memory_of((job.tree for job in jobs.values()), threads), memory_limit()
+def _check_memory(variant: Variant, trees: Iterable[Tree], threads: int) -> None:
+    needed, limit = memory_of(trees, threads), memory_limit()
     if needed > limit:
         raise ValueError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} takes "
+            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} takes at least "
             f"{needed / 2**30:,.1f} GiB of memory to solve; {limit / 2**30:,.1f} GiB may be taken here"
         )
 
 
-def _numbers_of(variant: Variant) -> int:
-    """Return how many numbers the strategies of a game's rounds at a table have, all together.
-
-    Raises:
-        ValueError: a round is too large to be counted.
-    """
-    for table in first_tables(variant.options):
-        if (nodes := float(round_at(variant, table.dice).decisions[:, 0].sum())) > MOST_NODES:
-            raise ValueError(
-                f"num_dice={variant.options.num_dice!r} for {variant.options.num_players} players makes a round of about "
-                f"{nodes:,.0f} public nodes; {MOST_NODES:,} are allowed for a solution"
-            )
-    return sum(size_of(round_at(variant, dice)) for dice in rounds_left(variant))
-
-
-def _check_table_size(variant: Variant, seconds: float) -> None:
-    numbers = _numbers_of(variant)
-    named = f"num_dice={variant.options.num_dice!r} for {variant.options.num_players} players"
-    needed, limit = numbers * BYTES_A_NUMBER, memory_limit()
-    if needed > limit:
-        raise ValueError(
-            f"{named} takes {needed / 2**30:,.1f} GiB of memory to solve; {limit / 2**30:,.1f} GiB may be taken here"
-        )
-    if (least := numbers * LEAST_SECONDS_A_NUMBER) > seconds:
-        raise OutOfTimeError(f"{named} takes at least about {least:,.0f} s, and {seconds:.4g} s are given")
-
-
-def _shares(variant: Variant, jobs: Mapping[Dice, _PairJob], precision: float) -> dict[Dice, float]:
+def _shares(variant: Variant, jobs: Mapping[Dice, _Job], precision: float) -> dict[Dice, float]:
     """Return how narrow the bounds of each round have to be for the whole game to be as precise as asked.
 
     A round's share of the whole grows with the time that an iteration of it takes. How much the whole depends on a
@@ -416,29 +366,29 @@ def _shares(variant: Variant, jobs: Mapping[Dice, _PairJob], precision: float) -
     return {dice: min(0.05, costs[dice] / total * precision / slopes[dice]) or exact for dice in jobs}
 
 
-def _plan(
-    variant: Variant, precision: float, threads: int, folder: Path, resume: bool, seconds: float
-) -> Mapping[Dice, _PairJob] | Mapping[Dice, _TableJob]:
+def _plan(variant: Variant, precision: float, threads: int, folder: Path, resume: bool, seconds: float) -> Mapping[Dice, _Job]:
     """Return a job for each round, those of few dice first, with what it has to reach.
 
     Raises:
         ValueError: the rounds need more memory than there is.
         OutOfTimeError: they clearly take longer than `seconds`.
     """
-    if variant.options.num_players > 2:
-        _check_table_size(variant, seconds)
-        at_tables = {dice: _TableJob(variant, dice, folder, resume) for dice in rounds_left(variant)}
-        for dice, at_table in at_tables.items():
-            at_table.wanted = precision * TIGHTER ** (sum(variant.options.dice_per_seat) - sum(dice))
-        return at_tables
-    if not resume:
+    for_two = variant.options.num_players == 2
+    if not for_two:  # the first round alone may be too large, and there may be very many rounds
+        _check_memory(variant, [Tree(variant, first_tables(variant.options)[0].dice)], 1)
+    if not (for_two and resume):
         _check_time(variant, seconds, threads)
-    jobs = {dice: _PairJob(variant, dice, threads, folder) for dice in rounds_of(variant.options)}
-    _check_memory(variant, jobs)
-    wanted = _shares(variant, jobs, precision)
+    if for_two:
+        jobs = {dice: _Job(variant, dice, folder, threads) for dice in rounds_left(variant)}
+        wanted = _shares(variant, jobs, precision)
+    else:
+        jobs = {dice: _TableJob(variant, dice, folder, resume) for dice in rounds_left(variant)}
+        lost = {dice: sum(variant.options.dice_per_seat) - sum(dice) for dice in jobs}
+        wanted = {dice: precision * TIGHTER ** lost[dice] for dice in jobs}
+    _check_memory(variant, [job.tree for job in jobs.values()], max(job.threads for job in jobs.values()))
     for dice, job in jobs.items():
         job.wanted = wanted[dice]
-        if resume:
+        if for_two and resume:
             job.solved = job.read()
             job.widths = list(job.solved.widths) if job.solved else []
     return jobs
@@ -568,7 +518,7 @@ class _Work:
             job = self._jobs[dice]
             before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
-            job.solved = SolvedRound.of(job.tree, numbers, iterations, seconds, job.threads, job.widths)
+            job.solved = job.certified(numbers, iterations, seconds, job.widths)
             self._take(job, before)
             self._tell(dice, left)
 
@@ -672,12 +622,11 @@ def solved_already(variant: Variant, precision: float) -> bool:
 @functools.lru_cache(maxsize=64)
 def _too_much(variant: Variant) -> str:
     """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
-    rounds, most = rounds_of(variant.options), MOST_FOR_TWO
-    if variant.options.num_players > 2:
-        numbers, most = _numbers_of(variant), MOST_AT_TABLE
-    else:
+    options = variant.options
+    for rounds in ([first_tables(options)[0].dice], rounds_of(options)):  # there may be very many rounds
         if (sets := information_sets(variant, dice=rounds)) > MOST_INFORMATION_SETS:
             return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
-        # Trees merge information sets; building them takes a second or two.
-        numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds)
+    # Trees merge information sets; building them takes a second or two.
+    numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds_left(variant))
+    most = MOST_FOR_TWO if options.num_players == 2 else MOST_AT_TABLE
     return f"{numbers:,} probabilities; in passing up to {most:,}" if numbers > most else ""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import platformdirs
 
-from dice_envs.core.archive import read_archive, write_archive
-from dice_envs.core.files import warn_not_kept
-from dice_envs.exact.following import say
-from dice_envs.exact.liars_dice.round import Round
+from dice_envs.core.files import read_archive, warn_not_kept, write_archive
+from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.progress import say
 
-__all__ = ["CACHE", "KeptRound", "cache_folder", "file_of", "keep", "keep_archive", "read_kept"]
+__all__ = ["CACHE", "KeptRound", "cache_folder", "file_of", "has_older", "keep", "keep_archive", "read_kept"]
 
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
+HASHED = 12  # digits of a hash in a file's name
 
 
 def cache_folder() -> Path:
@@ -51,16 +51,21 @@ class KeptRound(NamedTuple):
     widths: tuple[float, ...]  # as they were asked for one after another
 
 
-def file_of(round_: Round, layout: Iterable[np.ndarray], folder: Path) -> Path:
-    """Return a round's file. Its name has a hash of what its numbers mean, the rules and the layout."""
+def file_of(tree: Tree, folder: Path) -> Path:
+    """Return a round's file. Its name has the rules, and a hash of what its numbers mean."""
     digest = hashlib.sha256()
-    for array in layout:
+    for array in (*tree.kinds, tree.bids, *tree.class_chances):
         digest.update(np.ascontiguousarray(array).tobytes())
-    options = round_.variant.options
-    palifico = "-palifico" if round_.palifico else ""
+    options = tree.variant.options
+    palifico = "-palifico" if tree.palifico else ""
     rules = f"{options.num_faces}-faces-{options.raise_rule}-{options.wild or 'no'}-wild{palifico}"
     table = f"table-{options.rounds}-" if options.num_players > 2 else ""
-    return folder / rules / f"{table}{'-'.join(map(str, round_.dice))}-{digest.hexdigest()[:12]}.npz"
+    return folder / rules / f"{table}{'-'.join(map(str, tree.dice))}-{digest.hexdigest()[:HASHED]}.npz"
+
+
+def has_older(path: Path) -> bool:
+    """Return whether there is a file of the same round whose numbers mean something else, but not this one."""
+    return not path.exists() and any(path.parent.glob(f"{path.stem[:-HASHED]}{'?' * HASHED}.npz"))
 
 
 def keep(path: Path, better: KeptRound) -> None:
@@ -75,7 +80,7 @@ def keep(path: Path, better: KeptRound) -> None:
 def read_kept(path: Path, size: int) -> KeptRound | None:
     """Return what a round's file holds, `size` numbers; None without one, or if it is damaged.
 
-    Strategies of earlier versions are as good, because they are certified again.
+    Strategies of earlier versions are as good, because they are certified again, unless their numbers meant something else.
     """
 
     def checked(members: dict[str, np.ndarray]) -> KeptRound:

@@ -1,31 +1,34 @@
-"""The tree of one round of Liar's Dice between two players, compressed until it can be held in memory.
+"""The tree of one round of Liar's Dice, compressed until it can be held in memory, and the strategies held in its numbers.
 
 A public node is a sequence of bids. The moves that may follow depend on the last bid and on the player to move, so a few
 dozen *kinds* of node describe millions of nodes; where a node's numbers lie follows from the path that leads to it. Player 0
 is the round's starter.
 
-The tree leaves out the following, which changes neither the value of the round nor that of a best response:
+Hands of a player are one *class* at a kind of node if no later call tells them apart. Their counterfactual values are
+equal, so one number serves them all.
 
-- **Raises that a call or another raise beats.** A call of a bid that cannot hold with the own dice wins for certain.
-  A bid of all dice is called at once, so only hands whose dice all match have reason to make it, and not even they if
-  a call wins wherever the raise does. After a bid of all dice without wild dice no raise can hold where a call fails.
-- **Hands that do not differ any more.** Two hands of a player are one *class* at a kind of node if no later call
-  tells them apart. Their counterfactual values are equal, so one number serves both.
+In a game of two players the tree leaves out raises that a call or another raise beats, which changes neither the value of the
+round nor that of a best response: a call of a bid that cannot hold with the own dice wins for certain. A bid of all dice is
+called at once, so only hands whose dice all match have reason to make it, and not even they if a call wins wherever the raise
+does. After a bid of all dice without wild dice no raise can hold where a call fails. With more players nothing is left out:
+whoever calls may care who of the others loses a die.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from dice_envs.core.game import Variant
+from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round, raises_of, rising_bids
 from dice_envs.exact.liars_dice.seating import Dice, is_palifico
 from dice_envs.games.liars_dice import NO_WILD
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["LEAF", "Kinds", "Tree"]
+__all__ = ["LEAF", "Kinds", "Tree", "mix_at", "strategy_at"]
 
 
 class Kinds(NamedTuple):
@@ -36,19 +39,19 @@ class Kinds(NamedTuple):
     come first. A raise has a number for each active class of the mover; to a leaf, for each class listed in `allowed`.
     """
 
-    mover: np.ndarray  # (kinds,) int64: the player to move, 0 or 1
+    mover: np.ndarray  # (kinds,) int64: the player to move
     needed: np.ndarray  # (kinds,) int64: the quantity of the last bid, 0 at the empty history
     first_edge: np.ndarray  # (kinds + 1,) int64
-    classes: np.ndarray  # (kinds, 2) int64: each player's classes; the mover's active ones are the first
+    classes: np.ndarray  # (kinds, players) int64: each player's classes; the mover's active ones are the first
     active: np.ndarray  # (kinds,) int64: classes of the mover that have a raise worth considering; all others call
     size: np.ndarray  # (kinds,) int64: numbers stored for the whole subtree
     own: np.ndarray  # (kinds,) int64: numbers stored for the node itself
-    match_at: np.ndarray  # (kinds, 2) int64: where the kind's part of `match` begins
-    match: np.ndarray  # int64: dice that count for the last bid, by class
+    match_at: np.ndarray  # (kinds, players) int64: where the kind's part of `match` begins
+    match: np.ndarray  # int64: dice that count for the last bid, by class; no more than were bid
     child: np.ndarray  # (edges,) int64: a kind, or LEAF
     shift: np.ndarray  # (edges,) int64
     entry: np.ndarray  # (edges,) int64
-    map_at: np.ndarray  # (edges, 2) int64: where the edge's part of `maps` begins
+    map_at: np.ndarray  # (edges, players) int64: where the edge's part of `maps` begins
     maps: np.ndarray  # int64: a parent's class → the child's; to a leaf: 1 if all dice match, else 0
     allowed_at: np.ndarray  # (edges + 1,) int64: where the edge's part of `allowed` begins
     allowed: np.ndarray  # int64: classes of the mover that may bid what leads to the leaf
@@ -57,33 +60,41 @@ class Kinds(NamedTuple):
 class _Edge(NamedTuple):
     bid: int
     child: int  # a kind, or LEAF
-    allowed: np.ndarray  # classes of the mover that may take it
-    below: tuple[np.ndarray, np.ndarray]  # each player's hands → classes of the child; to a leaf: whether all dice match
+    allowed: np.ndarray  # classes of the mover that may bid what leads to a leaf
+    below: Sequence[np.ndarray]  # each player's hands → classes of the child; to a leaf: whether all dice match
 
 
 MOST_NODES = 10**12  # keeps the counts within int64, and counting fast
 LEAF = -1  # value of `Kinds.child`
 
 
-def _numbered(rows: np.ndarray) -> np.ndarray:
+def _numbered(*columns: np.ndarray) -> np.ndarray:
     """Number the different rows, from 0 in sorted order."""
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _in_one(parts: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Put arrays together; return where each begins and the last one ends, and all of them, int64."""
+    parts = list(parts)
+    starts = np.cumsum([0] + [len(each) for each in parts], dtype=np.int64)
+    return starts, np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
 
 
 class Tree(Round):
-    """A round of two players with its kinds of node.
+    """A round with its kinds of node.
 
     Attributes:
         kinds: for kernels.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
-        class_of: for each kind, each player's hands → classes, (hands,) int64.
+        class_of: (players, kinds, hands) int64: each player's hands → classes, filled up with zeros.
         edge_bids: (edges,) int64: the bid that each edge of `kinds` stands for.
+        edge_of: (kinds, bids) int64: the edge by which each bid leaves each kind of node, −1 where none does.
         class_chances: each player's, by class at the empty history, float64.
 
     Args:
-        variant: only its rules of a round count: faces, raise rule and wild dice.
-        dice: of the starter and of the other player.
+        variant: only its rules of a round and its number of players count.
+        dice: of the players, the starter's first.
 
     Raises:
         ValueError: the round has more than MOST_NODES public nodes.
@@ -96,21 +107,21 @@ class Tree(Round):
                 f"num_dice={dice} with num_faces={variant.params.num_faces} and raise_rule={variant.options.raise_rule!r} "
                 f"makes a round of {self.nodes:,.0f} public nodes; {MOST_NODES:,} are allowed"
             )
+        self._players = range(len(dice))
+        self._for_two = variant.options.num_players == 2
         # Parents first.
         self._raises = {
             (bid, mover): raises_of(variant, dice, bid, mover, self.palifico)
             for bid in [NO_BID, *rising_bids(variant, dice, self.palifico)]
-            for mover in range(2)
+            for mover in self._players
         }
-        self.kind_of: dict[tuple[int, int], int] = {}
-        self._find_kinds()
+        self.kind_of = self._find_kinds()
         self.bids = np.array([bid for bid, _ in self.kind_of], np.int64)
-        self.class_of: list[list[np.ndarray]] = [[] for _ in self.kind_of]
-        self.edge_bids = np.zeros(0, np.int64)
+        self.class_of = np.zeros((len(dice), len(self.bids), max(map(len, self.hands))), np.int64)
         self.kinds = self._describe()
         self.class_chances = tuple(
-            np.bincount(self.class_of[0][player], self.chances[player], int(self.kinds.classes[0, player]))
-            for player in range(2)
+            np.bincount(self.class_of[player, 0, : len(chances)], chances, int(self.kinds.classes[0, player]))
+            for player, chances in enumerate(self.chances)
         )
 
     def raises_after(self, bid: int, mover: int) -> np.ndarray:
@@ -126,29 +137,37 @@ class Tree(Round):
             return False
         bids = np.append(self._raises[bid, mover], bid)
         all_dice = (bids // self.variant.params.num_faces + 1 == sum(self.dice)).all()
-        return len(bids) == 1 or bool(all_dice and (self.palifico or self.variant.params.wild == NO_WILD))
+        no_wild = self.palifico or self.variant.params.wild == NO_WILD
+        return len(bids) == 1 or bool(self._for_two and all_dice and no_wild)
 
-    def _find_kinds(self) -> None:
+    def _after(self, mover: int) -> int:
+        return (mover + 1) % len(self.dice)
+
+    def _find_kinds(self) -> dict[tuple[int, int], int]:
         waiting = [(NO_BID, 0)]
         reached = set(waiting)
         while waiting:
             bid, mover = waiting.pop()
-            for higher in self._raises[bid, mover].tolist():
-                if not self.is_leaf(higher, 1 - mover) and (higher, 1 - mover) not in reached:
-                    reached.add((higher, 1 - mover))
-                    waiting.append((higher, 1 - mover))
-        self.kind_of = {key: kind for kind, key in enumerate(key for key in self._raises if key in reached)}
+            following = {(higher, self._after(mover)) for higher in self._raises[bid, mover].tolist()}
+            new = [each for each in following - reached if not self.is_leaf(*each)]
+            reached.update(new)
+            waiting += new
+        return {key: kind for kind, key in enumerate(key for key in self._raises if key in reached)}
 
     def _needed(self, bid: int) -> int:
         return 0 if bid == NO_BID else int(quantity_of(self.variant.params, bid)) + 1
 
+    def _others(self, player: int) -> int:
+        """Return how many dice all others have."""
+        return sum(self.dice) - self.dice[player]
+
     def _counting(self, bid: int, player: int) -> np.ndarray:
-        """Count each hand's dice that match the bid, without differences that no hand of the other player reveals."""
+        """Count each hand's dice that match the bid, without differences that no hand of the others reveals."""
         if bid == NO_BID:
             return np.zeros(len(self.hands[player]), np.int64)
         needed = self._needed(bid)
         held = self.matches[player][:, face_of(self.variant.params, bid)]
-        result: np.ndarray = np.clip(held, needed - self.dice[1 - player] - 1, needed)
+        result: np.ndarray = np.clip(held, needed - self._others(player) - 1, needed)
         return result
 
     def _all_match(self, bid: int, player: int) -> np.ndarray:
@@ -156,107 +175,194 @@ class Tree(Round):
         return matched
 
     def _worth_bidding(self, bid: int, mover: int, leaves: list[int]) -> np.ndarray:
-        """Return whether bids that are called for certain may be a hand's best move, (hands, leaves)."""
+        """Return whether bids that are called for certain may be a hand's best move, (leaves, hands)."""
+        if not self._for_two:
+            return np.ones((len(leaves), len(self.hands[mover])), bool)
         other = 1 - mover
         wins = [self._all_match(leaf, mover)[:, None] & self._all_match(leaf, other)[None, :] for leaf in leaves]
-        worth = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), len(self.hands[mover])).T
+        worth = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), len(self.hands[mover]))
         for place, won in enumerate(wins):
             if bid != NO_BID:
                 fails = self._counting(bid, mover)[:, None] + self._counting(bid, other)[None, :] < self._needed(bid)
-                worth[:, place] &= (won & ~fails).any(axis=1)
+                worth[place] &= (won & ~fails).any(axis=1)
             for earlier in range(place):  # of two that win against the same hands, the first will do
-                worth[:, place] &= (won & ~wins[earlier]).any(axis=1)
+                worth[place] &= (won & ~wins[earlier]).any(axis=1)
         return worth
+
+    def _is_active(self, bid: int, mover: int, some_raise: np.ndarray) -> np.ndarray:
+        """Return which hands do not call for certain, from those for which some raise is worth considering."""
+        if bid == NO_BID or not self._for_two:
+            return np.ones(len(some_raise), bool)
+        hopeless = self._counting(bid, mover) < self._needed(bid) - self._others(mover)  # the bid cannot hold: a call wins
+        return some_raise & ~hopeless
 
     def _describe(self) -> Kinds:
         count = len(self.kind_of)
         edges: list[list[_Edge]] = [[] for _ in range(count)]
-        active = np.zeros(count, np.int64)
-        classes = np.zeros((count, 2), np.int64)
+        active, classes = np.zeros(count, np.int64), np.zeros((count, len(self.dice)), np.int64)
         for (bid, mover), kind in reversed(self.kind_of.items()):
-            other = 1 - mover
             raises = self._raises[bid, mover].tolist()
-            leaves = [higher for higher in raises if self.is_leaf(higher, other)]
-            worth = dict(zip(leaves, self._worth_bidding(bid, mover, leaves).T, strict=True))
+            leaves = [higher for higher in raises if self.is_leaf(higher, self._after(mover))]
+            worth = dict(zip(leaves, self._worth_bidding(bid, mover, leaves), strict=True))
             inner = [higher for higher in raises if higher not in worth]
             leaves = [leaf for leaf in leaves if worth[leaf].any()]
-            below = [self.class_of[self.kind_of[higher, other]] for higher in inner]
-            own, others = self._counting(bid, mover), self._counting(bid, other)
-            hopeless = own < self._needed(bid) - self.dice[other]  # the bid cannot hold: a call wins
-            some_raise = np.full(len(own), bool(inner))
-            for leaf in leaves:
-                some_raise |= worth[leaf]
-            is_active = some_raise & ~hopeless if bid != NO_BID else np.ones(len(own), bool)
-            columns = [~is_active, own]
-            columns += [np.where(is_active, each[mover], -1) for each in below]
-            columns += [is_active & worth[leaf] for leaf in leaves]
-            ids = {mover: _numbered(np.column_stack(columns))}  # sorted by the first column: active classes come first
-            columns = [others] + [each[other] for each in below] + [self._all_match(leaf, other) for leaf in leaves]
-            ids[other] = _numbered(np.column_stack(columns))
-            self.class_of[kind] = [ids[0], ids[1]]
+            children = [self.kind_of[higher, self._after(mover)] for higher in inner]
+            some_raise = np.any([np.full(len(self.hands[mover]), bool(inner)), *(worth[leaf] for leaf in leaves)], axis=0)
+            is_active = self._is_active(bid, mover, some_raise)
+            ids: list[np.ndarray] = []
+            for player in self._players:
+                below = [self.class_of[player, child, : len(self.hands[player])] for child in children]
+                columns = [self._counting(bid, player), *below]
+                if player == mover:  # active classes come first
+                    columns = [~is_active, columns[0], *(np.where(is_active, each, -1) for each in below)]
+                if player == mover and self._for_two:
+                    columns += [is_active & worth[leaf] for leaf in leaves]
+                else:
+                    columns += [self._all_match(leaf, player) for leaf in leaves]
+                ids.append(_numbered(*columns))
+                self.class_of[player, kind, : len(ids[player])] = ids[player]
+                classes[kind, player] = ids[player].max() + 1
             active[kind] = ids[mover][is_active].max(initial=-1) + 1
-            classes[kind] = ids[0].max() + 1, ids[1].max() + 1
-            for higher, each in zip(inner, below, strict=True):
-                edges[kind].append(_Edge(higher, self.kind_of[higher, other], np.arange(active[kind]), (each[0], each[1])))
+            for higher, child in zip(inner, children, strict=True):
+                edges[kind].append(_Edge(higher, child, np.zeros(0, np.int64), list(self.class_of[:, child])))
             for leaf in leaves:
                 may = np.unique(ids[mover][is_active & worth[leaf]])
                 if len(may):
-                    edges[kind].append(_Edge(leaf, LEAF, may, (self._all_match(leaf, 0), self._all_match(leaf, 1))))
+                    edges[kind].append(_Edge(leaf, LEAF, may, [self._all_match(leaf, player) for player in self._players]))
         return self._flat(edges, active, classes)
 
-    def _flat(self, edges: list[list[_Edge]], active: np.ndarray, classes: np.ndarray) -> Kinds:
-        count = len(edges)
-        movers = np.array([mover for _, mover in self.kind_of], np.int64)
-        own, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        first_edge = np.concatenate([[0], np.cumsum([len(each) for each in edges])]).astype(np.int64)
-        number = int(first_edge[-1])
-        child, shift, entry = np.full(number, LEAF, np.int64), np.zeros(number, np.int64), np.zeros(number, np.int64)
-        map_at, allowed_at = np.zeros((number, 2), np.int64), np.zeros(number + 1, np.int64)
-        match_at = np.zeros((count, 2), np.int64)
-        maps: list[np.ndarray] = []
-        matches: list[np.ndarray] = []
-        allowed: list[np.ndarray] = []
-        filled = placed = 0
-        for kind in range(count):
-            for player in range(2):
-                match_at[kind, player] = placed
-                matches.append(self._by_class(kind, player, self._counting(int(self.bids[kind]), player)))
-                placed += len(matches[-1])
-        placed = 0
-        for kind in range(count):
-            for edge, described in enumerate(edges[kind], int(first_edge[kind])):
-                child[edge] = described.child
-                allowed_at[edge] = placed
-                if described.child == LEAF:
-                    allowed.append(described.allowed)
-                    placed += len(described.allowed)
-                for player in range(2):
-                    map_at[edge, player] = filled
-                    maps.append(self._by_class(kind, player, described.below[player]))
-                    filled += len(maps[-1])
-        allowed_at[number] = placed
-        self.edge_bids = np.array([described.bid for each in edges for described in each], np.int64)
+    def _flat(self, by_kind: list[list[_Edge]], active: np.ndarray, classes: np.ndarray) -> Kinds:
+        count, players = classes.shape
+        edges = [each for of_kind in by_kind for each in of_kind]
+        first_edge = np.cumsum([0] + [len(each) for each in by_kind], dtype=np.int64)
+        kind_of_edge = np.repeat(np.arange(count), np.diff(first_edge))
+        child = np.array([each.child for each in edges], np.int64)
+        shift, entry = np.zeros((2, len(edges)), np.int64)
+        own, size = np.zeros((2, count), np.int64)
+        match_at, match = _in_one(
+            self._by_class(kind, player, self._counting(int(bid), player))
+            for kind, bid in enumerate(self.bids)
+            for player in self._players
+        )
+        map_at, maps = _in_one(
+            self._by_class(kind, player, each.below[player])
+            for kind, each in zip(kind_of_edge.tolist(), edges, strict=True)
+            for player in self._players
+        )
+        allowed_at, allowed = _in_one(each.allowed for each in edges)
         for kind in reversed(range(count)):
             at = active[kind] if kind > 0 else 0
             for edge in range(first_edge[kind], first_edge[kind + 1]):
                 entry[edge] = at
-                at += active[kind] if child[edge] != LEAF else allowed_at[edge + 1] - allowed_at[edge]
+                at += active[kind] if child[edge] != LEAF else len(edges[edge].allowed)
             own[kind] = at
             for edge in range(first_edge[kind], first_edge[kind + 1]):
                 if child[edge] != LEAF:
                     shift[edge] = at
                     at += size[child[edge]]
             size[kind] = at
+        self.edge_bids = np.array([each.bid for each in edges], np.int64)
+        self.edge_of = np.full((count, sum(self.dice) * self.variant.params.num_faces), -1, np.int64)
+        self.edge_of[kind_of_edge, self.edge_bids] = np.arange(len(edges))
+        needed = np.array([self._needed(int(bid)) for bid in self.bids], np.int64)
+        movers = np.array([mover for _, mover in self.kind_of], np.int64)
+        match_at, map_at = match_at[:-1].reshape(count, players), map_at[:-1].reshape(-1, players)
         return Kinds(
-            movers, np.array([self._needed(int(bid)) for bid in self.bids], np.int64), first_edge, classes, active, size, own,
-            match_at, _in_one(matches), child, shift, entry, map_at, _in_one(maps), allowed_at, _in_one(allowed),
+            movers, needed, first_edge, classes, active, size, own, match_at, match, child, shift, entry, map_at, maps,
+            allowed_at, allowed,
         )  # fmt: skip
 
     def _by_class(self, kind: int, player: int, by_hand: np.ndarray) -> np.ndarray:
-        out = np.zeros(int(self.class_of[kind][player].max()) + 1, np.int64)
-        out[self.class_of[kind][player]] = by_hand
+        """Return numbers of a player's hands by class, of which each has the same for all of its hands."""
+        ids = self.class_of[player, kind, : len(self.hands[player])]
+        out = np.zeros(int(ids.max()) + 1, np.int64)
+        out[ids] = by_hand[: len(ids)]
         return out
 
 
-def _in_one(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+# --- strategies ---------------------------------------------------------------------------------------------------
+# Rows of actions have the call first, then a raise for each edge. The empty history has a dummy call, which is never taken.
+
+
+@kernel(allocates=False, inline=True)
+def mix_at(kinds, kind, offset, numbers, rows, total):
+    """Write the strategy that a node's numbers are in proportion to, (actions, active classes). In place.
+
+    Where all of a class are 0, its actions are equally likely. `total` is scratch.
+    """
+    active = kinds.active[kind]
+    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
+    for each in range(active):
+        rows[0, each] = numbers[offset + each] if kind != 0 else 0.0
+        total[each] = rows[0, each]
+    for edge in range(first, last):
+        row = rows[1 + edge - first]
+        at = offset + kinds.entry[edge]
+        if kinds.child[edge] == LEAF:
+            for each in range(active):
+                row[each] = 0.0
+            for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+                row[kinds.allowed[k]] = numbers[at]
+                total[kinds.allowed[k]] += numbers[at]
+                at += 1
+        else:
+            for each in range(active):
+                row[each] = numbers[at + each]
+                total[each] += row[each]
+    unknown = False
+    for each in range(active):
+        unknown |= total[each] == 0.0
+        total[each] = 1.0 / total[each] if total[each] > 0.0 else 0.0
+    for place in range(1 + last - first):
+        for each in range(active):
+            rows[place, each] *= total[each]
+    if unknown:
+        for each in range(active):
+            if total[each] == 0.0:
+                _mix_evenly(kinds, kind, each, rows)
+
+
+@kernel(allocates=False)
+def _number_of(kinds, offset, edge, each):
+    """Return where an active class's number of a raise stands; −1 if the class may not make it."""
+    if kinds.child[edge] != LEAF:
+        return offset + kinds.entry[edge] + each
+    for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+        if kinds.allowed[k] == each:
+            return offset + kinds.entry[edge] + k - kinds.allowed_at[edge]
+    return -1
+
+
+@kernel(allocates=False)
+def _mix_evenly(kinds, kind, each, rows):
+    """Make the actions of one class equally likely. In place."""
+    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
+    rows[0, each] = 1.0 if kind != 0 else 0.0
+    choices = rows[0, each]
+    for edge in range(first, last):
+        rows[1 + edge - first, each] = 1.0 if _number_of(kinds, 0, edge, each) >= 0 else 0.0
+        choices += rows[1 + edge - first, each]
+    for place in range(1 + last - first):
+        rows[place, each] /= choices
+
+
+@kernel(allocates=False)
+def strategy_at(kinds, kind, offset, numbers, each, call, bids, out):
+    """Write how likely one active class takes each action at a node into `out` (actions,), which holds zeros. In place.
+
+    `bids` (edges,) has the action of each edge, `call` is the call.
+    """
+    total = 0.0
+    for even in range(2):  # a class that the strategy never brings here takes its actions evenly
+        if even == 1 and total > 0.0:
+            break
+        if kind != 0:
+            out[call] = 1.0 if even == 1 else numbers[offset + each]
+            total += out[call]
+        for edge in range(kinds.first_edge[kind], kinds.first_edge[kind + 1]):
+            at = _number_of(kinds, offset, edge, each)
+            if at >= 0:
+                out[bids[edge]] = 1.0 if even == 1 else numbers[at]
+                total += out[bids[edge]]
+    for action in range(len(out)):
+        out[action] /= total

@@ -33,8 +33,6 @@ from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
-__all__ = ["action_values", "measure", "response_values", "situations"]
-
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
 MOST_SETS = 4_000_000  # information sets of one seat against sorted play, at all of which an agent is asked
 FEW_SETS = 50_000  # the same for an agent with random answers; and for the exploitability of any agent
@@ -57,7 +55,7 @@ class Roll(NamedTuple):
         return (np.ptp(self.hands[seat], axis=0) + 1).tolist()
 
 
-class Shown(NamedTuple):
+class Showing(NamedTuple):
     """The ways in which a player's dice can have been shown in the first c columns, as the other sees them."""
 
     order: np.ndarray  # (ways, c) int64: the dice shown, counted among those in hand before the first column
@@ -117,14 +115,14 @@ def _orders(dice: int, length: int) -> np.ndarray:
     return np.array(list(itertools.permutations(range(dice), length)), np.int64)
 
 
-def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Shown]:
+def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Showing]:
     """Return the dice that a player of its highest die can have shown before each column but the last. Entries: its hands."""
     order = np.argsort(-hands, axis=1, kind="stable")
     every = np.arange(len(hands))
     return _told_apart(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
 
 
-def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
+def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Showing]:
     """Return the dice that any player can have shown before each column but the last. Entries: its hands, in all orders."""
     entries = []
     for length in range(hands.shape[1] - 1):
@@ -133,13 +131,13 @@ def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Shown]:
     return _told_apart(hands, entries, open_hands)
 
 
-def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Shown]:
+def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Showing]:
     """Return the ways that look different.
 
     Entries before each column: hand (m,), and the dice that it shows (m, c). All entries have equally many successors in
     the next column, and these are adjacent.
     """
-    found: list[Shown] = []
+    found: list[Showing] = []
     for which, order in entries:
         faces = hands[which]
         if not open_hands:
@@ -151,7 +149,7 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
         before = found[-1].of if found else np.zeros(len(which), np.int64)
         parent = before[first // (len(which) // len(before))]
         length = order.shape[1]
-        found.append(Shown(rows[:, :length], rows[:, length:], parent, np.bincount(of) / len(of), of))
+        found.append(Showing(rows[:, :length], rows[:, length:], parent, np.bincount(of) / len(of), of))
     return found
 
 
@@ -212,7 +210,7 @@ def policy(
     agent: Any,
     seat: int,
     roll: Roll,
-    shown: list[Shown],
+    shown: list[Showing],
     seed: int,
     look: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] = lambda states, chances, weights: None,
 ) -> list[np.ndarray]:
@@ -311,7 +309,9 @@ def _chances(variant: Variant, agent: Any, states: np.ndarray, index: np.ndarray
 # --- best response ------------------------------------------------------------------------------------------------
 
 
-def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], policies: list[list[np.ndarray]]) -> np.ndarray:
+def best_response(
+    variant: Variant, seat: int, roll: Roll, shown: list[Showing], policies: list[list[np.ndarray]]
+) -> np.ndarray:
     """Return what the other seat wins from each policy by its best response to the first one, (policies,) float64.
 
     Args:
@@ -361,8 +361,7 @@ def best_response(variant: Variant, seat: int, roll: Roll, shown: list[Shown], p
 
     pairs = len(hands), len(others)
     won = respond((), (), np.ones((len(policies), *pairs)), np.zeros(pairs, np.int64))
-    found: np.ndarray = won.reshape(len(policies), -1).sum(axis=1) / math.prod(pairs)
-    return found
+    return won.reshape(len(policies), -1).sum(axis=1) / math.prod(pairs)
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
@@ -423,10 +422,7 @@ def _count_sets(variant: Variant, to_highest: bool) -> float:
 
 
 def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
-    """Return what choices with these probabilities (n, actions) lose against `highest`, (n,) float64.
-
-    They are compared with the best choice, given best play afterwards.
-    """
+    """Return what choices (n, actions) lose against `highest` by the best choice, given best play afterwards, (n,) float64."""
     values = response_to_highest(variant.options, seat).action_values(variant, states)
     behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
     return (chances * behind).sum(axis=1)
@@ -470,10 +466,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
 
 
 def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, float]:
-    """Return what best responses win from the agent, mean of both seats, and the half-width of its interval.
-
-    The game's values to the two seats cancel out, so this is also the gain above the value.
-    """
+    """Return what best responses win from the agent above the value, mean of both seats, and its interval's half-width."""
     most = least = 0.0
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)

@@ -24,8 +24,6 @@ from typing import Any, Literal
 from dice_envs.core.options import check_choice
 from dice_envs.games.score_dice import Options
 
-__all__ = ["Distribution", "Pairing", "score_distribution"]
-
 Pairing = Literal["sorted", "unsorted"]
 PAIRINGS = ("sorted", "unsorted")
 
@@ -38,7 +36,7 @@ _Counts = dict[tuple[int, _Tied], int]  # the same while it is counted
 
 
 @dataclasses.dataclass(frozen=True)
-class Distribution:
+class ScoreDistribution:
     """The exact distribution of a score.
 
     Attributes:
@@ -75,7 +73,7 @@ def score_distribution(
     ties: str = "none",
     pairing: Pairing = "sorted",
     done: Callable[[float, float], Any] = lambda amount, total: None,
-) -> Distribution:
+) -> ScoreDistribution:
     """Return the exact distribution of the score of one game.
 
     Args:
@@ -95,10 +93,10 @@ def score_distribution(
     a, b = options.pools
     if options.ties == "reroll":
         if pairing == "unsorted" and len(a) == len(b) and min(len(set(a)), len(set(b))) == 1:
-            return Distribution(_normalised(_settled_pairs(a, b)))
-        return Distribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
+            return ScoreDistribution(_normalised(_settled_pairs(a, b)))
+        return ScoreDistribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
     ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(a, b, options.ties)
-    return Distribution(_normalised({score: number for (score, _), number in ways.items()}))
+    return ScoreDistribution(_normalised({score: number for (score, _), number in ways.items()}))
 
 
 def _telling(
@@ -344,10 +342,7 @@ def _merged(dice: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _count_unsorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
-    """Count rolls and pairings by score and tied dice.
-
-    The larger pool's spare lowest dice are dropped; each of the rest meets a random one of the smaller pool's dice.
-    """
+    """Count rolls and random pairings by score and tied dice, once the larger pool's spare lowest dice are dropped."""
     if len(a) < len(b) or (len(a) == len(b) and len(set(a)) < len(set(b))):
         swapped = _count_random_pairs(b, a, {"none": 0, "a": -1, "reroll": 0}[ties], ties == "reroll")
         return {(-score, (tied_a, tied_b)): number for (score, (tied_b, tied_a)), number in swapped.items()}

@@ -24,25 +24,10 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import matrix_game
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
 
-__all__ = [
-    "NONE_TIED",
-    "Die",
-    "Equilibrium",
-    "Range",
-    "ResponseToHighest",
-    "Tied",
-    "check_response",
-    "count_situations",
-    "deals",
-    "hands",
-    "known_ranges",
-    "response_to_highest",
-]
-
 TOLERANCE = 1e-11  # of values that are found by iteration
 
 
-class Range(NamedTuple):
+class Known(NamedTuple):
     """A die in hand as others know it: its size, and the faces it may show, all equally likely."""
 
     low: int
@@ -50,7 +35,7 @@ class Range(NamedTuple):
     size: int
 
 
-class Die(NamedTuple):
+class Rolled(NamedTuple):
     """A die that has been rolled, and the lowest face that it could have shown."""
 
     face: int
@@ -64,24 +49,24 @@ NONE_TIED: Tied = ((), ())
 WHOLE_GAME = "whole game"  # key of the roll of whole pools, when one has spare dice: these are rolled again with the rest
 
 
-def hands(dice: Iterable[Range]) -> dict[tuple[Die, ...], float]:
+def hands(dice: Iterable[Known]) -> dict[tuple[Rolled, ...], float]:
     """Return all hands that these dice can make, highest die first, with their chances."""
-    found: dict[tuple[Die, ...], float] = {(): 1.0}
+    found: dict[tuple[Rolled, ...], float] = {(): 1.0}
     for die in dice:
-        longer: dict[tuple[Die, ...], float] = defaultdict(float)
+        longer: dict[tuple[Rolled, ...], float] = defaultdict(float)
         for hand, chance in found.items():
             for face in range(die.low, die.high + 1):
-                more = (*hand, Die(face, die.size, die.low))
+                more = (*hand, Rolled(face, die.size, die.low))
                 longer[tuple(sorted(more, reverse=True))] += chance / (die.high - die.low + 1)
         found = dict(longer)
     return found
 
 
-def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
+def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Known, ...], float]]:
     """Yield what both players can see after a pool is rolled and its spare lowest dice are dropped: (the dice kept, chance)."""
     spare = len(pool) - keep
     if spare == 0:
-        yield tuple(Range(1, size, size) for size in pool), 1.0
+        yield tuple(Known(1, size, size) for size in pool), 1.0
         return
     for dropped in itertools.combinations(range(len(pool)), spare):
         kept = [place for place in range(len(pool)) if place not in dropped]
@@ -91,13 +76,13 @@ def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Range, ...], float]]:
             for place in dropped:
                 if place != highest:
                     chance *= min(pool[place], face - (place < highest)) / pool[place]
-            ranges = [Range(face + (place > highest), pool[place], pool[place]) for place in kept]
+            ranges = [Known(face + (place > highest), pool[place], pool[place]) for place in kept]
             chance *= math.prod(max(0, die.high - die.low + 1) / die.size for die in ranges)
             if chance > 0:
                 yield tuple(ranges), chance
 
 
-def _without(dice: tuple[Die, ...], die: Die) -> tuple[Die, ...]:
+def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
     at = dice.index(die)
     return dice[:at] + dice[at + 1 :]
 
@@ -155,7 +140,7 @@ class _Solver:
             return WHOLE_GAME
         return own, other, self.carried(score)
 
-    def tie(self, own: Die, other: Die, tied: Tied) -> Tied:
+    def tie(self, own: Rolled, other: Rolled, tied: Tied) -> Tied:
         """Return the tied dice after a pair."""
         if own.face != other.face or self.options.ties != "reroll":
             return tied
@@ -190,7 +175,7 @@ class _Solver:
         return self.roll_value(self._pools[0][:columns], self._pools[1][:columns])
 
 
-def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Range]]:
+def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Known]]:
     """Return what the roll alone tells both players of the seat's dice with these statuses: (place, range), by place.
 
     Dice of open hands are known exactly.
@@ -200,9 +185,9 @@ def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, .
         if state["status"][seat, place] in statuses:
             if variant.options.open_hands:
                 face = int(state["faces"][seat, place])
-                known.append((place, Range(face, face, size)))
+                known.append((place, Known(face, face, size)))
             else:
-                known.append((place, Range(int(lowest_face(variant.params, state, seat, place)), size, size)))
+                known.append((place, Known(int(lowest_face(variant.params, state, seat, place)), size, size)))
     return known
 
 
@@ -213,12 +198,12 @@ MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is com
 
 
 @functools.cache
-def _next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Range, ...]], ...]:
+def _next_highest(dice: tuple[Known, ...]) -> tuple[tuple[float, Rolled, tuple[Known, ...]], ...]:
     """Return the dice that a player of its highest die can show next: (chance, die, ranges of the others after that).
 
     `dice` are in the order of their places.
     """
-    found: dict[tuple[Die, tuple[Range, ...]], float] = defaultdict(float)
+    found: dict[tuple[Rolled, tuple[Known, ...]], float] = defaultdict(float)
     for i, die in enumerate(dice):
         for face in range(die.low, die.high + 1):
             chance = 1 / (die.high - die.low + 1)
@@ -228,9 +213,9 @@ def _next_highest(dice: tuple[Range, ...]) -> tuple[tuple[float, Die, tuple[Rang
                     continue
                 high = min(other.high, face - (j < i))  # equal faces go by place
                 chance *= max(0, high - other.low + 1) / (other.high - other.low + 1)
-                rest.append(Range(other.low, high, other.size))
+                rest.append(Known(other.low, high, other.size))
             if chance > 0:
-                found[Die(face, die.size, die.low), tuple(rest)] += chance
+                found[Rolled(face, die.size, die.low), tuple(rest)] += chance
     return tuple((chance, die, rest) for (die, rest), chance in found.items())
 
 
@@ -250,7 +235,7 @@ class ResponseToHighest(_Solver):
         self._values: dict[Any, float] = {}
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
-    def value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
+    def value(self, own: tuple[Rolled, ...], other: tuple[Known, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
         """Return the expected reward still to come, with best play.
 
         Args:
@@ -273,8 +258,8 @@ class ResponseToHighest(_Solver):
         return memory[key]
 
     def choices(
-        self, own: tuple[Die, ...], other: tuple[Range, ...], score: int = 0, tied: Tied = NONE_TIED
-    ) -> list[tuple[Die, float]]:
+        self, own: tuple[Rolled, ...], other: tuple[Known, ...], score: int = 0, tied: Tied = NONE_TIED
+    ) -> list[tuple[Rolled, float]]:
         """Return every distinct die that can be shown, and its value. Arguments as for `value`."""
         result = []
         for die in dict.fromkeys(own):
@@ -285,7 +270,7 @@ class ResponseToHighest(_Solver):
             result.append((die, value))
         return result
 
-    def _roll_key(self, own: tuple[Die, ...], other: tuple[Range, ...], tied: Tied, score: int) -> Any:
+    def _roll_key(self, own: tuple[Rolled, ...], other: tuple[Known, ...], tied: Tied, score: int) -> Any:
         mine = tuple(sorted((*tied[0], *(die.size for die in own)), reverse=True))
         theirs = tuple(sorted((*tied[1], *(die.size for die in other)), reverse=True))
         return self.roll_key(mine, theirs, score)
@@ -296,17 +281,17 @@ class ResponseToHighest(_Solver):
         total = 0.0
         for mine, chance_mine in deals(own, columns):
             for dice, chance_hand in hands(mine).items():
-                hand = tuple(Die(die.face, die.size) for die in dice)  # `low` no longer matters
+                hand = tuple(Rolled(die.face, die.size) for die in dice)  # `low` no longer matters
                 for theirs, chance_theirs in deals(other, columns):
                     total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
         return total
 
-    def _seen_value(self, own: tuple[Die, ...], other: tuple[Range, ...], score: int) -> float:
+    def _seen_value(self, own: tuple[Rolled, ...], other: tuple[Known, ...], score: int) -> float:
         """Return the value after the roll. With open hands the other's dice are seen, too."""
         if not self.options.open_hands:
             return self.value(own, other, score)
         return sum(
-            chance * self.value(own, tuple(Range(die.face, die.face, die.size) for die in hand), score)
+            chance * self.value(own, tuple(Known(die.face, die.face, die.size) for die in hand), score)
             for hand, chance in hands(other).items()
         )
 
@@ -338,9 +323,9 @@ class ResponseToHighest(_Solver):
         if key not in self._by_situation:
             parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
             faces, sizes, lows, highs, others, own_tied, other_tied = parts
-            own = tuple(map(Die, faces, sizes))
+            own = tuple(map(Rolled, faces, sizes))
             values = dict(
-                self.choices(own, tuple(map(Range, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
+                self.choices(own, tuple(map(Known, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
             )
             self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
             self._by_situation[key][: len(own)] = [values[die] for die in own]
@@ -500,9 +485,9 @@ class _Plan:
 
     def __init__(self) -> None:
         self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
-        self.sequences: dict[tuple[Any, Die], int] = {}  # (information set, choice) → sequence, from 1; 0 is the start
+        self.sequences: dict[tuple[Any, Rolled], int] = {}  # (information set, choice) → sequence, from 1; 0 is the start
 
-    def extend(self, information: Any, choice: Die, parent: int) -> int:
+    def extend(self, information: Any, choice: Rolled, parent: int) -> int:
         self.parents.setdefault(information, parent)
         return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
 
@@ -526,7 +511,7 @@ class _Plan:
         return csr_array((values, (rows, columns)), shape=(len(numbers) + 1, len(self.sequences) + 1))
 
 
-Behaviour = dict[Any, dict[Die, float]]  # information set → chance of each die
+Behaviour = dict[Any, dict[Rolled, float]]  # information set → chance of each die
 
 
 class _Solution(NamedTuple):
@@ -553,11 +538,11 @@ class Equilibrium(_Solver):
     def __init__(self, options: Options) -> None:
         super().__init__(options, 0)
         self._solutions: dict[Any, _Solution] = {}
-        self._open: dict[Any, tuple[float, dict[Die, float], dict[Die, float]]] = {}
-        pools = [tuple(Range(1, size, size) for size in pool) for pool in options.pools]
+        self._open: dict[Any, tuple[float, dict[Rolled, float], dict[Rolled, float]]] = {}
+        pools = [tuple(Known(1, size, size) for size in pool) for pool in options.pools]
         self._check_size(*(dice[: options.num_columns] for dice in pools))
 
-    def _check_size(self, a: tuple[Range, ...], b: tuple[Range, ...]) -> None:
+    def _check_size(self, a: tuple[Known, ...], b: tuple[Known, ...]) -> None:
         # Hands of k dice of one kind with f faces: C(f + k - 1, k); every order of either hand is a way to play it.
         many = math.factorial(len(a)) ** 2
         for dice in (a, b):
@@ -579,7 +564,7 @@ class Equilibrium(_Solver):
             for dice_b, chance_b in deals(other, columns)
         )
 
-    def _roll_once(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> float:
+    def _roll_once(self, a: tuple[Known, ...], b: tuple[Known, ...], score: int) -> float:
         if not self.options.open_hands:
             return self._solve(a, b, score).value
         self._open.clear()  # these were computed with another value of the next roll
@@ -595,7 +580,7 @@ class Equilibrium(_Solver):
 
     # Hidden hands
 
-    def solution(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
+    def solution(self, a: tuple[Known, ...], b: tuple[Known, ...], score: int) -> _Solution:
         """Return the solved roll of dice with these ranges, which both players know. Cached."""
         key = (a, b, self.carried(score))
         if key not in self._solutions:
@@ -608,7 +593,7 @@ class Equilibrium(_Solver):
             self._loop = outer
         return self._solutions[key]
 
-    def _solve(self, a: tuple[Range, ...], b: tuple[Range, ...], score: int) -> _Solution:
+    def _solve(self, a: tuple[Known, ...], b: tuple[Known, ...], score: int) -> _Solution:
         with needs("exact", "an equilibrium of score dice"):
             from scipy.optimize import linprog
             from scipy.sparse import block_array, coo_array
@@ -619,8 +604,8 @@ class Equilibrium(_Solver):
         ends: dict[tuple[int, Tied], float] = {}
 
         def walk(
-            hand_a: tuple[Die, ...], hand_b: tuple[Die, ...], rest_a: tuple[Die, ...], rest_b: tuple[Die, ...],
-            past: tuple[tuple[Die, Die], ...], sequences: tuple[int, int], points: int, tied: Tied, chance: float,
+            hand_a: tuple[Rolled, ...], hand_b: tuple[Rolled, ...], rest_a: tuple[Rolled, ...], rest_b: tuple[Rolled, ...],
+            past: tuple[tuple[Rolled, Rolled], ...], sequences: tuple[int, int], points: int, tied: Tied, chance: float,
         ) -> None:  # fmt: skip
             if not rest_a:
                 if (points, tied) not in ends:
@@ -667,8 +652,8 @@ class Equilibrium(_Solver):
     # Open hands
 
     def open_column(
-        self, a: tuple[Die, ...], b: tuple[Die, ...], score: int, tied: Tied = NONE_TIED
-    ) -> tuple[float, dict[Die, float], dict[Die, float]]:
+        self, a: tuple[Rolled, ...], b: tuple[Rolled, ...], score: int, tied: Tied = NONE_TIED
+    ) -> tuple[float, dict[Rolled, float], dict[Rolled, float]]:
         """Return the value when both see these hands, and both players' chances of showing each die."""
         if not a:
             return self._end(score, tied), {}, {}

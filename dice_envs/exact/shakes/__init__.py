@@ -51,8 +51,6 @@ from dice_envs.exact.shakes.policies import (
 )
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, YIELD, assignments
 
-__all__ = ["action_values", "measure", "optima", "response_values", "situations"]
-
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
 MOST_TRIED = 200_000  # positions at which it asks with open efficacies to see whether the agent reaches only few of them
 GAMES = 20_000  # how many it plays by default

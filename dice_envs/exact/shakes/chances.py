@@ -20,30 +20,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.kept import kept
 from dice_envs.games.shakes import FACES, Options, assignments
 
-__all__ = [
-    "MOST_KEPT",
-    "MOST_TALLIES",
-    "TIE",
-    "Policy",
-    "Problem",
-    "argument_chances",
-    "best_of",
-    "beta_chances",
-    "code_bits",
-    "code_of",
-    "count_merged",
-    "dice_table",
-    "efficacy_chances",
-    "kept_chances",
-    "kept_die",
-    "keys_of",
-    "multiply",
-    "rounded_up",
-    "success_chances",
-    "tallies",
-    "win_among",
-]
-
 MOST_TALLIES = 20_000_000  # over all numbers of patients together; more would not fit into a few GiB
 MOST_KEPT = 2**29  # bytes of tallies that stay in memory, and of solutions; the last ones stay whatever they take
 TIE = 1e-12  # scores closer than this are equal: sums in another order differ by less, true differences by more

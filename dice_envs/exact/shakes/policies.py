@@ -41,29 +41,12 @@ from dice_envs.exact.shakes.chances import (
 )
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, assignments
 
-__all__ = [
-    "Evaluation",
-    "Solution",
-    "TooManyReached",
-    "as_policy",
-    "as_tally_team",
-    "as_team",
-    "check_in_passing",
-    "evaluate",
-    "evaluate_open",
-    "looks_at_tally_alone",
-    "open_optimum",
-    "open_values",
-    "sees_efficacies",
-    "solve",
-]
-
 ROWS_AT_ONCE = 1 << 16  # tallies or positions that are asked about in one call
 MOST_IN_PASSING = 500_000  # tallies: solved in some seconds and a quarter of a GiB
 
 
 @dataclasses.dataclass(frozen=True)
-class Solution:
+class OptimalPlay:
     """Bayes-optimal play: the highest expectation of all policies that do not know the efficacies.
 
     Attributes:
@@ -102,7 +85,7 @@ class Solution:
 
 
 @kept(MOST_KEPT, lambda solution: sum(values.nbytes for values in solution.q))
-def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
+def solve(problem: Problem, reward: Literal["saved", "win"]) -> OptimalPlay:
     """Find Bayes-optimal play by dynamic programming, from the last patient backwards over merged tallies.
 
     Raises:
@@ -122,7 +105,7 @@ def solve(problem: Problem, reward: Literal["saved", "win"]) -> Solution:
         after = values[level.children]
         q.append((1 - success) * after[:, :, 0] + success * (pays + after[:, :, 1]))
         values = q[-1].max(axis=1)
-    return Solution(problem, reward, float(values[0]), q[::-1])
+    return OptimalPlay(problem, reward, float(values[0]), q[::-1])
 
 
 # --- open efficacies --------------------------------------------------------------------------------------------
@@ -152,7 +135,7 @@ def open_values(
 ) -> np.ndarray:
     """Return the value of giving each treatment to the next patient, (m, n) float64, if the efficacies (m, n) are open.
 
-    As in `Solution.values`: patients saved from now on, or the chance to win, with optimal play afterwards.
+    As in `OptimalPlay.values`: patients saved from now on, or the chance to win, with optimal play afterwards.
     """
     left = problem.num_patients - treated.sum(axis=1, dtype=np.int64) - 1  # patients after this one
     best = efficacies.max(axis=1)
@@ -178,7 +161,7 @@ def check_in_passing(variant: Variant) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Evaluation:
+class Performance:
     """The exact performance of a policy.
 
     Attributes:
@@ -206,7 +189,7 @@ class Evaluation:
         return self.saved if goal == "saved" else self.win
 
 
-def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluation:
+def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Performance:
     """Return the exact performance of a policy.
 
     Args:
@@ -247,9 +230,9 @@ def evaluate(problem: Problem, policy: Policy, merged: bool = True) -> Evaluatio
 
 def _evaluation(
     problem: Problem, distribution: np.ndarray, shares: np.ndarray, gap: float, most_dice: np.ndarray, most_treated: np.ndarray
-) -> Evaluation:
-    """Return an Evaluation; `shares` and `gap` are summed over patients."""
-    return Evaluation(
+) -> Performance:
+    """Return a Performance; `shares` and `gap` are summed over patients."""
+    return Performance(
         distribution=distribution,
         saved=float(distribution @ np.arange(len(distribution))),
         win=float(distribution[problem.goal :].sum()),
@@ -278,7 +261,7 @@ def evaluate_open(
     policy_of: Callable[[np.ndarray], Policy],
     most: int = MOST_TALLIES,
     done: Callable[[int, int], Any] = lambda amount, total: None,
-) -> Evaluation:
+) -> Performance:
     """Return the exact distribution of what policies that know the efficacies achieve, over all deals of the efficacies.
 
     Args:
@@ -300,10 +283,10 @@ def evaluate_open(
         found.append(one)
         done(1, len(ways))
 
-    return Evaluation(*(np.mean(figures, axis=0) for figures in zip(*(vars(one).values() for one in found), strict=True)))
+    return Performance(*(np.mean(figures, axis=0) for figures in zip(*(vars(one).values() for one in found), strict=True)))
 
 
-def _evaluate_known(problem: Problem, efficacies: np.ndarray, policy: Policy, most: int) -> tuple[Evaluation, int]:
+def _evaluate_known(problem: Problem, efficacies: np.ndarray, policy: Policy, most: int) -> tuple[Performance, int]:
     """Return the evaluation for one deal of `evaluate_open`, and the number of tallies at which the policy was asked."""
     n, patients = len(efficacies), problem.num_patients
     bits = code_bits(patients)

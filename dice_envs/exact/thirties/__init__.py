@@ -25,33 +25,9 @@ from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
-
-__all__ = [
-    "Dice",
-    "Goal",
-    "Rules",
-    "Strategy",
-    "action_values",
-    "asides",
-    "expected_given",
-    "forget_solutions",
-    "measure",
-    "optima",
-    "policy_of",
-    "response_values",
-    "score_chances",
-    "second_stage",
-    "situations",
-    "solve",
-    "strategy_of",
-    "throws",
-    "values_before",
-    "worths",
-]
 
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
 
@@ -244,7 +220,7 @@ def name_of_goal(goal: Goal) -> str:
     return goal if isinstance(goal, str) else str(getattr(goal, "__name__", "custom"))
 
 
-class _Tables(NamedTuple):
+class _SolvedGoal(NamedTuple):
     """A solved goal.
 
     Numbers are packed: `value * above + score`, in units of 1 / (cases * unit) with the cases of the dice on the table.
@@ -258,7 +234,7 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _solved(rules: Rules, goal: Goal) -> _Tables:
+def _solved(rules: Rules, goal: Goal) -> _SolvedGoal:
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
     # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so the
@@ -284,7 +260,7 @@ def _solved(rules: Rules, goal: Goal) -> _Tables:
         value[totals] = best.dot(ways)
         values.append(value)
         choices.append(dict(zip(totals.tolist(), chosen.tolist(), strict=True)))
-    return _Tables(unit, above, values, choices)
+    return _SolvedGoal(unit, above, values, choices)
 
 
 @functools.lru_cache(maxsize=64)
@@ -502,29 +478,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 _COUNTED = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "turns at the target or over"}
 
 
-@kernel
-def _look_up(states, before, out):
-    """Write the value of throwing 0, 1, … of the lowest dice again; NaN for illegal actions. In place."""
-    out[:] = np.nan
-    for i in range(len(states)):
-        state = states[i]
-        kept = np.int64(state["score"])  # pips aside after the action
-        for k in range(MAX_FACES):
-            kept += np.int64(state["counts"][k]) * (k + 1)
-        face, left = 0, np.int64(state["counts"][0])
-        for again in range(state["thrown"]):  # at most num_dice, the length of a row
-            out[i, again] = before[again, kept]
-            while left == 0:  # ends: of the dice on the table `again` are counted so far
-                face += 1
-                left = np.int64(state["counts"][face])
-            left -= 1
-            kept -= face + 1
-
-
 def _values(before: np.ndarray, states: np.ndarray) -> np.ndarray:
-    out = np.empty((len(states), len(before) - 1))
-    _look_up(states, before, out)
-    return out
+    """Return the value of throwing 0, 1, … of the lowest dice again, (n, num_dice) float64; NaN for illegal actions."""
+    again, faces = np.arange(len(before) - 1), np.arange(1, MAX_FACES + 1)
+    counts = states["counts"].astype(np.int64)
+    lower = counts.cumsum(axis=1) - counts  # dice that show less than each face
+    thrown = np.clip(again[:, None] - lower[:, None], 0, counts[:, None]) @ faces  # pips thrown again
+    kept = (states["score"] + counts @ faces)[:, None] - thrown
+    return np.where(again < states["thrown"][:, None], before[again, kept], np.nan)
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:

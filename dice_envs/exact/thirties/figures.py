@@ -12,19 +12,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dice_envs.core.options import check_choice
-from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, second_stage, throws, worth_of
+from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, throws, worth_of
 from dice_envs.games.thirties import GOALS
-
-__all__ = [
-    "Analysis",
-    "Distribution",
-    "Player",
-    "analyse",
-    "differences",
-    "foreknowledge",
-    "relative_skill",
-    "second_stage_points",
-]
 
 
 class Distribution(NamedTuple):
@@ -138,24 +127,6 @@ def differences(rules: Rules, first: Strategy, second: Strategy) -> Iterator[tup
             choices = first(throw, aside), second(throw, aside)
             if choices[0] != choices[1]:
                 yield throw, aside, *choices
-
-
-def second_stage_points(rules: Rules, excess: int, restarts: int) -> dict[int, Fraction]:
-    """Return points → chance that a second stage from `excess` gives them with at most this many restarts.
-
-    The missing probability is that of more restarts.
-    """
-    chances = second_stage(rules)
-    found: dict[int, Fraction] = {}
-    reached, points, face = Fraction(1), excess, min(excess, rules.num_faces)
-    for _ in range(restarts + 1):
-        for count, chance in enumerate(chances[:-1]):
-            value = points + count * face
-            found[value] = found.get(value, Fraction(0)) + reached * chance
-        reached *= chances[-1]
-        points = 2 * (points + rules.num_dice * face)
-        face = min(face + 1, rules.num_faces)
-    return found
 
 
 class Analysis(NamedTuple):

@@ -13,26 +13,6 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 
-__all__ = [
-    "MAX_FACES",
-    "NO_BID",
-    "RULES",
-    "RaiseRule",
-    "bids_after",
-    "count_lowest",
-    "count_raises",
-    "divide",
-    "face_of",
-    "is_raise",
-    "lowest_quantities",
-    "lowest_raise",
-    "mark_raises",
-    "nth_lowest",
-    "nth_raise",
-    "quantity_of",
-    "rule_number",
-]
-
 MAX_FACES = 8
 NO_BID = -1  # value of a state's `bid` before a round's first bid, and of `shown_bid` before the first call
 NEVER = 100  # lowest quantity of a face that no legal bid can name: more than all dice

@@ -18,9 +18,10 @@ from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
+from dice_envs.experiments.reproduce import chapter_of, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_report, check_writable
 from dice_envs.experiments.ui.findings import Finding, print_rows
 from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.options import (
@@ -98,25 +99,17 @@ def main(
         examples = worked_examples()
         print_rows("The article's worked examples", examples, digits=2)
         answer = work_out(dice, precision)
-        show(answer)
-        data: dict[str, Any] = {
-            "seed": seed,
-            "games": games,
-            "dice": dice,
-            "precision": precision,
-            "rows": rows + examples + findings(answer),
-        }
+        answers = findings(answer)
+        show(answer, answers)
 
-        def plot(folder: Path) -> None:
+        def draw(folder: Path) -> None:
             _draw_simulations(folder, rows)
             draw_posterior(folder, rows)
             draw_answer(folder, answer)
 
-        finish(
-            lambda: write_json(json, data),
-            lambda: plot(report) if report is not None else None,
-        )
-    return Chapter("Liar's Dice: D. Oehm, “Liar's Dice in R” (2018), and the answer to its question", data["rows"], seed)
+        title = "Liar's Dice: D. Oehm, “Liar's Dice in R” (2018), and the answer to its question"
+        data = {"seed": seed, "games": games, "dice": dice, "precision": precision, "rows": rows + examples + answers}
+        return chapter_of(title, data, json, report, draw)
 
 
 # --- the article's two simulations, as its program plays and as its text says ----------------------------------------
@@ -199,15 +192,12 @@ def draw_posterior(folder: Path, rows: list[Finding]) -> None:
     edges = np.linspace(first, last, POSTERIOR_BINS + 1)
     expected = POSTERIOR_DRAWS * np.diff(posterior.cdf(edges))
     with saved_plot(folder, "liars_dice_posterior", caption) as (_, panel):
-        wins = f"the article's {PUBLISHED_GAMES:,} games"
-        panel.bar(
-            100 * edges[:-1], expected, 100 * np.diff(edges), align="edge", color="#89c2d9", edgecolor="#333333", label=wins
-        )
+        widths, label = 100 * np.diff(edges), f"the article's {PUBLISHED_GAMES:,} games"
+        panel.bar(100 * edges[:-1], expected, widths, align="edge", color="#89c2d9", edgecolor="#333333", label=label)
         panel.axvspan(share - error, share + error, color="#e76f51", alpha=0.7, label="our games, its program")
         panel.axvline(50, color="black", linewidth=0.8, linestyle="--", label="an even share")
-        panel.set_xlabel("% of games won by bluff 0")
-        panel.set_ylabel(f"of {POSTERIOR_DRAWS:,} draws")
-        panel.set_title("Posterior of the win rate: 2 players, 6 dice")
+        title = "Posterior of the win rate: 2 players, 6 dice"
+        panel.set(xlabel="% of games won by bluff 0", ylabel=f"of {POSTERIOR_DRAWS:,} draws", title=title)
         panel.legend()
 
 
@@ -227,8 +217,7 @@ def _draw_simulations(folder: Path, rows: list[Finding]) -> None:
                 panel.bar(bars + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style)
             panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
             panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
-            panel.set_ylabel("% of games won")
-            panel.set_title(f"{len(bluffs)} players, 6 dice")
+            panel.set(ylabel="% of games won", title=f"{len(bluffs)} players, 6 dice")
         figure.suptitle("Who wins: agents that bluff, or those that play the numbers")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
@@ -254,22 +243,14 @@ def _called() -> list[Finding]:
     """Ask the agent of the text and that of the program: five players with five dice each, seven 3s bid, two in hand."""
     others = [[1] * DICE] * 3
     table = _after_bid([[1] * DICE, [THREES + 1] * HELD + [1] * (DICE - HELD), *others], BID, THREES)
-    rows = []
-    for style, agent, published in (
-        ("its text", Numbers(preset="text"), 77.0),
-        ("its program", Numbers(preset="article"), None),
-    ):
-        turn = Turn(table.variant, table.states, np.arange(1), new_streams(0, 1))
-        called = 100 * float(agent.probabilities(turn)[0, -1])
-        note = (
-            "fewer than five 3s in 20 dice"
-            if published
-            else "five 3s in 20 dice or fewer: the program also calls what holds exactly"
-        )
-        agrees = None if published is None else round(called) == published
-        figure = f"25 dice, seven 3s bid, two in hand: % called, {style}"
-        rows.append(Finding(AGENT, figure, published, called, 0.0, agrees, note))
-    return rows
+    turn = Turn(table.variant, table.states, np.arange(1), new_streams(0, 1))
+    text, program = (100 * float(Numbers(preset=each).probabilities(turn)[0, -1]) for each in ("text", "article"))
+    figure = "25 dice, seven 3s bid, two in hand: % called"
+    note = "five 3s in 20 dice or fewer: the program also calls what holds exactly"
+    return [
+        printed(AGENT, f"{figure}, its text", "77", text, "fewer than five 3s in 20 dice"),
+        Finding(AGENT, f"{figure}, its program", None, program, 0.0, None, note),
+    ]
 
 
 def _one_known() -> list[Finding]:
@@ -327,22 +308,17 @@ def _loser(there: int, bid: int) -> str:
 
 def _who_loses() -> list[Finding]:
     """Return the rules' sentence case by case, and the game that the article tells."""
-    ours = {there: _loser(there, 4) for there in (3, 4, 5)}
-    sentence = {3: "the caller", 4: "the caller", 5: "the bidder"}
-    why = {
-        3: f"backwards: in the game it tells, this is lost by {ours[3]}, and so it is in its program",
-        4: "",
-        5: "backwards as well: a bid says “at least”, and its program takes the die from the caller",
-    }
-    words = {3: "three", 4: "four", 5: "five"}
-    rows = [
-        Finding(
-            RULES, f"the game it tells: four 5s bid, {words[there]} there, lost by", told, ours[there], 0.0, told == ours[there]
-        )
-        for there, told in ((4, "the caller"), (3, "the bidder"))
-    ]
-    for there, says in sentence.items():
-        agrees = says == ours[there]
-        figure = f"the rule's sentence: four 5s bid, {words[there]} there, lost by"
-        rows.append(Finding(RULES, figure, says, ours[there], 0.0, agrees, "" if agrees else why[there]))
+    words, lost = {3: "three", 4: "four", 5: "five"}, {there: _loser(there, 4) for there in (3, 4, 5)}
+    lost_in_game = f"backwards: in the game it tells, this is lost by {lost[3]}, and so it is in its program"
+    called = "backwards as well: a bid says “at least”, and its program takes the die from the caller"
+    rows = []
+    for what, there, told, wrong in (
+        ("the game it tells", 4, "the caller", ""),
+        ("the game it tells", 3, "the bidder", ""),
+        ("the rule's sentence", 3, "the caller", lost_in_game),
+        ("the rule's sentence", 4, "the caller", ""),
+        ("the rule's sentence", 5, "the bidder", called),
+    ):
+        figure, agrees = f"{what}: four 5s bid, {words[there]} there, lost by", told == lost[there]
+        rows.append(Finding(RULES, figure, told, lost[there], 0.0, agrees, "" if agrees else wrong))
     return rows

@@ -1,6 +1,6 @@
 """Bluff or play the numbers? The habits of an exact solution, and the losses of the article's agents against it.
 
-The answer is shown as tables, as a few sentences whose figures are computed, and as plots.
+The answer is a list of figures. It is shown as tables of them, as a few sentences whose figures are computed, and as plots.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dice_envs import agents, configure
 from dice_envs.exact.liars_dice.seating import Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
+from dice_envs.experiments.reproduce import across
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     FACES_NAMED,
-    FEWER,
     MOST,
     NAMERS,
     NONE,
@@ -29,11 +29,10 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, Played, mean_loss, wins_against, wins_games
+from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, RoundChances, mean_loss, wins_against, wins_games
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.findings import Finding
-from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import saved_plot
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
@@ -44,13 +43,43 @@ BAR_COLOURS = ("#e76f51", "#2a6f97", "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")
 COLOURS = ("#2a6f97", "#89c2d9", "#e76f51", "#f4a261")  # of FACES_NAMED
 LEAST_LABEL = 0.04  # a share below this has no label
 
+# Tables of the figures: title, their names (see `across`), decimals.
+TABLES = (
+    (
+        "What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)",
+        "whole game, (?P<line>.*): (?P<column>.*), %",
+        1,
+    ),
+    ("What the solution's bids name, by round, %", "(?P<line>.* dice, .*), solution: (?P<column>.*), %", 1),
+    ("First bids of the first round, %: quantity x face", r".* that are (?P<line>\d+) x (?P<column>\d+)", 1),
+    (
+        "First bids of the first round, %, by how many dice show the best face: quantity",
+        r".* dice, (?P<line>\d+) of the best face: % of first bids of (?P<column>\d+)",
+        1,
+    ),
+    (
+        "When the solution calls in the first round, % of its turns, by how many of the other's dice it takes",
+        r".* dice, (?P<column>\D*), (?P<line>\d+) of the other's dice needed: % called",
+        1,
+    ),
+    (
+        "The chance that the starter wins the game, by its dice and the other's",
+        r"(?P<line>\d+) v (?P<column>\d+) dice: chance that .*",
+        4,
+    ),
+    ("Numbers agents against the solution", "numbers (?P<line>[^,:]*): (?P<column>.*)", 1),
+)
 
-class Calls(NamedTuple):
-    """Turns with a bid to call or to raise, by the chance that the bid holds given the mover's own dice."""
 
-    holds: np.ndarray  # (n,) chances
-    turns: np.ndarray  # (n,) expected numbers
-    calls: np.ndarray  # (n,) expected numbers of turns at which the solution calls
+class Turns(NamedTuple):
+    """Turns of a round with a bid to call or to raise, which holds if enough of the other's dice show its face."""
+
+    dice: Dice
+    player: int
+    need: int
+    holds: float  # the chance that the bid holds, given the player's own dice
+    turns: float  # expected number in a round
+    calls: float  # expected number of those at which the solution calls
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +98,7 @@ class Answer:
     habits: dict[Dice, Habits]
     shares: dict[Dice, float]
     values: dict[Dice, Worth]
-    played: dict[float, dict[str, dict[Dice, Played]]]
+    played: dict[float, dict[str, dict[Dice, RoundChances]]]
 
     @property
     def dice(self) -> int:
@@ -87,35 +116,26 @@ class Answer:
         weighted = [share * self.habits[dice].named for dice, share in self.shares.items()]
         return np.asarray(np.sum(weighted, axis=0))
 
-    def calls(self, dice: Dice, player: int) -> Calls:
-        """Return the turns of one player of a round."""
-        unseen = dice[1 - player]
-        holds = chance_that_bids_hold(self.solution.variant, unseen)
-        habits = self.habits[dice]
-        return Calls(holds, habits.turns[player, : unseen + 2], habits.calls[player, : unseen + 2])
-
     @functools.cached_property
-    def all_calls(self) -> Calls:
-        """The turns of a whole game."""
-        parts = []
-        for dice, share in self.shares.items():
+    def turns(self) -> list[Turns]:
+        """The turns of all rounds at which a player has a bid to call or to raise."""
+        found = []
+        for dice, habits in self.habits.items():
             for player in range(2):
-                each = self.calls(dice, player)
-                parts.append((each.holds, share * each.turns, share * each.calls))
-        return Calls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+                chances = chance_that_bids_hold(self.solution.variant, dice[1 - player]).tolist()
+                for need, holds in enumerate(chances):
+                    turns, calls = habits.turns[player, need], habits.calls[player, need]
+                    if turns > 0:
+                        found.append(Turns(dice, player, need, holds, turns, calls))
+        return found
 
-    def calls_below(self, even: bool) -> Calls | None:
-        """Return the sum of a whole game's turns at bids with even chances or more, or with less; None if there are none."""
-        each = self.all_calls
-        mine = (each.holds >= 0.5) == even
-        turns = each.turns[mine].sum()
-        if turns == 0:
-            return None
-        return Calls((each.holds[mine] * each.turns[mine]).sum() / turns, turns, each.calls[mine].sum())
-
-    def loss(self, bluff: float, part: str) -> float:
+    def loss(self, bluff: float, part: str = ALONE) -> float:
         """Return how much less often than the solution the numbers agent wins a round, mean over the rounds of a game."""
         return mean_loss(self.solution, self.played[bluff][part])
+
+    def mended(self, bluff: float, part: str) -> float:
+        """Return the share of the numbers agent's loss that a part of the solution's play removes."""
+        return 1 - self.loss(bluff, part) / self.loss(bluff)
 
 
 def shares_of(counts: np.ndarray) -> np.ndarray:
@@ -172,14 +192,21 @@ def findings(answer: Answer) -> list[Finding]:
         for stage, name in enumerate(STAGES):
             for named, share in zip(FACES_NAMED, shares_of(habits.named[stage])[0], strict=True):
                 add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share)
-    for (quantity, face), share in np.ndenumerate(answer.habits[answer.full].openings):
+    first = answer.habits[answer.full]
+    for (quantity, face), share in np.ndenumerate(first.openings):
         if share > 0:
             add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share)
-    for player, who in enumerate(("starter", "other player")):
-        for need, (holds, turns, calls) in enumerate(zip(*answer.calls(answer.full, player), strict=True)):
-            if turns > 0:
-                figure = f"{dice} v {dice} dice, {who}, {need} of the other's dice needed: % called"
-                add(figure, 100 * calls / turns, note=f"the bid holds with {holds:.4f}; {turns:.4f} turns a round")
+    for most, by_quantity in enumerate(first.openings_by_most.T):
+        for quantity, share in enumerate(shares_of(by_quantity), 1):
+            if share >= SEEN:
+                figure = f"{dice} v {dice} dice, {most} of the best face: % of first bids of {quantity}"
+                add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands")
+    for each in answer.turns:
+        if each.dice == answer.full:
+            who = ("starter", "other player")[each.player]
+            note = f"the bid holds with {each.holds:.4f}; {each.turns:.4f} turns a round"
+            figure = f"{dice} v {dice} dice, {who}, {each.need} of the other's dice needed: % called"
+            add(figure, 100 * each.calls / each.turns, note=note)
     for (own, others), worth in answer.values.items():
         error = max(worth.upper - worth.value, worth.value - worth.lower)
         add(f"{own} v {others} dice: chance that the starter wins the game", worth.value, error, "between certified bounds")
@@ -188,157 +215,38 @@ def findings(answer: Answer) -> list[Finding]:
             who = f"numbers bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
             add(f"{who}: % of games won against the solution", 100 * wins_games(rounds, dice))
             add(f"{who}: rounds lost more often than by the solution, %", 100 * answer.loss(bluff, part))
-            for (own, others), each in rounds.items():
+            for (own, others), played in rounds.items():
                 figure = f"{who}, {own} v {others} dice: % of rounds won"
-                add(f"{figure} as the starter", 100 * each.starting, note=f"the solution {100 * each.best_starting:.4f}")
-                add(f"{figure} as the other player", 100 * each.following, note=f"the solution {100 * each.best_following:.4f}")
+                add(f"{figure} as the starter", 100 * played.starting, note=f"the solution {100 * played.best_starting:.4f}")
+                note = f"the solution {100 * played.best_following:.4f}"
+                add(f"{figure} as the other player", 100 * played.following, note=note)
     return rows
 
 
-# --- the answer on the terminal: tables, and a few sentences whose figures are computed ------------------------------
-
-
-def show(answer: Answer) -> None:
-    """Print all tables, then the conclusion."""
-    for table in (
-        _named(answer),
-        _named_by_round(answer),
-        _openings(answer),
-        _openings_by_most(answer),
-        _calls(answer),
-        _values(answer),
-        _losses(answer),
-    ):
-        table.show()
+def show(answer: Answer, rows: list[Finding]) -> None:
+    """Print the answer's rows as tables, then the conclusion."""
+    for title, pattern, digits in TABLES:
+        across(title, rows, pattern, digits).show()
     for sentence in conclusion(answer):
         console.print(sentence)
 
 
+# --- the conclusion: a few sentences whose figures are computed ------------------------------------------------------
+
+
 def percent(share: float, digits: int = 1) -> str:
-    """Format a share in %, such as "37.5"; a dash for NaN."""
-    return f"{round(100 * share, digits) + 0.0:.{digits}f}" if np.isfinite(share) else "-"  # + 0.0: no -0.0
-
-
-def _named(answer: Answer) -> Grid:
-    title = "What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)"
-    rows = []
-    for stage, name in enumerate(STAGES):
-        for place, (namer, shares) in enumerate(zip(NAMERS, shares_of(answer.named[stage]), strict=True)):
-            bluff = as_bluff(answer.named[stage])
-            alike = (f"{bluff:.2f}" if np.isfinite(bluff) else "-", "0", "1")[place]
-            rows.append((f"{name}, {namer}", *map(percent, shares), alike))
-    last_of_stages = range(len(NAMERS) - 1, len(rows), len(NAMERS))
-    return Grid(title, ("", *FACES_NAMED, "as a numbers player with bluff"), rows, rules=last_of_stages)
-
-
-def _named_by_round(answer: Answer) -> Grid:
-    title = "What the solution's bids name, by round, %: the face held most of / a face not held, by choice"
-    headings = (
-        "dice of the starter v other", "in % of games", "first bids", "as bluff", "raises", "as bluff", "raises a round",
-    )  # fmt: skip
-    rows = []
-    for (own, others), habits in answer.habits.items():
-        row = [f"{own} v {others}", percent(answer.shares[own, others])]
-        for stage in range(2):
-            shares, bluff = shares_of(habits.named[stage])[0], as_bluff(habits.named[stage])
-            row.append(f"{percent(shares[MOST])} / {percent(shares[NONE])}")
-            row.append(f"{bluff:.2f}" if np.isfinite(bluff) else "-")
-        rows.append((*row, f"{habits.named[1, 0].sum():.2f}"))
-    return Grid(title, headings, rows)
-
-
-def _openings(answer: Answer) -> Grid:
-    openings = answer.habits[answer.full].openings
-    faces = range(1, openings.shape[1] + 1)
-    rows = [
-        (str(quantity), *map(percent, row), percent(row.sum()))
-        for quantity, row in enumerate(openings, 1)
-        if row.sum() >= SEEN
-    ]  # fmt: skip
-    total = ("all", *map(percent, openings.sum(axis=0)), percent(openings.sum()))
-    title, headings = (
-        f"First bids with {answer.dice} v {answer.dice} dice, %",
-        ("quantity", *(f"face {face}" for face in faces), "all"),
-    )
-    return Grid(title, headings, [*rows, total], rules=[len(rows) - 1])
-
-
-def _openings_by_most(answer: Answer) -> Grid:
-    habits = answer.habits[answer.full]
-    quantities = [q for q, row in enumerate(habits.openings, 1) if row.sum() >= SEEN]
-    title = f"First bids with {answer.dice} v {answer.dice} dice, by how many dice show the best face, %"
-    bid_headings = (f"bids {quantity}" for quantity in quantities)
-    headings = ("dice of the best face", "hands", *bid_headings, *FACES_NAMED[:3])
-    rows = []
-    for most in range(1, answer.dice + 1):
-        by_quantity, named = habits.openings_by_most[:, most], habits.named_by_most[:, most]
-        if by_quantity.sum() > 0:
-            bids = [percent(shares_of(by_quantity)[quantity - 1]) for quantity in quantities]
-            faces = [percent(shares_of(named)[each]) for each in (MOST, FEWER, NONE)]
-            rows.append((str(most), percent(by_quantity.sum(), 2), *bids, *faces))
-    return Grid(title, headings, rows)
-
-
-def _calls(answer: Answer) -> Grid:
-    title = f"When the solution calls with {answer.dice} v {answer.dice} dice, % of turns with a bid to call or to raise"
-    headings = (
-        "dice needed of the other's", "the bid holds", "turns, starter", "calls", "turns, other", "calls",
-        "article's rule", "threshold 0.5",
-    )  # fmt: skip
-    rows = []
-    both = [answer.calls(answer.full, player) for player in range(2)]
-    turns = [shares_of(each.turns) for each in both]
-    called = [np.divide(each.calls, each.turns, out=np.full_like(each.turns, np.nan), where=each.turns > 0) for each in both]
-    for need, holds in enumerate(both[0].holds.tolist()):
-        row = [str(need) if holds > 0 else "more than it has", percent(holds)]
-        for player in range(2):
-            row += [percent(turns[player][need]), percent(called[player][need])]
-        rows.append((*row, percent(1 - holds), percent(float(holds < 0.5))))
-    return Grid(title, headings, rows)
-
-
-def _values(answer: Answer) -> Grid:
-    most = answer.dice
-    headings = ("dice", *(str(each) for each in range(1, most + 1)), "being first is worth")
-    rows = []
-    for own in range(1, most + 1):
-        row = [percent(answer.values[own, others].value, 2) for others in range(1, most + 1)]
-        rows.append((str(own), *row, f"{100 * (answer.values[own, own].value - 0.5):+.2f}"))
-    return Grid("% of games that the starter wins, by its dice (rows) and the other's", headings, rows)
-
-
-def _losses(answer: Answer) -> Grid:
-    dice = f"{answer.dice} v {answer.dice}"
-    ours = answer.played[BLUFFS[0]][ALONE][answer.full]
-    title = (
-        "Numbers agents against the solution, %: games and rounds won; the loss, rounds won less often than the solution "
-        "would; and the share of the loss that the solution's calls, first bids or raises would remove"
-    )
-    headings = (
-        "agent", "games", f"{dice}, first (solution {percent(ours.best_starting)})",
-        f"second ({percent(ours.best_following)})", "loss, all rounds", *BORROWED,
-    )  # fmt: skip
-    rows = []
-    for bluff in BLUFFS:
-        alone = answer.played[bluff][ALONE]
-        played, game, loss = alone[answer.full], wins_games(alone, answer.dice), answer.loss(bluff, ALONE)
-        mended = [mended_by(answer, bluff, part) for part in BORROWED]
-        cells = [game, played.starting, played.following, loss, *mended]
-        rows.append((f"bluff {bluff:g}", *map(percent, cells)))
-    return Grid(title, headings, rows)
-
-
-def mended_by(answer: Answer, bluff: float, part: str) -> float:
-    """Return the share of a numbers agent's loss that a part of the solution's play removes."""
-    loss = answer.loss(bluff, ALONE)
-    return 1 - answer.loss(bluff, part) / loss if loss > 0 else float("nan")
+    """Format a share in %, such as "37.5"."""
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}"  # + 0.0: no -0.0
 
 
 def conclusion(answer: Answer) -> list[str]:
     """Return the figures in sentences."""
+    return [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
+
+
+def _about_faces(answer: Answer) -> list[str]:
     sentences = []
-    for stage, name in enumerate(STAGES):
-        counts = answer.named[stage]
+    for counts, name in zip(answer.named, STAGES, strict=True):
         if counts.sum() == 0:
             continue
         shares = shares_of(counts)
@@ -349,17 +257,22 @@ def conclusion(answer: Answer) -> list[str]:
             f"in {percent(shares[1, MOST])} %, a random face {percent(shares[2, MOST])} %){alike}. "
             f"{percent(shares[0, NONE])} % name a face that it does not hold although it holds another."
         )
-    return [*_about_losses(answer), *sentences, _about_calls(answer), _about_values(answer), _how_sure(answer)]
+    return sentences
 
 
 def _about_calls(answer: Answer) -> str:
     parts = []
     for even, words in ((True, "even chances or better to hold"), (False, "less than even chances")):
-        each: Any = answer.calls_below(even)
-        if each is not None:
+        weighed = [
+            answer.shares[each.dice] * np.array([each.turns, each.calls, each.holds * each.turns])
+            for each in answer.turns
+            if (each.holds >= 0.5) == even
+        ]
+        turns, calls, holds = np.sum(weighed, axis=0) if weighed else np.zeros(3)
+        if turns > 0:
             parts.append(
-                f"{percent(each.calls / each.turns)} % of bids with {words}, of which the article's rule would call "
-                f"{percent(1 - each.holds)} %"
+                f"{percent(calls / turns)} % of bids with {words}, of which the article's rule would call "
+                f"{percent(1 - holds / turns)} %"
             )
     return f"It calls {', and '.join(parts)}."
 
@@ -375,7 +288,7 @@ def _about_values(answer: Answer) -> str:
 
 
 def _about_losses(answer: Answer) -> list[str]:
-    losses = {bluff: answer.loss(bluff, ALONE) for bluff in BLUFFS}
+    losses = {bluff: answer.loss(bluff) for bluff in BLUFFS}
     words = ", ".join(f"{percent(loss)} with bluff={bluff:g}" for bluff, loss in losses.items())
     sentences = [
         "Bluff or play the numbers? Percentage points by which each of the article's agents wins fewer rounds against the "
@@ -383,7 +296,7 @@ def _about_losses(answer: Answer) -> list[str]:
     ]
     for bluff in (BLUFFS[0], BLUFFS[-1]):
         if losses[bluff] > 0:
-            mended = {part: f"{percent(mended_by(answer, bluff, part), 0)} %" for part in BORROWED}
+            mended = {part: f"{percent(answer.mended(bluff, part), 0)} %" for part in BORROWED}
             sentences.append(
                 f"With bluff={bluff:g}, the solution's first bids would remove {mended['first bids']} of this loss (their "
                 f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
@@ -431,14 +344,13 @@ def _stack(panel: Any, shares: np.ndarray, labels: list[str], parts: list[str], 
 
 
 def _draw_named(folder: Path, answer: Answer) -> None:
-    with saved_plot(
-        folder, "liars_dice_faces_named", "Which face bids name, in whole games of the solution.", figsize=(10, 5)
-    ) as (figure, panel):
+    caption = "Which face bids name, in whole games of the solution."
+    with saved_plot(folder, "liars_dice_faces_named", caption, figsize=(10, 5)) as (figure, panel):
         shares = shares_of(answer.named).reshape(-1, len(FACES_NAMED))
         labels = [f"{name}, {namer}" for name in STAGES for namer in NAMERS]
         _stack(panel, shares, labels, list(FACES_NAMED), COLOURS)
-        panel.set_xlabel("% of bids in a whole game")
-        panel.set_title(f"What bids name, {answer.dice} dice each (all at the solution's own decisions)")
+        title = f"What bids name, {answer.dice} dice each (all at the solution's own decisions)"
+        panel.set(xlabel="% of bids in a whole game", title=title)
         figure.legend(loc="outside lower center", ncols=2)
 
 
@@ -460,8 +372,10 @@ def _draw_named_by_round(folder: Path, answer: Answer) -> None:
 
 
 def _draw_openings(folder: Path, answer: Answer) -> None:
+    import matplotlib
+
     habits = answer.habits[answer.full]
-    quantities = np.flatnonzero(habits.openings.sum(axis=1) >= 5e-4)
+    quantities = np.flatnonzero(habits.openings.sum(axis=1) >= SEEN)
     faces = habits.openings.shape[1]
     caption = "The solution's first bids: all of them, and their quantity by how many dice show the best face."
     with saved_plot(folder, "liars_dice_openings", caption, ncols=2, figsize=(12, 5)) as (_, (left, right)):
@@ -470,75 +384,60 @@ def _draw_openings(folder: Path, answer: Answer) -> None:
         heat_map(left, grid, "Blues", most, "{:.1f}", lambda share: share > 0.6 * most)
         left.set_xticks(range(faces), range(1, faces + 1))
         left.set_yticks(range(len(quantities)), quantities + 1)
-        left.set_xlabel("face")
-        left.set_ylabel("quantity")
-        left.set_title(f"first bids, %, {answer.dice} v {answer.dice} dice")
+        left.set(xlabel="face", ylabel="quantity", title=f"first bids, %, {answer.dice} v {answer.dice} dice")
         held = np.flatnonzero(habits.openings_by_most.sum(axis=0) > 0)
         shares = shares_of(habits.openings_by_most[np.ix_(quantities, held)].T)
-        labels = [f"{most} ({100 * habits.openings_by_most[:, most].sum():.3g} %)" for most in held]
-        import matplotlib
-
+        labels = [f"{best} ({100 * habits.openings_by_most[:, best].sum():.3g} %)" for best in held]
         colours = matplotlib.colormaps["YlGnBu"](np.linspace(0.2, 0.55, len(quantities)))
         _stack(right, shares, labels, [f"bids {quantity + 1}" for quantity in quantities], colours)
-        right.set_ylabel("dice of the best face (% of hands)")
-        right.set_xlabel("%")
-        right.set_title("by how many dice show the best face")
+        right.set(xlabel="%", ylabel="dice of the best face (% of hands)", title="by how many dice show the best face")
         right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(quantities))
 
 
-def _turns_with(answer: Answer, unseen: int) -> np.ndarray:
-    """Return the chance that the bid holds, the turns and the calls, (n, 3), where the other player has `unseen` dice."""
-    points = []
-    for dice, share in answer.shares.items():
-        for player in range(2):
-            if dice[1 - player] == unseen:
-                each = zip(*answer.calls(dice, player), strict=True)
-                points += [(holds, turns * share, calls * share) for holds, turns, calls in each if turns * share > 0]
-    return np.array(points).reshape(-1, 3)
-
-
 def _draw_calls(folder: Path, answer: Answer) -> None:
-    with saved_plot(
-        folder,
-        "liars_dice_calls",
-        "How often the solution calls, by the chance that the bid holds as its own dice say, in every round and seat.",
-        figsize=(11, 6),
-    ) as (figure, panel):
-        import matplotlib
+    import matplotlib
 
+    caption = "How often the solution calls, by the chance that the bid holds as its own dice say, in every round and seat."
+    with saved_plot(folder, "liars_dice_calls", caption, figsize=(11, 6)) as (figure, panel):
         panel.plot([0, 100], [100, 0], color="#e76f51", label="article's rule:\nthe chance that the bid fails")
         panel.plot([0, 50, 50, 100], [100, 100, 0, 0], color="#888888", linestyle="--", label="threshold 0.5")
         colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, answer.dice))
-        for unseen in range(1, answer.dice + 1):
-            holds, turns, calls = _turns_with(answer, unseen).T
+        for unseen, colour in enumerate(colours, 1):
+            mine = [each for each in answer.turns if each.dice[1 - each.player] == unseen and answer.shares[each.dice] > 0]
             panel.scatter(
-                100 * holds, 100 * calls / turns, s=np.maximum(350 * turns, 3), color=colours[unseen - 1], alpha=0.8,
-                label=f"solution, other has {unseen}", zorder=3, linewidths=0,
-            )  # fmt: skip
-        panel.set_xlabel("% chance that the bid holds, as the own dice say")
-        panel.set_ylabel("% of such turns at which it calls")
-        panel.set_title("When the solution calls, in every round and seat (area: how often)")
+                [100 * each.holds for each in mine],
+                [100 * each.calls / each.turns for each in mine],
+                s=[max(350 * answer.shares[each.dice] * each.turns, 3) for each in mine],
+                color=colour,
+                alpha=0.8,
+                label=f"solution, other has {unseen}",
+                zorder=3,
+                linewidths=0,
+            )
+        panel.set(
+            xlabel="% chance that the bid holds, as the own dice say",
+            ylabel="% of such turns at which it calls",
+            title="When the solution calls, in every round and seat (area: how often)",
+        )
         legend = figure.legend(loc="outside right upper", labelspacing=0.8)
         for handle in legend.legend_handles[2:]:
             handle.set_sizes([60])
 
 
 def _draw_losses(folder: Path, answer: Answer) -> None:
-    with saved_plot(
-        folder,
-        "liars_dice_losses",
-        "Rounds that numbers agents lose more often than the solution would in their place, and with parts of it replaced.",
-        figsize=(12, 6),
-    ) as (_, panel):
+    caption = (
+        "Rounds that numbers agents lose more often than the solution would in their place, and with parts of it replaced."
+    )
+    with saved_plot(folder, "liars_dice_losses", caption, figsize=(12, 6)) as (_, panel):
         width = 0.8 / len(PARTS)
         for place, part in enumerate(PARTS):
             losses = [100 * answer.loss(bluff, part) for bluff in BLUFFS]
-            across = np.arange(len(BLUFFS)) + (place - (len(PARTS) - 1) / 2) * width
+            across_bluffs = np.arange(len(BLUFFS)) + (place - (len(PARTS) - 1) / 2) * width
             label = "as it plays" if part == ALONE else f"with the solution's {part}"
-            bars = panel.bar(across, losses, 0.94 * width, color=BAR_COLOURS[place], label=label)
+            bars = panel.bar(across_bluffs, losses, 0.94 * width, color=BAR_COLOURS[place], label=label)
             panel.bar_label(bars, fmt="%.1f", fontsize=9)
         panel.set_xticks(range(len(BLUFFS)), [f"bluff {bluff:g}" for bluff in BLUFFS])
-        panel.set_ylabel("% of rounds")
-        panel.set_title(f"Rounds that numbers agents lose more often than the solution would, {answer.dice} dice each")
+        title = f"Rounds that numbers agents lose more often than the solution would, {answer.dice} dice each"
+        panel.set(ylabel="% of rounds", title=title)
         panel.legend(loc="upper left", ncols=3)
         panel.set_ylim(top=1.25 * panel.get_ylim()[1])

@@ -21,13 +21,13 @@ from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
-__all__ = ["PARTS", "Mixed", "Part", "Played", "mean_loss", "wins_against", "wins_games"]
+__all__ = ["PARTS", "Mixed", "Replaced", "RoundChances", "mean_loss", "wins_against", "wins_games"]
 
-# Values of `Part.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
+# Values of `Replaced.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
 KEPT, BOTH, QUANTITY, FACE = range(4)
 
 
-class Part(NamedTuple):
+class Replaced(NamedTuple):
     """The part of an agent's play that is replaced by the solution's."""
 
     calls: bool = False  # the choice between call and raise
@@ -36,12 +36,12 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "nothing": Part(),
-    "calls": Part(calls=True),
-    "first bids": Part(opening=BOTH),
-    "quantity of first bids": Part(opening=QUANTITY),
-    "face of first bids": Part(opening=FACE),
-    "raises": Part(raises=True),
+    "nothing": Replaced(),
+    "calls": Replaced(calls=True),
+    "first bids": Replaced(opening=BOTH),
+    "quantity of first bids": Replaced(opening=QUANTITY),
+    "face of first bids": Replaced(opening=FACE),
+    "raises": Replaced(raises=True),
 }
 
 
@@ -90,7 +90,7 @@ def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
 class Mixed:
     """A player that takes a part of its play from another, as a source. See `dice_envs.exact.liars_dice.sources.Source`."""
 
-    def __init__(self, round_: Round, own: Source, other: Source, part: Part) -> None:
+    def __init__(self, round_: Round, own: Source, other: Source, part: Replaced) -> None:
         self._rules, self._own, self._other, self._part = round_.rules, own, other, part
 
     def write(self, asking: Asking) -> None:
@@ -110,7 +110,7 @@ def _answers(source: Source, asking: Asking) -> Asking:
     return own
 
 
-class Played(NamedTuple):
+class RoundChances(NamedTuple):
     """An agent's chances in one round against the solution, and those of the solution in its place."""
 
     starting: float  # the chance to win the round as its starter
@@ -124,7 +124,7 @@ class Played(NamedTuple):
         return (self.best_starting + self.best_following - self.starting - self.following) / 2
 
 
-def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PARTS) -> dict[str, dict[Dice, Played]]:
+def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] = PARTS) -> dict[str, dict[Dice, RoundChances]]:
     """Return an agent's chances against the solution with parts of its play replaced: part → round → chances.
 
     Args:
@@ -132,7 +132,7 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
         agent: states its probabilities, which do not depend on past rounds.
         parts: the parts that are replaced.
     """
-    found: dict[str, dict[Dice, Played]] = {name: {} for name in parts}
+    found: dict[str, dict[Dice, RoundChances]] = {name: {} for name in parts}
     streams = new_streams(0, ROWS_AT_ONCE)[None]
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
@@ -142,11 +142,11 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Part] = PAR
             mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
             (starting,) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
             (following,) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
-            found[name][dice] = Played(float(starting), float(following), solved.value, 1 - solved.value)
+            found[name][dice] = RoundChances(float(starting), float(following), solved.value, 1 - solved.value)
     return found
 
 
-def wins_games(played: Mapping[Dice, Played], dice: int) -> float:
+def wins_games(played: Mapping[Dice, RoundChances], dice: int) -> float:
     """Return the chance to win a game of elimination in which both begin with `dice` dice, mean over who starts."""
 
     def chance(own: int, others: int, starts: bool) -> float:
@@ -155,7 +155,7 @@ def wins_games(played: Mapping[Dice, Played], dice: int) -> float:
     return float(sum(wins_game((dice, dice), starts, chance) for starts in (True, False)) / 2)
 
 
-def mean_loss(solution: Solution, played: Mapping[Dice, Played]) -> float:
+def mean_loss(solution: Solution, played: Mapping[Dice, RoundChances]) -> float:
     """Return the loss of a round, mean over the rounds that the solution reaches in its own play."""
     shares = round_shares(solution)
     return sum(share * played[dice].loss for dice, share in shares.items()) / sum(shares.values())

@@ -7,13 +7,14 @@ from dice_envs import configure
 from dice_envs.agent import Promises, Turn, ask, fresh_memory, resolve
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.adaptive.rounds import MEMORY, MOST_LOST
-from dice_envs.agents.liars_dice import Nash, Numbers, Reader
+from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
 from dice_envs.experiments.arena import play_table, tournament
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
+from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough
 
@@ -45,8 +46,8 @@ def test_probabilities_are_of_what_it_plays_and_change_nothing():
 def test_without_a_record_it_plays_as_optimal_play_does():
     batch = Batch(TWO_DICE, 50, seed=1)
     turns = [Turn(TWO_DICE, batch.states, np.arange(50), new_streams(3, 50)) for _ in range(2)]
-    np.testing.assert_array_equal(Adaptive().act(turns[0]), Nash().act(turns[1]))
-    np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), Nash().probabilities(turns[0]))
+    np.testing.assert_array_equal(Adaptive().act(turns[0]), LiarsDiceNash().act(turns[1]))
+    np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), LiarsDiceNash().probabilities(turns[0]))
 
 
 class Simple:
@@ -67,6 +68,7 @@ class Simple:
         return chances
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
 def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
     """Half of a best response's edge over optimal play, with three dice, over matches of 200 games."""
@@ -75,7 +77,7 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
     games, names = match * matches, ["adaptive", "other"]
     own = tournament(variant, names, games, 1, match=match, agents=[Adaptive(), opponent])
     if isinstance(opponent, Reader):  # past rounds matter to it, so there is no exact value
-        result = tournament(variant, ["nash", "other"], games, 1, agents=[Nash(), opponent])
+        result = tournament(variant, ["nash", "other"], games, 1, agents=[LiarsDiceNash(), opponent])
         optimal = result.win_rate[0][1] + result.ci95[0][1]
     else:
         optimal = winning_probability(variant, "nash", opponent)
@@ -84,9 +86,7 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
         assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
 
 
-@pytest.mark.parametrize(
-    "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
-)
+@few(1, "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"])
 def test_it_wins_nearly_what_a_best_response_wins(spec):
     """With three dice, optimal play wins 81 to 88 % of the best response's edge."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
@@ -103,7 +103,8 @@ def test_it_loses_little_to_optimal_play():
     assert result.win_rate[0][1] + result.ci95[0][1] > 0.49
 
 
-@pytest.mark.parametrize("opponent", [Nash(), Numbers()])
+@pytest.mark.thorough
+@pytest.mark.parametrize("opponent", [LiarsDiceNash(), Numbers()])
 def test_it_stops_when_best_responses_lose(opponent):
     """Without caution it takes every opponent for a known kind, until it has lost too many rounds."""
     match, matches = scaled(100, 2), 10
@@ -126,7 +127,7 @@ def test_it_stops_when_best_responses_lose(opponent):
     assert max(lost) <= MOST_LOST + 1
     assert min(credit) > -MOST_LOST - 1
     assert min(paid, default=0) >= 0, "a round whose end nobody tells is paid for in advance"
-    if scaled(1, 0) and isinstance(opponent, Nash):
+    if scaled(1, 0) and isinstance(opponent, LiarsDiceNash):
         assert max(lost) > MOST_LOST
         late = result[:, 0].reshape(matches, match)[:, match // 2 :]
         assert (late.mean() + 1) / 2 > 0.46
@@ -134,6 +135,7 @@ def test_it_stops_when_best_responses_lose(opponent):
         assert len(paid) > matches
 
 
+@pytest.mark.thorough
 def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
     """With one die each there are no other rounds to make up for a loss."""
     variant, played = configure("liars_dice", num_dice=1), []
@@ -144,7 +146,7 @@ def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
             played.extend(turn.memory["response"])
             return actions
 
-    play_table(variant, [Watched(caution=0), Nash()], scaled(200, 8), 1, match=scaled(50, 4))
+    play_table(variant, [Watched(caution=0), LiarsDiceNash()], scaled(200, 8), 1, match=scaled(50, 4))
     assert played
     assert not any(played)
 

@@ -13,11 +13,15 @@ from dice_envs.agents.adaptive.beliefs import (
     OPENING,
     PARTS,
     RAISING,
+    Claims,
+    Composed,
+    Lowest,
+    Reading,
+    Way,
     log_likelihoods,
     posterior,
 )
-from dice_envs.agents.adaptive.players import Claims, Composed, Lowest, Reading, Way
-from dice_envs.agents.liars_dice import Nash, Numbers, Reader
+from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
@@ -25,6 +29,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.games.liars_dice.raises import NO_BID
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
+from tests.support.subsets import covering, few
 
 pytestmark = pytest.mark.thorough
 
@@ -67,7 +72,7 @@ def test_parts_make_the_players_that_they_are_of():
 
 def test_likelihoods_are_those_of_the_agents():
     states, actions = positions_of_random_play(TWO_DICE, 150, 5)
-    logs = log_likelihoods(TWO_DICE, Nash(), states, actions)
+    logs = log_likelihoods(TWO_DICE, LiarsDiceNash(), states, actions)
     assert logs.shape == (len(states), KINDS)
     turn = Turn(TWO_DICE, states, np.arange(len(states)), new_streams(1, len(states)))
     bids, call = turn.legal[:, :-1].sum(axis=1), TWO_DICE.params.call
@@ -129,8 +134,7 @@ def test_one_part_tells_of_the_others_where_players_are_known_as_a_whole():
     assert (beliefs.known > 0.99).all()
 
 
-@pytest.mark.parametrize("bluff", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("preset", ["text", "article"])
+@covering(("bluff", "preset"), [0.0, 0.3, 1.0], ["text", "article"])
 def test_it_finds_out_how_its_opponent_plays(bluff, preset):
     beliefs, memory = beliefs_after(Numbers(bluff, preset=preset), match=scaled(200, 8))
     if scaled(1, 0):
@@ -146,7 +150,7 @@ def test_it_finds_out_how_its_opponent_plays(bluff, preset):
     assert (memory["rounds"] > 0).all()
 
 
-@pytest.mark.parametrize("opponent", [Nash(), Uniform()])
+@few(1, "opponent", [LiarsDiceNash(), Uniform()])
 def test_it_leaves_others_alone(opponent):
     beliefs, memory = beliefs_after(opponent, match=scaled(100, 4))
     if scaled(1, 0):
@@ -160,7 +164,7 @@ def test_it_notices_an_opponent_that_changes_its_ways():
 
         def act(self, turn):
             turn.memory["turns"] += 1
-            return np.where(turn.memory["turns"] > 400, Nash().act(turn), Numbers().act(turn))
+            return np.where(turn.memory["turns"] > 400, LiarsDiceNash().act(turn), Numbers().act(turn))
 
     before, _ = beliefs_after(Numbers(), match=scaled(100, 4))
     after, _ = beliefs_after(Turncoat(), match=scaled(400, 8))

@@ -9,11 +9,12 @@ from dice_envs.agents.liars_dice import Numbers
 from dice_envs.experiments.arena import play_table
 from tests.agents.adaptive.cases import SMALL
 from tests.conftest import scaled
+from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough
 
 
-@pytest.mark.parametrize("options", SMALL)
+@few(1, "options", SMALL)
 def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
     """All decisions of the opponent with the dice that it had, except in the last round of a game."""
     variant = configure("liars_dice", **options)

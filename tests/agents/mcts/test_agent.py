@@ -26,6 +26,7 @@ from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import tournament
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
+from tests.support.subsets import few
 
 ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
 
@@ -158,7 +159,8 @@ def test_more_simulations_leave_less_to_be_won_at_liars_dice():
     assert many < few - 0.05
 
 
-@pytest.mark.parametrize(
+@few(
+    1,
     ("spec", "message"),
     [
         ("mcts:0", "simulations must be a whole number from 1"),
@@ -217,6 +219,7 @@ def fatestones_turn(first, second, games=20):
     return Turn(variant, states, np.arange(games), new_streams(1, games))
 
 
+@pytest.mark.thorough
 def test_after_a_tie_the_dice_left_are_those_of_the_tie():
     """333333 ties with 333333, then the remaining die loses; against 555555 it loses at once. 444444 wins half of the time."""
     search = MCTS(300, opponent="random", expect=True)
@@ -226,6 +229,7 @@ def test_after_a_tie_the_dice_left_are_those_of_the_tie():
     assert -0.15 < values[0] <= 0
 
 
+@pytest.mark.thorough
 def test_the_other_seat_plays_for_itself():
     """444444 wins against 333333 and loses against 555555, which the other seat therefore chooses."""
     _, values = MCTS(500).search(fatestones_turn((444444, 111111), (333333, 555555)))
@@ -247,6 +251,7 @@ def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
     assert 0 < searches.policies.sum() <= FIRST_CHUNK
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chunk", [1, 7])
 @pytest.mark.parametrize("game", ["liars_dice", "score_dice"])
 def test_the_moments_at_which_a_search_can_be_stopped_change_nothing(game, chunk, monkeypatch):

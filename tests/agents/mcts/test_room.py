@@ -15,7 +15,8 @@ from dice_envs.core.game import names
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from tests.agents.mcts.test_agent import turn_of
 from tests.conftest import scaled
-from tests.support.variants import IDS, VARIANTS
+from tests.support.subsets import few
+from tests.support.variants import IDS, MARKED
 
 FEW = scaled(300, 30)  # simulations
 AGENTS = [MCTS(FEW, final="mixed"), MCTS(FEW, select="regret"), JointSearch(FEW, final="mixed")]
@@ -91,7 +92,7 @@ def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatc
     np.testing.assert_array_equal(np.concatenate(alone), together)
 
 
-@pytest.mark.parametrize("threads", [2, 3, 20])
+@few(1, "threads", [2, 3, 20])
 def test_threads_find_the_same(threads):
     variant, games = configure("liars_dice", num_dice=2), scaled(10, 3)
     states = Batch(variant, games, seed=1).states
@@ -128,7 +129,7 @@ def test_a_game_may_come_back_to_the_same_view(spec, promised):
 # --- the limit --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 @pytest.mark.parametrize("memory", [0.01, 0.1])
 def test_no_tree_takes_more_than_its_memory(name, options, memory):
     variant = configure(name, **options)
@@ -183,6 +184,7 @@ def test_with_a_full_tree_the_second_to_commit_still_learns(limit):
     assert (visits.min(axis=1) >= FEW // 20).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:mcts:RuntimeWarning")
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(agent, limit):

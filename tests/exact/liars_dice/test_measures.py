@@ -20,6 +20,7 @@ from dice_envs.exact.liars_dice.seating import Table
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.awkward import FAMILY
 from tests.support.policies import ActsOnly, uniform
+from tests.support.subsets import few
 
 pyspiel = pytest.importorskip("pyspiel")
 from open_spiel.python import policy as peer_policy  # noqa: E402
@@ -73,7 +74,7 @@ def agrees(tabular: pyspiel.Policy, num_dice, num_faces):
     assert ours.measures[0].error == 0
 
 
-@pytest.mark.parametrize(("num_dice", "num_faces"), [(1, 3), (2, 2)])
+@few(1, ("num_dice", "num_faces"), [(1, 3), (2, 2)])
 def test_random_policies_of_small_games_agree_with_openspiel(num_dice, num_faces):
     for seed in range(3):
         agrees(random_tabular(num_dice, num_faces, seed), num_dice, num_faces)
@@ -107,7 +108,7 @@ class BySeat:
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("random_seat", [0, 1])
+@few(1, "random_seat", [0, 1])
 def test_an_agent_that_plays_differently_by_seat(random_seat):
     """Its exploitability is the mean of the two players', whoever may begin."""
     options = {"num_dice": 1, "num_faces": 3}
@@ -125,7 +126,7 @@ def test_an_agent_that_plays_differently_by_seat(random_seat):
     assert "12 information sets" in alike[0][0].note, "of one seat, where it was seen to play alike in both"
 
 
-@pytest.mark.parametrize("random_seat", [0, 1])
+@few(1, "random_seat", [0, 1])
 def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
     variant = configure("liars_dice", num_dice=1, num_faces=3)
 
@@ -139,6 +140,7 @@ def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
         assert winning_probability(variant, other, BySeat(random_seat)) == pytest.approx(1 - np.mean(parts), abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_nothing_else():
     variant = configure("liars_dice", num_dice=1, num_faces=3)
     asked_for = []
@@ -216,7 +218,7 @@ class Best:
         return actions
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@few(2, "options", OPTIONS)
 def test_the_best_response_wins_what_it_is_said_to(options):
     """Played through the game's own kernels, from either seat."""
     variant = configure("liars_dice", **options)
@@ -230,6 +232,7 @@ def test_the_best_response_wins_what_it_is_said_to(options):
         assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
 def test_answers_instead_of_probabilities(options):
     """An agent without probabilities is measured exactly if it promises to answer alike, otherwise within its interval."""
@@ -378,7 +381,7 @@ def tangled(variant):
     return chances
 
 
-@pytest.mark.parametrize("options", ONE_FAST)
+@few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
@@ -388,7 +391,7 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
         assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
 
 
-@pytest.mark.parametrize("options", ONE_FAST)
+@few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
@@ -405,7 +408,7 @@ NUMBERS = {(2, 0): 0.85761, (2, 1): 0.94205, (3, 0): 0.88621, (3, 1): 0.96305}
 FIVE_DICE = {0: 0.952, 0.25: 0.957, 0.75: 0.975, 1: 0.984}
 
 
-@pytest.mark.parametrize(("dice", "bluff"), NUMBERS)
+@few(1, ("dice", "bluff"), NUMBERS)
 def test_best_responses_in_whole_games(dice, bluff):
     found = measure("liars_dice", f"numbers:bluff={bluff}", num_dice=dice).measures
     assert found[1].value == pytest.approx(NUMBERS[dice, bluff], abs=5e-6)
@@ -420,6 +423,7 @@ def test_best_responses_with_five_dice(bluff):
     assert (1 + exploitability(variant, agents.make(f"numbers:bluff={bluff}"))) / 2 == pytest.approx(FIVE_DICE[bluff], abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
     """A walk in parts, and an agent asked at every information set although only the last bid matters to it."""
 
@@ -439,6 +443,7 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
         assert outcome(spec) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_policy_in_a_list():
     """A policy recorded node by node plays as the agent from which it was recorded."""
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3, raise_rule="either", wild="ones", past_rounds=False)
@@ -503,13 +508,14 @@ def test_an_agent_to_whom_past_rounds_matter():
         assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
 
 
-@pytest.mark.parametrize("num_dice", [2, 3, (2, 3)])
+@few(1, "num_dice", [2, 3, (2, 3)])
 def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
     variant = configure("liars_dice", num_dice=num_dice)
     reader = asked("reader", variant)
     assert [probes.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
 
 
+@pytest.mark.thorough
 def test_what_is_known_of_past_rounds():
     """True: a difference was found. False: there can be none. None: none was found."""
 
@@ -528,7 +534,7 @@ def test_what_is_known_of_past_rounds():
         assert probes.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
 
 
-@pytest.mark.parametrize("spec", sorted(agents.for_game("liars_dice")))
+@few(2, "spec", sorted(agents.for_game("liars_dice")))
 def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, monkeypatch):
     variant = configure("liars_dice", num_dice=2)
     try:
@@ -554,6 +560,7 @@ def test_a_round_that_one_would_rather_lose(monkeypatch):
         shares.response_wins(variant, asked("random", variant), 0)
 
 
+@pytest.mark.thorough
 def test_two_agents_that_are_not_computed():
     def chances(observations, masks):
         drawn = np.random.default_rng().random(masks.shape) * masks
@@ -618,9 +625,7 @@ def test_sizes_of_the_rounds():
     assert 185_000_000 < sum(five.information_sets(player) for player in range(2)) < shares.MOST_INFORMATION_SETS
 
 
-@pytest.mark.parametrize(
-    "options", [{"num_dice": (3, 2), "num_faces": 4}, {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}]
-)
+@few(1, "options", [{"num_dice": (3, 2), "num_faces": 4}, {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}])
 def test_a_player_who_ignores_its_dice_is_met_once_for_each_bid(options, monkeypatch):
     """Nodes with the same last bid are merged; the values are those of all nodes."""
     variant = configure("liars_dice", **options)

@@ -10,6 +10,7 @@ from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.liars_dice.shares import Question, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
 from tests.support.liars_dice_tables import Plain, Uneven, of_agent
+from tests.support.subsets import covering, few
 
 GAMES = {
     "article": {"num_players": 3, "num_dice": 1},
@@ -29,8 +30,7 @@ def values(measures):
     return {each.name: each.value for each in measures.measures}
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("game", GAMES)
+@covering(("agent", "game"), AGENTS, GAMES)
 def test_all_shares_agree_with_a_plain_program(game, agent):
     variant = configure("liars_dice", **GAMES[game])
     player = AGENTS[agent]
@@ -59,12 +59,12 @@ def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
     assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
 @pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])
 @pytest.mark.parametrize(
     "options",
     [{"raise_rule": "either"}, {"wild": "highest"}, {"rounds": "elimination"}, {"raise_rule": "perudo", "wild": "ones"}],
-    ids=str,
 )
 def test_openspiel_finds_the_same_gains(options, agent):
     """Its NashConv is the sum of all players' gains, in returns: -1 to 1/2 for one round, -1/2 to 1 for a game."""
@@ -89,6 +89,7 @@ def test_two_players_have_the_figures_of_their_own_walk():
     assert winning_shares(variant, [numbers, random])[0] == pytest.approx(winning_probability(variant, numbers, random))
 
 
+@pytest.mark.thorough
 def test_gains_at_a_table_of_different_agents_agree_with_a_plain_program():
     """Each responds to the other two in turn."""
     options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
@@ -116,6 +117,7 @@ class Seatwise:
         return self.probabilities(turn).argmax(axis=1)
 
 
+@pytest.mark.thorough
 def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
     options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
     found = values(measure("liars_dice", Seatwise(), **options))
@@ -128,7 +130,8 @@ def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
     assert found[DEVIATION_GAIN] == pytest.approx(np.mean(shares) - 1 / 3, abs=1e-9)
 
 
-@pytest.mark.parametrize(
+@few(
+    1,
     ("options", "agents"),
     [
         ({"num_players": 3, "num_dice": 2}, ["random", "numbers", "numbers:bluff=0.5"]),

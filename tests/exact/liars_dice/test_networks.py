@@ -16,6 +16,7 @@ from dice_envs.exact.liars_dice.measures import exploitability, winning_probabil
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asked, Seats, source_of
 from dice_envs.exact.liars_dice.walk import respond
+from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance
 
@@ -48,7 +49,8 @@ class Both:
         self.entries += len(asking.calls)
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("options", "settings"),
     [
         ({"num_dice": 2, "num_faces": 3, "rules": "openspiel"}, {}),
@@ -75,7 +77,7 @@ def test_all_answers_in_rounds_are_those_of_the_network(options, settings, monke
                 assert both.entries == round_.information_sets(player)
 
 
-@pytest.mark.parametrize("most", [0.0, 1.5, 20.0])
+@few(1, "most", [0.0, 1.5, 20.0])
 def test_large_sums_of_the_first_layer_are_answered_alike(most, monkeypatch):
     monkeypatch.setattr(networks, "_MOST", most)
     network = policy({"num_dice": 2, "num_faces": 3})
@@ -146,6 +148,7 @@ def test_seats_are_compared_by_what_is_observed(monkeypatch):
     assert not seats.alike
 
 
+@pytest.mark.thorough
 def test_who_is_asked_everywhere():
     """Agents that play a network in another way than by its softmax."""
 
@@ -163,6 +166,7 @@ def test_who_is_asked_everywhere():
         assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), networks.Networked)
 
 
+@pytest.mark.thorough
 def test_hands_that_hardly_ever_come_to_a_node_are_left_out(monkeypatch):
     network = policy({"num_dice": 3}, steepness=9.0)
     round_ = Round(network.variant, (3, 3))

@@ -24,6 +24,7 @@ from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import STATE, play
 from dice_envs.games.liars_dice.raises import NO_BID
 from tests.exact.liars_dice.test_tree import tree_of
+from tests.support.subsets import covering, few
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ ROUNDS = [
 ]
 
 
-@pytest.mark.parametrize(("dice", "rules", "value"), ROUNDS)
+@few(3, ("dice", "rules", "value"), ROUNDS)
 def test_known_values_of_small_rounds(dice, rules, value):
     tree = tree_of(dice, **rules)
     walker = Walker(tree, solve_exactly(tree))
@@ -99,8 +100,11 @@ def plain_response(variant, tree, averages, player, dice):
     The strategies are looked up by state, so this is also a test of where they are found.
     """
     trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
-    rounds = {each: SolvedRound.of(other, np.ones(other.kinds.size[0]), 0, 0.0) for each, other in trees.items()}
-    solution = Solution(variant, rounds | {dice: SolvedRound.of(tree, averages, 0, 0.0)})
+    numbers = {each: np.ones(other.kinds.size[0]) for each, other in trees.items()} | {dice: averages}
+    solution = Solution(
+        variant,
+        {each: SolvedRound(trees[each], held, Walker(trees[each], held).certify(), 0, 0.0) for each, held in numbers.items()},
+    )
     params = variant.params
     hands, chances = tree.hands, tree.chances
 
@@ -144,10 +148,11 @@ def plain_response(variant, tree, averages, player, dice):
 PERUDO = {"raise_rule": "perudo", "wild": "ones"}
 
 
-@pytest.mark.parametrize(
-    "rules", [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}, PERUDO]
+@covering(
+    ("rules", "dice"),
+    [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}, PERUDO],
+    [(1, 1), (2, 1), (1, 2)],
 )
-@pytest.mark.parametrize("dice", [(1, 1), (2, 1), (1, 2)])
 def test_a_plain_program_agrees(dice, rules):
     """Pruning the tree changes no best response, even to a strategy far from optimal."""
     faces = 3 if sum(dice) == 2 else 2
@@ -160,7 +165,7 @@ def test_a_plain_program_agrees(dice, rules):
     assert 1 - plain_response(variant, tree, solver.averages, 1, dice) == pytest.approx(bounds.lower, abs=1e-12)
 
 
-@pytest.mark.parametrize("rules", [PERUDO, {}], ids=["perudo", "quantity"])
+@few(1, "rules", [PERUDO, {}], ids=["perudo", "quantity"])
 def test_a_plain_program_agrees_on_a_palifico_round(rules):
     """The starter has just come down to one die, and the other player has two and may not change the face."""
     variant = configure("liars_dice", num_dice=2, num_faces=2, palifico=True, starter="first", **rules)
@@ -187,6 +192,7 @@ def test_which_rounds_are_palifico_rounds():
 # --- games --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_two_dice_of_elimination():
     solution = solve(configure("liars_dice", num_dice=2), 1e-6)
     assert solution.value == pytest.approx(0.61996075, abs=1e-8)
@@ -213,6 +219,7 @@ def test_rounds_that_a_game_comes_to():
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), rounds="single").options) == [(1, 2), (2, 1)]
 
 
+@pytest.mark.thorough
 def test_a_game_of_rounds():
     """By hand: with one die each the round is the game; with more, its winner gets the value of the following rounds."""
     chances = {(1, 1): Bounds(0.8, 0.9), (1, 2): Bounds(0.6, 0.7), (2, 1): Bounds(0.8, 0.8), (2, 2): Bounds(0.5, 0.5)}
@@ -224,6 +231,7 @@ def test_a_game_of_rounds():
 # --- what is kept -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     variant = configure("liars_dice", num_dice=3)
     first = solve(variant, 1e-2)
@@ -233,15 +241,16 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("solved again")
 
-    monkeypatch.setattr(liars_dice_solver._PairJob, "work", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
     again = solve(variant, 1e-2, resume=True)
     assert again.bounds == first.bounds
     with pytest.raises(AssertionError, match="solved again"):
         solve(variant, 1e-2)
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "text", "other", "negative"])
+@few(2, "damage", ["cut", "worse", "empty", "text", "other", "negative"])
 def test_damaged_files_are_as_good_as_none(damage):
+    """So are worse strategies: bounds are computed from those that were read, not taken from the file."""
     variant = configure("liars_dice", num_dice=1)
     solve(variant)
     (path,) = cache_folder().rglob("*.npz")
@@ -255,16 +264,7 @@ def test_damaged_files_are_as_good_as_none(damage):
     elif damage == "other":
         np.savez(path.open("wb"), numbers=np.ones(3), iterations=1, seconds=1.0)
     else:
-        np.savez(path.open("wb"), numbers=-np.ones(54), iterations=1, seconds=1.0)
-    assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
-
-
-def test_a_file_with_worse_strategies_is_solved_again():
-    """Bounds are computed from the strategies that were read, not taken from the file."""
-    variant = configure("liars_dice", num_dice=1)
-    solve(variant)
-    (path,) = cache_folder().rglob("*.npz")
-    np.savez(path.open("wb"), numbers=np.ones(54), iterations=1, seconds=1.0)
+        np.savez(path.open("wb"), numbers=np.ones(54) * (1 if damage == "worse" else -1), iterations=1, seconds=1.0)
     assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
 
 
@@ -332,6 +332,7 @@ def test_out_of_time(monkeypatch):
     assert len(solution.rounds) == 7
 
 
+@pytest.mark.thorough
 def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
     variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
     monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
@@ -364,16 +365,15 @@ def test_nodes_are_counted_as_the_tree_counts_them():
     assert Round(configure("liars_dice", raise_rule="either"), (1, 1)).nodes == 2**12  # every rising sequence of 12 bids
 
 
-@pytest.mark.parametrize("seconds_a_pass", [0.1, 2, 5])
-@pytest.mark.parametrize("precision", [1e-9, 0.5])
+@covering(("seconds_a_pass", "precision"), [0.1, 2, 5], [1e-9, 0.5])
 def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypatch, seconds_a_pass, precision):
     """Steps take seconds that nothing can stop: another begins only if it and the certificates end in time."""
     clock, walk = Clock(0.0), Walker._pass
     monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
 
-    def slow(self, player, mode):
+    def slow(self, player, mode, worth):
         clock.now += seconds_a_pass
-        return walk(self, player, mode)
+        return walk(self, player, mode, worth)
 
     monkeypatch.setattr(Walker, "_pass", slow)
     found = solve(configure("liars_dice", num_dice=3, rounds="single"), precision, seconds=60)
@@ -381,6 +381,7 @@ def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypa
     assert found.exploitability <= precision or clock.now > 30 or seconds_a_pass > 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("seconds_a_share", "fits"), [(8, False), (1, True)])
 def test_a_first_solution_that_takes_too_long_is_given_up(folder, monkeypatch, seconds_a_share, fits):
     clock, branches = Clock(0.0), liars_dice_cfr._branches
@@ -449,7 +450,7 @@ def test_action_values_agree_with_the_certificate():
     """Over all hands, the best first bids win as often as the best response."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-6)
-    tree = solution.rounds[2, 2].round_
+    tree = solution.rounds[2, 2].tree
     total = 0.0
     for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
         state = position(variant.params, (2, 2), 0, hand)
@@ -466,14 +467,15 @@ def test_action_values_know_only_what_the_seat_may_know():
     """They do not depend on the dice of the other hand."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].round_.hands[1][7], [3])
+    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
     first = solution.action_values(state)
-    state["counts"][0] = solution.rounds[2, 2].round_.hands[0][5]
+    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
     second = solution.action_values(state)
     assert np.array_equal(first.wins, second.wins, equal_nan=True)
     assert (first.mix == second.mix).all()
 
 
+@pytest.mark.thorough
 def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)

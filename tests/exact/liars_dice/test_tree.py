@@ -6,6 +6,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
+from tests.support.subsets import covering
 
 RULES = [
     {},
@@ -40,8 +41,7 @@ def test_a_round_that_is_too_large_is_refused_before_it_is_built():
         tree_of((6, 6), num_faces=8, raise_rule="either")
 
 
-@pytest.mark.parametrize("dice", DICE)
-@pytest.mark.parametrize("rules", RULES)
+@covering(("dice", "rules"), DICE, RULES)
 def test_kinds_hold_together(dice, rules):
     """Probabilities sum to 1, maps lead to existing classes, and different nodes never share an index."""
     tree = tree_of(dice, **rules)

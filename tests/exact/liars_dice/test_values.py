@@ -17,6 +17,7 @@ from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.support.policies import Noisy
+from tests.support.subsets import covering, few
 
 GAMES = [
     {"num_dice": 1, "num_faces": 4},
@@ -181,8 +182,7 @@ def played(variant, opponent, seat, games=60):
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize("options", GAMES, ids=str)
-@pytest.mark.parametrize("opponent", OPPONENTS, ids=[*OPPONENTS[:4], "uneven", "by seat"])
+@covering(("options", "opponent"), GAMES, OPPONENTS)
 def test_values_are_those_of_plain_recursion(options, opponent):
     """At each state, of each legal action, foolish ones too."""
     variant = configure("liars_dice", **options, **FORGETFUL)
@@ -212,8 +212,7 @@ def test_hidden_dice_make_no_difference():
     assert np.array_equal(found.action_values(states), expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("options", [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], ids=str)
-@pytest.mark.parametrize("opponent", OPPONENTS, ids=[*OPPONENTS[:4], "uneven", "by seat"])
+@covering(("options", "opponent"), [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], OPPONENTS)
 def test_a_best_response_wins_what_the_measure_says(options, opponent):
     variant = configure("liars_dice", **options, **FORGETFUL)
     found = response_values(variant, opponent)
@@ -290,7 +289,8 @@ def test_headings():
     assert set(situations(single, np.array(states), np.array(actions))) == {"dice left", "decision"}
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("options", "dice", "faces"),
     [
         ({}, (2, 2, 5), {1, 3, 4, 6}),
@@ -310,7 +310,7 @@ def test_a_bluff_is_a_bid_on_a_face_of_which_one_holds_none(options, dice, faces
     assert len(words) == 6 * len(faces)
 
 
-@pytest.mark.parametrize("options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
+@few(2, "options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
 def test_the_solution_is_read_as_it_plays(options):
     """Its numbers, read without asking, against its answers; whichever the walk takes, a best response wins as often."""
     variant = configure("liars_dice", **options)

@@ -14,15 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dice_envs.exact.score_dice.distribution import Distribution, score_distribution
+from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
 from dice_envs.experiments.__main__ import app
+from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
+from tests.support.subsets import few
 
-icepool_tables = pytest.importorskip("dice_envs.experiments.bench.score_dice.icepool_tables")
+pytest.importorskip("icepool")
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")
+@few(4, "table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")
 def test_every_published_cell_agrees(table):
     for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
         assert cells(result) == published, name
@@ -140,6 +142,7 @@ def test_small_pools_equal_brute_force(a, b, ties, pairing):
 pools = st.lists(st.integers(2, 12), min_size=1, max_size=4).map(tuple)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(a=pools, b=pools, ties=st.sampled_from(["none", "a", "reroll"]), pairing=st.sampled_from(["sorted", "unsorted"]))
 def test_distributions_are_sound(a, b, ties, pairing):
@@ -165,11 +168,11 @@ def test_large_pools_equal_icepool(a, b):
 
 
 def test_metrics():
-    result = Distribution({-1: Fraction(1, 2), 0: Fraction(1, 6), 2: Fraction(1, 3)})
+    result = ScoreDistribution({-1: Fraction(1, 2), 0: Fraction(1, 6), 2: Fraction(1, 3)})
     assert result.win_bias == Fraction(-50, 3)
     assert result.tie_percentage == Fraction(50, 3)
     assert result.closeness == pytest.approx((1 / 2 + 4 / 3) ** -0.5)
-    assert Distribution({0: Fraction(1)}).closeness == math.inf
+    assert ScoreDistribution({0: Fraction(1)}).closeness == math.inf
 
 
 def test_wrong_input_is_refused():
@@ -242,6 +245,7 @@ def test_solve_command_values_of_play(tmp_path):
     assert data["best_response"]["a"] > data["equilibrium"] > -data["best_response"]["b"]
 
 
+@pytest.mark.thorough
 def test_reproduce_command(tmp_path):
     file = tmp_path / "out.json"
     search = ["--bias", "0", "--most", "2", "--pool-a", "6,6", "--count", "3"]

@@ -8,15 +8,24 @@ import numpy as np
 import pytest
 
 from dice_envs import Turn, configure
-from dice_envs.agents.score_dice import Nash
+from dice_envs.agents.score_dice import ScoreDiceNash
 from dice_envs.core.dice import new_streams
+from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.solvers import Equilibrium
 from dice_envs.experiments.arena import tournament
 from dice_envs.games.score_dice import Options
-from tests.exact.score_dice.test_measures import mean_reward
+from tests.support.subsets import few
 
 
-@pytest.mark.parametrize(
+def mean_reward(options, pairing):
+    result = score_distribution(*options.pools, options.ties, pairing)
+    if options.reward == "win":
+        return float(result.win_bias) / 100
+    return float(sum(score * chance for score, chance in result.chances.items()))
+
+
+@few(
+    2,
     "options",
     [
         Options(pool_a=(6, 6), pool_b=(6, 6), ties="a"),
@@ -35,6 +44,7 @@ def test_the_equilibrium_is_worth_the_unsorted_game(options):
     assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seat", [0, 1])
 def test_nothing_can_be_gained_against_the_equilibrium(seat):
     """Checked with the best response for every hand. With two dice a side, only the first choice counts."""
@@ -49,7 +59,7 @@ def test_nothing_can_be_gained_against_the_equilibrium(seat):
         state["faces"][1 - seat, :2] = roll
     if seat == 0:  # the equilibrium moves second, and does not see what was chosen
         variant.kernels.play(variant.params, states, index, np.zeros(len(states), np.int64))
-    chances = Nash().probabilities(Turn(variant, states, index, new_streams(2, len(states))))
+    chances = ScoreDiceNash().probabilities(Turn(variant, states, index, new_streams(2, len(states))))
     assert chances.sum(axis=1) == pytest.approx(1)
     best = 0.0
     for own in rolls[seat]:

@@ -14,57 +14,13 @@ from dice_envs import Turn, agents, configure, measure
 from dice_envs.agents.score_dice import Response
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import HELD, Options
 from tests.support.policies import Noisy, uniform
-
-
-def mean_reward(options, pairing):
-    result = score_distribution(*options.pools, options.ties, pairing)
-    if options.reward == "win":
-        return float(result.win_bias) / 100
-    return float(sum(score * chance for score, chance in result.chances.items()))
-
+from tests.support.subsets import covering, few
 
 # --- best response --------------------------------------------------------------------------------------------------
-
-
-def exhaustive(options, seat, opponent, best=max):
-    """The value of the best (or, with min, worst) way to play against an opponent who shows its highest die, or a
-    random one: over every hand of the own dice and every roll of the other's that fits what was shown. Dice are told
-    apart by their places. Without spare dice and rolling again."""
-    own, other = options.pools if seat == 0 else options.pools[::-1]
-    tie = (1 if seat == 0 else -1) * (options.ties == "a")
-    final = (lambda score: float((score > 0) - (score < 0))) if options.reward == "win" else float
-
-    def value(hand, rolls, score):
-        if not hand:
-            return final(score)
-        values = []
-        for die in set(hand):
-            rest = list(hand)
-            rest.remove(die)
-            shown = defaultdict(lambda: defaultdict(float))
-            for roll, chance in rolls.items():
-                held = [place for place, face in enumerate(roll) if face]
-                if opponent == "highest":
-                    held = [min(held, key=lambda place: (-roll[place], place))]
-                for place in held:
-                    left = (*roll[:place], 0, *roll[place + 1 :])
-                    shown[place, roll[place]][left] += chance / len(held)
-            total = 0.0
-            for (_, face), after in shown.items():
-                weight = sum(after.values())
-                after = {roll: chance / weight for roll, chance in after.items()}
-                total += weight * value(tuple(rest), after, score + ((die > face) - (die < face) or tie))
-            values.append(total)
-        return best(values)
-
-    rolls = dict.fromkeys(itertools.product(*(range(1, size + 1) for size in other)), 1 / math.prod(other))
-    every = list(itertools.product(*(range(1, size + 1) for size in own)))
-    return sum(value(hand, rolls, 0) for hand in every) / len(every)
 
 
 SMALL = [
@@ -73,20 +29,6 @@ SMALL = [
     Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
     Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
 ]
-
-
-@pytest.mark.parametrize("seat", [0, 1])
-@pytest.mark.parametrize("options", SMALL, ids=str)
-def test_response_to_highest_equals_exhaustive_search(options, seat):
-    assert ResponseToHighest(options, seat).game_value() == pytest.approx(exhaustive(options, seat, "highest"), abs=1e-12)
-
-
-@pytest.mark.parametrize("options", SMALL, ids=str)
-def test_nothing_can_be_gained_or_lost_against_random_choices(options):
-    for seat, sign in ((0, 1), (1, -1)):
-        unsorted = sign * mean_reward(options, "unsorted")
-        assert exhaustive(options, seat, "shuffled", max) == pytest.approx(unsorted, abs=1e-12)
-        assert exhaustive(options, seat, "shuffled", min) == pytest.approx(unsorted, abs=1e-12)
 
 
 def test_open_hands_are_an_assignment_problem():
@@ -170,6 +112,7 @@ def test_the_agent_earns_the_value_of_the_response(name):
 # --- agents -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
@@ -259,7 +202,7 @@ def by_name(agent, **options):
     return {each.name: each for each in measure("score_dice", agent, **options).measures}
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@few(2, "name", MEASURED)
 def test_random_play_scores_0_and_the_best_response_1(name):
     options = MEASURED[name]
     for agent in ("random", "shuffled", uniform):
@@ -268,7 +211,7 @@ def test_random_play_scores_0_and_the_best_response_1(name):
     assert measure("score_dice", Odd(), **options).score < 1
 
 
-@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "spare", "open"])
+@few(2, "name", ["2d4", "three kinds", "score", "spare", "open"])
 def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
@@ -316,14 +259,28 @@ def slow_response(options, seat, agent):
     return total / (len(own) * len(other))
 
 
-@pytest.mark.parametrize("name", ["2d4", "three kinds", "score", "open"])
+class Sorted:
+    """Shows the highest of its dice, of equal ones the first."""
+
+    def weight(self, faces, place, past):
+        held = [each for each in range(len(faces)) if each not in [own for own, _, _ in past]]
+        return float(place == min(held, key=lambda each: (-faces[each], each)))
+
+
+@covering(("seat", "options"), [0, 1], SMALL)
+def test_response_to_highest_is_that_of_a_slow_recursion(options, seat):
+    expected = slow_response(options, 1 - seat, Sorted())
+    assert ResponseToHighest(options, seat).game_value() == pytest.approx(expected, abs=1e-12)
+
+
+@few(2, "name", ["2d4", "three kinds", "score", "open"])
 def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
     options = configure("score_dice", **MEASURED[name]).options
     expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2
     assert by_name(Odd(), **MEASURED[name])["exploitability"].value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@few(2, "name", MEASURED)
 def test_reward_against_sorted_play_comes_out_in_play(name):
     found = by_name(Odd(), **MEASURED[name])["reward against highest"]
 
@@ -385,7 +342,7 @@ def test_the_default_pools_are_sampled():
     assert highest.error < 0.005
 
 
-@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
+@few(2, ("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
 def test_progress_adds_up(name, expected):
     told = []
     measure("score_dice", uniform, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))

@@ -10,6 +10,7 @@ from dice_envs import Batch, Turn, agents, configure, response_values
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact.score_dice.solvers import Equilibrium
+from tests.support.subsets import covering
 
 OPTIONS = [
     {"pool_a": (3, 2), "pool_b": (3, 2)},
@@ -63,8 +64,7 @@ def listed(variant, opponent, seat, values):
     return seen, sum(weight * value for weight, value in first)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("spec", ["random", "highest"])
+@covering(("options", "spec"), OPTIONS, ["random", "highest"])
 def test_values_of_choices_are_the_means_of_what_follows(options, spec):
     variant = configure("score_dice", **options)
     values = response_values(variant, spec)

@@ -26,9 +26,11 @@ from dice_envs.exact.shakes.chances import (
     tallies,
 )
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
-from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES, rounds_to
+from dice_envs.experiments.reproduce import rounds_to
+from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES
 from dice_envs.games.shakes import EFFICACIES
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
+from tests.support.subsets import covering, few
 
 SMALL = Problem((3, 1), num_patients=5, goal=3)
 THREE = Problem((4, 1, 1), num_patients=4, goal=2)
@@ -154,7 +156,7 @@ def test_ties_share_the_choice():
 # --- tallies, policies and optimal play ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("problem", [SMALL, THREE])
+@few(2, "problem", [SMALL, THREE])
 def test_every_tally_is_there_once(problem):
     n, patients = len(problem.efficacies), problem.num_patients
     pairs = [(t, s) for t in range(patients + 1) for s in range(t + 1)]
@@ -165,8 +167,7 @@ def test_every_tally_is_there_once(problem):
         assert len(tallies(problem)[count].keys) == len({tuple(sorted(c)) for c in ordered})
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("problem", [SMALL, THREE])
+@covering(("spec", "problem"), SPECS, [SMALL, THREE])
 def test_distributions_against_every_game(problem, spec):
     policy = policy_of(spec, num_players=len(problem.efficacies))
     expected = distribution_by_brute_force(problem, policy)
@@ -182,8 +183,7 @@ def test_distributions_against_every_game(problem, spec):
         assert math.isclose(result.most_treated.sum(), 1, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("reward", ["saved", "win"])
-@pytest.mark.parametrize("problem", [SMALL, THREE, Problem((4, 2, 1, 1), 4, 2), Problem((5, 3, 2), 4, 3)])
+@covering(("reward", "problem"), ["saved", "win"], [SMALL, THREE, Problem((4, 2, 1, 1), 4, 2), Problem((5, 3, 2), 4, 3)])
 def test_optimal_play_against_brute_force(problem, reward):
     solution = solve(problem, reward)
     assert math.isclose(solution.value, optimum_by_brute_force(problem, reward), abs_tol=1e-12)
@@ -237,7 +237,7 @@ def test_the_notebooks_simulation():
         assert abs(seen - 1000 * chance) < 3 * math.sqrt(1000 * chance * (1 - chance))
 
 
-@pytest.mark.parametrize("num_players", [5, pytest.param(6, marks=pytest.mark.slow)])
+@few(2, "num_players", [5, pytest.param(6, marks=pytest.mark.slow)])
 def test_five_and_six_players_are_solved(num_players):
     problem = Problem.of(configure("shakes", num_players=num_players).options)
     argument = evaluate(problem, argument_chances)

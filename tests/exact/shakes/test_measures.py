@@ -13,6 +13,7 @@ from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, 
 from dice_envs.exact.shakes.policies import as_tally_team, as_team, evaluate, solve
 from tests.support.policies import ActsOnly, uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
+from tests.support.subsets import covering
 
 
 class Listener:
@@ -93,8 +94,7 @@ def test_what_only_resembles_random_play_is_asked():
     assert measure("shakes", Last()).measures[1].value == pytest.approx(always.win, abs=1e-12)
 
 
-@pytest.mark.parametrize("ties", ["again", "random"])
-@pytest.mark.parametrize("spec", ["random", "bayes", "thompson", "ucb", "argument", "dogmatic"])
+@covering(("ties", "spec"), ["again", "random"], ["random", "bayes", "thompson", "ucb", "argument", "dogmatic"])
 def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties):
     variant = configure("shakes", num_players=3, ties=ties, num_patients=5, goal=2)
     levels = tallies(Problem.of(variant.options), merged=False)[:-1]
@@ -148,8 +148,7 @@ def test_a_table_that_always_argues_is_the_argument(num_players, ties):
         assert saved.error == win.error == 0
 
 
-@pytest.mark.parametrize("num_players", [2, 3, 4])
-@pytest.mark.parametrize("spec", ["random", "bayes", "thompson", "greedy:permutations"])
+@covering(("num_players", "spec"), [2, 3, 4], ["random", "bayes", "thompson", "greedy:permutations"])
 def test_a_physicians_measure_is_its_evaluation(spec, num_players):
     for reward in ("saved", "win"):
         options = {"mode": "physician", "num_players": num_players, "reward": reward}

@@ -29,6 +29,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
 from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.subsets import few
 
 OPEN = {"open_efficacies": True}
 
@@ -139,7 +140,7 @@ def test_the_rules_numbers():
     assert optima(configure("shakes", num_players=6, **OPEN))["patients saved"] == pytest.approx(12)
 
 
-@pytest.mark.parametrize("ties", ["again", "random"])
+@few(2, "ties", ["again", "random"])
 def test_arguing_and_yielding(ties):
     """Two maesters, the better one first: it argues, and then the other must yield."""
     variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
@@ -186,7 +187,7 @@ def argues_as_effective(observations, masks):
     return chances / chances.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("reward", ["saved", "win"])
+@few(2, "reward", ["saved", "win"])
 def test_who_knows_the_efficacies_is_measured_exactly(reward):
     found = measure("shakes", most_effective, reward=reward, **OPEN)
     assert found.score == pytest.approx(1)
@@ -214,7 +215,7 @@ def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
     assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
+@few(2, "options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
 def test_bayes_is_optimal(options):
     for reward in ("saved", "win"):
         variant = configure("shakes", **{"mode": "physician", "reward": reward, **options, **OPEN})
@@ -225,7 +226,7 @@ def test_bayes_is_optimal(options):
         assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns)) + 1e-9
 
 
-@pytest.mark.parametrize("spec", ["random", "greedy", "thompson", "thompson:permutations", "greedy:permutations", "argument"])
+@few(2, "spec", ["random", "greedy", "thompson", "thompson:permutations", "greedy:permutations", "argument"])
 def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
     hidden, ours = (measure("shakes", spec, **options) for options in ({}, OPEN))
     for before, now in zip(hidden.measures, ours.measures, strict=True):
@@ -315,7 +316,7 @@ def test_an_agent_that_reaches_too_many_positions_is_played():
 # --- the command --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])
+@few(2, ("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])
 def test_solve(policy, value):
     results = [
         CliRunner().invoke(app, ["solve", "shakes", "--policy", policy, *more]) for more in ([], ["-o", "open_efficacies=true"])

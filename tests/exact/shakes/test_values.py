@@ -1,9 +1,7 @@
 """Values of choices in the cooperative Shakes, compared with a list of all that can follow."""
 
-import functools
 import itertools
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +9,10 @@ import pytest
 from dice_envs import Batch, configure, response_values
 from dice_envs.core.game import OVER
 from dice_envs.exact import optima
+from dice_envs.exact.shakes.chances import kept_die
 from dice_envs.games.shakes import EFFICACIES, SILENT
+from tests.support.shakes_tools import win_by_brute_force
+from tests.support.subsets import covering
 
 SMALL = {"num_players": 3, "num_patients": 3, "goal": 2}
 
@@ -41,30 +42,6 @@ def recovers(variant, state, treatment):
         total += likelihood
         chance += likelihood * deal[treatment] / 6
     return chance / total
-
-
-@functools.cache
-def kept(treated, saved):
-    """P(the die kept shows v), by listing all throws."""
-    throws = [sorted(throw)[saved] for throw in itertools.product(range(1, 7), repeat=treated + 1)]
-    return {die: count / len(throws) for die, count in Counter(throws).items()}
-
-
-def winners(holders, records, ties):
-    """P(each of those who hold the highest die wins), by listing what they keep when they throw again."""
-    if len(holders) == 1 or ties == "random":
-        return dict.fromkeys(holders, 1 / len(holders))
-    chances, again = dict.fromkeys(holders, 0.0), 0.0
-    for dice in itertools.product(*(kept(*records[seat]).items() for seat in holders)):
-        best = max(die for die, _ in dice)
-        weight = math.prod(chance for _, chance in dice)
-        left = tuple(seat for seat, (die, _) in zip(holders, dice) if die == best)
-        if left == holders:
-            again += weight
-            continue
-        for seat, chance in winners(left, records, ties).items():
-            chances[seat] += weight * chance
-    return {seat: chance / (1 - again) for seat, chance in chances.items()}
 
 
 def treated_value(values, variant, state, treatment):
@@ -98,13 +75,16 @@ def spoken_value(values, variant, state, die):
         return np.nanmax(values.action_values(after[None]))
     strength = after["strength"][:n]
     holders = tuple(np.flatnonzero(strength == strength.max()).tolist())
-    records = list(zip(state["treated"][:n].tolist(), state["saved"][:n].tolist()))
-    won = winners(holders, records, variant.options.ties)
-    return sum(chance * treated_value(values, variant, after, winner) for winner, chance in won.items())
+    if variant.options.ties == "random":
+        won = [1 / len(holders)] * len(holders)
+    else:  # those who hold the highest die throw again
+        won = win_by_brute_force(
+            [kept_die(int(state["treated"][seat]), int(state["saved"][seat])) for seat in holders], "again"
+        )
+    return sum(float(chance) * treated_value(values, variant, after, seat) for seat, chance in zip(holders, won, strict=True))
 
 
-@pytest.mark.parametrize("reward", ["saved", "win"])
-@pytest.mark.parametrize("known", [False, True])
+@covering(("reward", "known"), ["saved", "win"], [False, True])
 def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
     variant = configure("shakes", **SMALL, mode="physician", reward=reward, open_efficacies=known)
     values = response_values(variant)
@@ -113,23 +93,25 @@ def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
         np.testing.assert_allclose(values.action_values(state[None])[0], wanted, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("ties", ["again", "random"])
-@pytest.mark.parametrize("options", [{}, {"reward": "win"}, {"open_efficacies": True}, {"num_players": 4, "num_patients": 2}])
+@covering(
+    ("ties", "options"),
+    ["again", "random"],
+    [{}, {"reward": "win"}, {"open_efficacies": True}, {"num_players": 4, "num_patients": 2}],
+)
 def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, ties):
     variant = configure("shakes", **{**SMALL, **options}, ties=ties)
     values = response_values(variant)
     for state in random_states(variant, 3, 2):
         seat = int(state["seat"])
         yields, argues = values.action_values(state[None])[0]
-        chances = kept(int(state["treated"][seat]), int(state["saved"][seat]))
-        wanted = sum(chance * spoken_value(values, variant, state, die) for die, chance in chances.items())
+        chances = kept_die(int(state["treated"][seat]), int(state["saved"][seat]))
+        wanted = sum(float(chance) * spoken_value(values, variant, state, die) for die, chance in enumerate(chances, 1))
         assert argues == pytest.approx(wanted, abs=1e-12)
         if not np.isnan(yields):
             assert yields == pytest.approx(spoken_value(values, variant, state, SILENT), abs=1e-12)
 
 
-@pytest.mark.parametrize("mode", ["physician", "maesters"])
-@pytest.mark.parametrize("known", [False, True])
+@covering(("mode", "known"), ["physician", "maesters"], [False, True])
 def test_the_start_is_worth_the_optimum(mode, known):
     variant = configure("shakes", mode=mode, open_efficacies=known)
     values = response_values(variant)

@@ -11,6 +11,7 @@ import pytest
 
 from dice_envs.command import is_starting
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.subsets import few
 
 # `guard` by itself, without the package, which takes seconds to import
 ALONE = f"import sys; sys.path.insert(0, {str(ROOT / 'experiments' / 'jobs')!r})"
@@ -39,6 +40,7 @@ print(all(signal.getsignal(n) is signal.default_int_handler for n in (signal.SIG
     assert run_python(ALONE + code) == "None\nTrue\nat once\nTrue\n"
 
 
+@pytest.mark.thorough
 def test_signals_that_are_ignored_and_other_threads_are_left_alone(run_python):
     code = """
 import signal, threading
@@ -84,7 +86,8 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 """
 
 
-@pytest.mark.parametrize(
+@few(
+    1,
     "block",
     [
         "with ends_at_once(): print('begun', flush=True); mix(2)",
@@ -107,6 +110,7 @@ def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
     assert told == "stopped\n"
 
 
+@pytest.mark.thorough
 def test_a_ctrl_c_that_is_answered_ends_nothing(run_python):
     """The block may continue for longer than a process that does not react to Ctrl-C would live."""
     code = """
@@ -163,7 +167,8 @@ def test_no_process_outlives_the_one_that_started_it(number):
     assert told.count("Traceback") == (number == signal.SIGINT)  # its own, since no command catches KeyboardInterrupt here
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("words", "original", "is_command"),
     [
         (["/usr/bin/dice-envs", "arena"], [], True),

@@ -23,6 +23,7 @@ from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_be
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.learn.presets import PRESETS
 from tests.support.policies import ActsOnly
+from tests.support.subsets import few
 
 ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3"]
 
@@ -42,7 +43,8 @@ class Shuffled(Workers):
             yield number, result
 
 
-@pytest.mark.parametrize(
+@few(
+    2,
     ("game", "specs", "options", "games", "match"),
     [
         ("liars_dice", ["random", "numbers"], {}, 2 * GAMES_AT_ONCE + 100, 1),

@@ -131,7 +131,7 @@ def test_an_undo_at_the_end_plays_on():
     result = play(*start, typed=["keep all", "undo", "2", "0", "revew", "review"])
     assert result.exit_code == 0, result.output
     assert result.output.count("the game is over: ") == 2
-    assert "did you mean review?" in result.output
+    assert "did you mean 'review'?" in result.output
     assert re.search(r"^you, move 1: throw the 2 lowest again", result.output, re.M)
 
 

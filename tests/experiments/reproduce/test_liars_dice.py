@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from dice_envs.core.game import load
-from dice_envs.experiments.bench import liars_dice as bench
+from dice_envs.experiments.bench import environments as bench
 from dice_envs.experiments.reproduce.liars_dice import PUBLISHED, draw_posterior, posterior_rows, worked_examples
 from dice_envs.experiments.ui.findings import Finding
 from dice_envs.table.rules import rules_text
@@ -83,7 +83,6 @@ def test_both_of_the_articles_run_times_are_peers(monkeypatch):
     seats = []
     monkeypatch.setattr(bench, "best_seconds", lambda work, repeats: 1.0)
     monkeypatch.setattr(bench, "play_table", lambda variant, players, games, seed: seats.append(len(players)))
-    part = bench.PARTS[0]
-    rows = list(part.rows(True))
+    rows = list(bench._article_games(True))
     assert [row.peer for row in rows] == pytest.approx([37.1997, 69.870840])
     assert [row.ours for row in rows] == [1.0, 1.0]

@@ -7,7 +7,7 @@ import pytest
 
 from dice_envs import agents, configure
 from dice_envs.agent import Turn
-from dice_envs.agents.liars_dice import Nash
+from dice_envs.agents.liars_dice import LiarsDiceNash
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solver import solve
@@ -17,13 +17,14 @@ from dice_envs.experiments.reproduce.liars_dice.parts import (
     KEPT,
     PARTS,
     QUANTITY,
-    Part,
+    Replaced,
     mean_loss,
     wins_against,
     wins_games,
 )
 from dice_envs.games.liars_dice import STATE
 from dice_envs.games.liars_dice.raises import NO_BID
+from tests.support.subsets import covering
 
 pytestmark = pytest.mark.thorough
 
@@ -94,11 +95,10 @@ def plain_wins(solution, agent, dice, player, part):
     return np.mean([wins(each, ()) for each in throws])
 
 
-ALL = Part(calls=True, opening=BOTH, raises=True)
+ALL = Replaced(calls=True, opening=BOTH, raises=True)
 
 
-@pytest.mark.parametrize("bluff", [0, 0.75])
-@pytest.mark.parametrize("part", [*PARTS.values(), ALL])
+@covering(("bluff", "part"), [0, 0.75], [*PARTS.values(), ALL])
 def test_a_plain_program_wins_as_often(bluff, part):
     solution = solve(configure("liars_dice", num_dice=2, num_faces=3), 1e-3)
     agent = agents.make(f"numbers:bluff={bluff}")
@@ -110,7 +110,7 @@ def test_a_plain_program_wins_as_often(bluff, part):
 def test_an_agent_that_sees_all_bids_is_asked_at_each_node():
     """The solution as the agent wins as often as itself, whichever part is replaced."""
     solution = solve(configure("liars_dice", num_dice=2), 1e-3)
-    for played in wins_against(solution, Nash(precision=1e-3), {"nothing": Part(), "calls": Part(calls=True)}).values():
+    for played in wins_against(solution, LiarsDiceNash(1e-3), {"nothing": Replaced(), "calls": Replaced(calls=True)}).values():
         assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
 
 
@@ -128,8 +128,8 @@ def test_all_parts_together_are_the_solution():
 
 def test_a_game_is_won_as_often_as_by_asking_both_agents():
     variant = configure("liars_dice", num_dice=2)
-    numbers, nash = agents.make("numbers:bluff=0.25"), Nash(precision=1e-3)
-    played = wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": Part()})["nothing"]
+    numbers, nash = agents.make("numbers:bluff=0.25"), LiarsDiceNash(1e-3)
+    played = wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": Replaced()})["nothing"]
     assert wins_games(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
     assert wins_games(played, 2) < 0.5
 
@@ -137,6 +137,8 @@ def test_a_game_is_won_as_often_as_by_asking_both_agents():
 def test_faces_and_quantities_of_first_bids_are_drawn_apart():
     """If the solution bids one die of a face it holds, the numbers agent differs only in the quantity."""
     solution = solve(configure("liars_dice", num_dice=1), 1e-6)
-    played = wins_against(solution, agents.make("numbers"), {"quantity": Part(opening=QUANTITY), "face": Part(opening=FACE)})
+    played = wins_against(
+        solution, agents.make("numbers"), {"quantity": Replaced(opening=QUANTITY), "face": Replaced(opening=FACE)}
+    )
     assert played["quantity"][1, 1].starting == pytest.approx(5 / 6)
     assert played["face"][1, 1].starting < 0.2

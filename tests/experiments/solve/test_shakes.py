@@ -11,14 +11,15 @@ from dice_envs.agents import make
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.reproduce.shakes import rounds_to
+from dice_envs.experiments.reproduce import rounds_to
+from tests.support.subsets import few
 
 
 def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-@pytest.mark.parametrize(("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
+@few(1, ("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
 def test_solve_writes_value_and_distribution(tmp_path, policy, value):
     path = tmp_path / "value.json"
     result = run("solve", "shakes", "-o", "num_players=4", "--reward", "win", "--policy", policy, "--json", path)

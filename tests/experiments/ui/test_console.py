@@ -26,6 +26,7 @@ from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.ui.plots import logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
 from tests.conftest import ROOT
+from tests.support.subsets import few
 
 runner = CliRunner()
 ARENA = ["arena", "fatestones", "random", "random", "--games", "20", "--seed", "1"]
@@ -128,7 +129,8 @@ def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
     assert log.exists()
 
 
-@pytest.mark.parametrize(
+@few(
+    3,
     "command",
     [
         ["solve", "fatestones", "--draws", "100"],

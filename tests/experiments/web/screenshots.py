@@ -1,7 +1,6 @@
 """Pictures of the page for the documentation: `python -m tests.experiments.web.screenshots docs/_static`.
 
-With `--all`, all five games are shown at their start, middle and end, wide and narrow, for inspection. With
-`--files NAME=FILE …`, the tops of pages in files are shown instead: a report's `index.html`, the board's.
+With `--files NAME=FILE …`, the tops of pages in files are shown instead: a report's `index.html`, the board's.
 """
 
 import argparse
@@ -16,22 +15,33 @@ from dice_envs.table.sitting import PERSON
 from tests.experiments.web.browser import WAIT, find, serving
 
 GAMES = {
-    "liars_dice": {"game": "liars_dice", "options": {"num_dice": 3}, "seed": 21, "seats": [PERSON, "numbers"]},
-    "fatestones": {"game": "fatestones", "options": {}, "seed": 8, "seats": [PERSON, "best_response"]},
-    "score_dice": {"game": "score_dice", "options": {}, "seed": 5, "seats": [PERSON, "highest"]},
-    "shakes": {"game": "shakes", "options": {}, "seed": 5, "seats": [PERSON, "argument", "argument"]},
-    "thirties": {"game": "thirties", "options": {}, "seed": 5, "seats": [PERSON, "thirties"]},
+    "perudo": {"game": "liars_dice", "options": {"rules": "perudo"}, "seed": 21, "seats": [PERSON, "reader"]},
+    "liars_dice": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 5, "seats": [PERSON, "nash"]},
+    "fatestones": {"game": "fatestones", "options": {}, "seed": 8, "seats": [PERSON, "strongest"]},
 }
 ENABLED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
 SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 128
+MOVING = 900, 562  # size of the moving picture, width and height in pixels
+SHOWN = 2500  # milliseconds, each frame of it
+
+
+def picture(page, full_page=True):
+    """What the page shows once nothing moves any more."""
+    page.wait_for_timeout(SETTLED)
+    return Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
 
 
 def save(page, path, full_page=True):
     """Save a PNG with few colours."""
-    page.wait_for_timeout(SETTLED)
-    image = Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
-    image.quantize(COLOURS).save(path, optimize=True)
+    picture(page, full_page).quantize(COLOURS).save(path, optimize=True)
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def save_moving(frames, path):
+    """Save pictures of the page, one after another, as a GIF that begins again at its end."""
+    first, *others = (frame.resize(MOVING, Image.Resampling.LANCZOS).quantize(COLOURS // 2) for frame in frames)
+    first.save(path, save_all=True, append_images=others, duration=SHOWN, loop=0, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -67,18 +77,24 @@ def documentation(browser, folder, links):
     hint(page)
     save(page, folder / "page_fatestones.png")
     page.goto(links["liars_dice"])
-    play(page, 1, random.Random(1))
+    play(page, 0, random.Random(1))
+    frames = [picture(page, False)]
     hint(page)
     save(page, folder / "page_liars_dice.png")
+    frames.append(picture(page, False))
+    play(page, 1, random.Random(1))
+    frames.append(picture(page, False))
     play(page, 100, random.Random(1))
+    frames.append(picture(page, False))
     review(page)
-    if page.locator("[data-name=worst]").count():
-        page.click("[data-name=worst]")
-        page.wait_for_selector(".lesson")
+    frames.append(picture(page, False))
+    page.click("[data-name=worst]")
+    page.wait_for_selector(".lesson")
     save(page, folder / "page_review.png")
+    save_moving([*frames, picture(page, False)], folder / "page.gif")
     phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark", device_scale_factor=2)
     phone.set_default_timeout(WAIT)
-    phone.goto(links["liars_dice"])
+    phone.goto(links["perudo"])
     phone.click("[data-name=again]")
     phone.wait_for_selector(".moves[data-stands=mine]")
     play(phone, 1, random.Random(1))
@@ -93,38 +109,9 @@ def tops(browser, folder, files):
         save(page, folder / f"{name}.png", full_page=False)
 
 
-def everything(browser, folder, links, names):
-    for name in names:
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(WAIT)
-        phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
-        phone.set_default_timeout(WAIT)
-        for each, kind in ((page, "wide"), (phone, "phone")):
-            each.goto(links[name])
-            each.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
-            save(each, folder / f"{name}_{kind}_1.png")
-        play(page, 2, random.Random(1))
-        if page.locator(".moves").get_attribute("data-stands") == "mine":
-            hint(page)
-        save(page, folder / f"{name}_wide_2.png")
-        save(phone, folder / f"{name}_phone_2.png")
-        play(page, 100, random.Random(1))
-        review(page)
-        save(page, folder / f"{name}_wide_3.png")
-        save(phone, folder / f"{name}_phone_3.png")
-        if page.locator("[data-name=worst]").count():
-            for each, kind in ((page, "wide"), (phone, "phone")):
-                each.click("[data-name=worst]")
-                each.wait_for_selector(".lesson")
-                save(each, folder / f"{name}_{kind}_4.png")
-        page.close()
-        phone.close()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--all", nargs="*", choices=[*GAMES, []], help="these games, or all, to be looked at")
     parser.add_argument("--files", nargs="+", metavar="NAME=FILE", help="pages in files instead")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -134,14 +121,9 @@ def main():
             tops(browser, arguments.folder, [each.split("=", 1) for each in arguments.files])
             browser.close()
         return
-    wanted = GAMES if arguments.all is None else {name: GAMES[name] for name in arguments.all or GAMES}
-    with serving(list(wanted.values()), pause=0.3) as (_, links), sync_playwright() as driver:
+    with serving(list(GAMES.values()), pause=0.3) as (_, links), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find())
-        by_name = dict(zip(wanted, links, strict=True))
-        if arguments.all is None:
-            documentation(browser, arguments.folder, by_name)
-        else:
-            everything(browser, arguments.folder, by_name, wanted)
+        documentation(browser, arguments.folder, dict(zip(GAMES, links, strict=True)))
         browser.close()
 
 

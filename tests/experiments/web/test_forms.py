@@ -1,9 +1,13 @@
-"""Options as fields of a form, and forms as options."""
+"""What the page computes without a browser: options as fields of a form, and the layout of legal moves."""
 
 import pytest
 
-from dice_envs import load, names
-from dice_envs.experiments.web.forms import fields_of, options_of
+from dice_envs import configure, load, names
+from dice_envs.table.sitting import PERSON, Sitting
+
+pytest.importorskip("nicegui")
+from dice_envs.experiments.web.moves import arrange
+from dice_envs.experiments.web.start_page import fields_of, follows, in_labels, options_of
 
 
 @pytest.mark.parametrize("game", names())
@@ -13,7 +17,7 @@ def test_every_option_has_a_field(game):
     assert list(fields) == list(vars(defaults.options))
     assert options_of(load(game), {name: field.default for name, field in fields.items()}) == {}
     for field in fields.values():
-        assert field.help, field.name
+        assert field.meaning(field.default) or field.words.meanings, field.name
         for value in field.choices:
             options_of(load(game), {field.name: value})
         for beyond in (field.low - 1, field.high + 1) if field.low is not None and field.high is not None else ():
@@ -65,3 +69,37 @@ def test_a_form_with_any_value_is_read_or_refused_by_name(game):
             except ValueError as found:
                 problem = str(found)
             assert not problem or (field.name in problem and "\n" not in problem)
+
+
+def test_values_that_follow_from_others_are_no_choice():
+    game = load("liars_dice")
+    values = {field.name: field.default for field in fields_of(game)}
+    assert follows(game.configure(), values, {}) == {}
+    perudo = follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {})
+    assert perudo == {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True}
+    assert follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {"rules": "perudo"})["rules"] == "perudo"
+
+
+def test_errors_name_options_as_the_form_does():
+    assert in_labels(load("liars_dice"), "num_dice must be 1, not num_faces") == "dice each must be 1, not faces"
+
+
+def test_bids_lie_in_a_grid_and_other_moves_beside_it():
+    sitting = Sitting(configure("liars_dice", num_dice=2, starter="first"), 1, [PERSON, PERSON])
+    grid, others = arrange(sitting.variant, sitting.legal())
+    assert grid is not None
+    assert (grid.rows, grid.columns, others) == ((1, 2, 3, 4), (1, 2, 3, 4, 5, 6), [])
+    words = {action: sitting.variant.describe_action(action) for action in sitting.legal()}
+    assert {f"{row} x {column}": action for (row, column), action in grid.actions.items()} == {w: a for a, w in words.items()}
+    sitting.play(grid.actions[3, 6])
+    grid, others = arrange(sitting.variant, sitting.legal())
+    assert grid is not None
+    assert 3 not in grid.rows or min(column for row, column in grid.actions if row == 3) < 6
+    assert [sitting.variant.describe_action(action) for action in others] == ["call"]
+
+
+@pytest.mark.parametrize("game", [name for name in names() if name != "liars_dice"])
+def test_other_moves_are_buttons(game):
+    variant = load(game).configure()
+    sitting = Sitting(variant, 1, [PERSON] * variant.facts.num_seats)
+    assert arrange(variant, sitting.legal()) == (None, sitting.legal())

@@ -8,7 +8,6 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.evaluation import Scale
-from dice_envs.experiments.web.graph import MOST_STEPS, chance_graph, thinned
 from dice_envs.experiments.web.table import Tables
 from dice_envs.table.review import Judged, Point, Review, Split
 from dice_envs.table.sitting import PERSON, Sitting
@@ -50,7 +49,7 @@ def split(moves):
 
 def reviewed(moves):
     judged = [Judged(number, 0, 0, "keep all", 0.1, 1, "cost 0.1", mark="slip") for number in range(1, moves + 1)]
-    return Review(tuple(judged), {0: 1.0}, {0: "1"}, "", {0: thinned(split(moves))})
+    return Review(tuple(judged), {0: 1.0}, {0: "1"}, "", {0: split(moves)})
 
 
 async def page_of(sitting):
@@ -95,7 +94,7 @@ async def work_of(sitting):
 
 @pytest.mark.parametrize("over", [False, True])
 def test_nothing_on_the_loop_grows_with_the_game(over, monkeypatch):
-    for limit in ("table_page.MOST_ENTRIES", "graph.MOST_STEPS", "review_panel.MOST_STEPS"):
+    for limit in ("table_page.MOST_ENTRIES", "review_panel.MOST_STEPS"):
         monkeypatch.setattr(f"dice_envs.experiments.web.{limit}", 10)
     short, long = (thirties(rounds if over else 1000, moves) for rounds, moves in ((10, 40), (60, 209)))
     assert short.over == long.over == over
@@ -116,18 +115,6 @@ def test_the_history_shows_some_moves_and_the_others_on_demand():
         return parts
 
     assert asyncio.run(shown()) == [(150, 250), (50, 150), (0, 100), (0, 100), (130, 230), (150, 250)]
-
-
-def test_a_long_graph_keeps_its_ends_its_causes_and_its_bounds():
-    points = split(94_000)
-    found = thinned(points)
-    assert len(found.points) == MOST_STEPS + 1
-    assert (found.points[0], found.points[-1].value) == (points.points[0], points.points[-1].value)
-    assert {point.by for point in found.points} == {"play", "luck"}
-    graph = chance_graph(found, {}, {}, here=47_000)
-    assert len(graph) < 200_000
-    assert "moves 1 to 235\n" in graph
-    assert thinned(split(100)) == split(100)
 
 
 def test_a_copy_of_a_game_is_saved_as_it_was():

@@ -32,6 +32,12 @@ WHOLE = {name: ({}, [PERSON, *["random"] * (configure(name).facts.num_seats - 1)
 def games():
     return {
         **{name: {"game": name, "options": options, "seed": 5, "seats": seats} for name, (options, seats) in WHOLE.items()},
+        "said": {
+            "game": "score_dice",
+            "options": {"pool_a": [6] * 3, "pool_b": [6] * 3},
+            "seed": 5,
+            "seats": [PERSON, "highest"],
+        },
         "tabs": {"game": "thirties", "options": {"rounds": 2}, "seed": 4, "seats": [PERSON, "random"]},
         "hinted": {
             "game": "liars_dice",
@@ -105,23 +111,57 @@ def test_a_whole_game_by_clicks(game, server, open_page):
     page.wait_for_function("document.querySelector('.moves').dataset.stands != 'over'")
 
 
+PROGRAMS = re.compile(r"[a-z]_[a-z]|[Pp]layer \d|seat \d|=|`|nash|gymnasium|numbers:")
+
+ICONS = re.compile(r"\w*arrow_\w+")
+
+
+def test_pages_are_in_words_for_players(server, open_page):
+    address, links = server
+    for name in ("perudo", *names()):
+        page = open_page(f"{address}/?game={name}")
+        page.wait_for_selector(".seat")
+        page.click(".more .q-item")
+        page.wait_for_selector(".seed")
+        assert PROGRAMS.findall(ICONS.sub("", page.inner_text("main"))) == [], name
+    for name in names():
+        page.goto(links[name])
+        wait_for(page, "mine", "over")
+        page.locator("details.rules summary").first.click()
+        shown = page.inner_text("main") + page.inner_text("header")
+        assert PROGRAMS.findall(ICONS.sub("", shown)) == [], name
+
+
+def test_what_others_did_is_said_and_dice_are_buttons(server, open_page):
+    page = open_page(server[1]["said"])
+    wait_for(page, "mine")
+    assert page.locator(ENABLED).first.get_attribute("aria-label").startswith("die 1")
+    assert page.locator(f"{ENABLED} svg.die").count() == page.locator(ENABLED).count() == 3
+    said = page.locator("[role=status][aria-live=polite].said")
+    said.evaluate("element => { element.kept = true }")
+    page.locator(ENABLED).first.click()
+    page.wait_for_selector(".said:has-text('B: die')")
+    assert said.evaluate("element => element.kept"), "built once, so that a screen reader notices a change"
+
+
 def test_a_table_from_the_form(server, open_page):
     address, _ = server
     page = open_page(f"{address}/?game=liars_dice")
     page.fill(".option-num_dice input", "9")
-    page.click("[data-name=start]")
-    page.wait_for_selector("[role=alert]:has-text('num_dice must be a whole number from 1 to 6, not 9')")
+    page.wait_for_selector("[role=alert]:has-text('dice each must be a whole number from 1 to 6, not 9')")
     page.fill(".option-num_dice input", "1")
     page.wait_for_selector(".rules li:has-text('1 die each')")
-    page.click(".level")
-    page.click(".q-item:has-text('opponent: optimal')")
-    page.wait_for_selector(".about-agent:has-text('Optimal play: no opponent wins more')")
-    page.fill(".how-1 input", "precision=1e-6")
-    page.click("[data-name=start]")
+    page.click(".who-1")
+    page.click(".q-item:has-text('another player')")
+    page.fill(".how-1 input", "nash:precision=1e-6")
+    page.click("[data-name=play-now]")
     page.wait_for_selector("[role=alert]:has-text('precision must be at least 0.001 where people wait')")
-    page.fill(".how-1 input", "")
+    page.click(".who-1")
+    page.click(".q-item:has-text('optimal player')")
+    page.wait_for_selector(":text('against an optimal player')")
+    page.click(".more .q-item")
     page.fill(".seed input", "11")
-    page.click("[data-name=start]")
+    page.click("[data-name=play-now]")
     page.wait_for_url("**/seat/*")
     play_on(page, random.Random(2))
     game = saved(page)
@@ -131,11 +171,23 @@ def test_a_table_from_the_form(server, open_page):
 
 
 def test_play_now_begins_a_game_at_once(server, open_page):
-    page = open_page(f"{server[0]}/?game=liars_dice")
+    """Perudo: values that follow from its rules are no choice, and who cannot play it is not offered."""
+    page = open_page(f"{server[0]}/?game=perudo")
+    page.wait_for_selector(":text('against a mind reader')")
+    page.click(".more .q-item")
+    for option, value in (("wild", "ones"), ("palifico", "yes"), ("exact_call", "yes"), ("raise_rule", "perudo")):
+        page.wait_for_selector(f".option-{option}.q-field--disabled:has-text('{value}'):has-text('follows from the rules')")
+    assert page.locator(".option-num_players.q-field--disabled").count() == 0
+    page.wait_for_timeout(1000)  # who plays is found in a thread
+    page.click(".who-1")
+    page.wait_for_selector(".q-item:has-text('mind reader')")
+    assert page.locator(".q-item:has-text('optimal')").count() == 0
+    page.keyboard.press("Escape")
     page.click("[data-name=play-now]")
     page.wait_for_url("**/seat/*")
     wait_for(page, "mine", "theirs")
-    assert "numbers:bluff=0" in page.inner_text(".card:has(.entries)")
+    assert page.inner_text("h1") == "Perudo"
+    assert "(mind reader)" in page.inner_text(".card:has(.entries)")
 
 
 def test_hints_and_a_review(server, open_page):
@@ -207,7 +259,7 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     count = moves_made(page)
     assert count > 1
     last = page.locator(".picture .wide-only svg").inner_html()
-    page.click("[data-name=first]")
+    page.locator(".position [tabindex='0']").press("Home")
     page.wait_for_selector(f".steps :text('0 / {count}')")
     assert page.locator(".picture .wide-only svg").inner_html() != last
     page.click("[data-name=next]")
@@ -216,7 +268,7 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     page.wait_for_selector(f".steps :text('2 / {count}')")
     page.keyboard.press("ArrowLeft")  # the slider still has the focus
     page.wait_for_selector(f".steps :text('1 / {count}')")
-    page.click("[data-name=run]")
+    page.locator(".position [tabindex='0']").press("End")
     page.wait_for_selector(f".steps :text('{count} / {count}')")
     assert page.locator(".picture .wide-only svg").inner_html() == last
 
@@ -237,19 +289,20 @@ def test_a_saved_game_is_loaded(server, open_page, tmp_path):
         page.click("[data-name=load]")
     chooser.value.set_files(file)
     page.wait_for_url("**/watch/*")
-    page.wait_for_selector(f".steps :text('0 / {len(game['actions'])}')")
-    page.click("[data-name=next]")
-    page.wait_for_selector(f".steps :text('1 / {len(game['actions'])}')")
+    moves = len(game["actions"])
+    page.wait_for_selector(f".steps :text('{moves} / {moves}')")
+    page.click("[data-name=back]")
+    page.wait_for_selector(f".steps :text('{moves - 1} / {moves}')")
 
 
 def test_people_share_a_device(server, open_page):
     page = open_page(server[1]["shared"])
     assert "These links work on this computer only" in page.inner_text("main")
     page.click("a.together")
-    for mover in (0, 1):
+    for mover in ("Ada", "Ben"):
         wait_for(page, "covered")
         assert page.locator(".picture .wide-only svg").count() == 0
-        assert f"Player {mover}" in page.inner_text(".moves")
+        assert mover in page.inner_text(".moves")
         page.click("[data-name=uncover]")
         wait_for(page, "mine")
         rows = page.locator(".picture .wide-only svg desc").text_content()
@@ -261,7 +314,9 @@ def test_people_share_a_device(server, open_page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
     address, links = server
-    pages = [f"{address}/?game={name}" for name in names()] + [links[name] for name in (*WHOLE, "shared", "watched")]
+    pages = [f"{address}/?game={name}" for name in ("perudo", *names())] + [
+        links[name] for name in (*WHOLE, "shared", "watched")
+    ]
     page = open_page(pages[0], width=360, color_scheme=scheme)
     for url in pages:
         page.goto(url)

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from dice_envs import Promises, configure
-from dice_envs.exact.following import say
 from dice_envs.exact.liars_dice.solver import solved_already
+from dice_envs.exact.progress import say
 from dice_envs.experiments.web.table import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
@@ -123,14 +123,6 @@ def test_a_seat_sees_what_it_may(seat):
     assert place.may_save
     assert place.picture(0, everything=True) == sitting.position(0).picture
     assert place.picture(0) == sitting.position(0, seat).picture
-
-
-def test_a_choice_is_not_told_before_all_have_chosen():
-    sitting = Sitting(configure("fatestones"), 1, [PERSON, PERSON])
-    place = place_of(Tables().add(sitting), seat=1)
-    sitting.play(2)
-    (entry,) = place.history()
-    assert entry.action is None
 
 
 def test_people_who_share_a_device_are_kept_apart():
@@ -358,24 +350,15 @@ def test_a_review_stops_between_moves(end):
     async def follow():
         table = followed(Sitting(configure("shakes", num_patients=10), 1, [PERSON, "random", "random"]))
         play_to_the_end(table.sitting)
-        ends = []
-
-        def stop():
-            if ends or not table.reviewing or table.reviewing[0] == 0:
-                return
-            ends.append(None)
-            if end == "undone":
-                place_of(table).undo()
-            elif end == "gone":
-                table.listeners.clear()
-            else:
-                ends.append(asyncio.ensure_future(table.again()))
-
-        table.tellers.append(stop)
-        await table.judge()
-        for each in ends[1:]:
-            await each
-        assert ends
+        judged = asyncio.ensure_future(table.judge())
+        await until(lambda: table.reviewing and table.reviewing[0] > 0)
+        if end == "undone":
+            place_of(table).undo()
+        elif end == "gone":
+            table.listeners.clear()
+        else:
+            await table.again()
+        await judged
         assert table.review is None
         assert table.reviewing is None
 
@@ -387,12 +370,10 @@ def test_progress_changes_words_and_builds_no_page_anew():
 
     async def follow():
         table = followed(Sitting(configure("thirties", num_players=1), 1, [PERSON]))
-        built, told = [], []
+        built = []
         table.listeners.append(lambda: built.append(table.solving))
-        table.tellers.append(lambda: told.append(table.solving))
         await table.work(lambda: [say(f"solved {number} of 3 rounds") for number in (1, 2, 3)], lambda: True)
         assert built == ["solved 1 of 3 rounds"]
-        assert told == ["solved 2 of 3 rounds", "solved 3 of 3 rounds"]
 
     asyncio.run(follow())
 

@@ -1,4 +1,4 @@
-"""Read the move in a reply."""
+"""Games in words: the prompt for a seat, and the move in a reply."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.batch import IllegalActionError, check_record
-from dice_envs.core.game import Variant
-from dice_envs.core.options import shown
+from dice_envs.core.game import OVER, Picture, Variant
+from dice_envs.core.options import check_range, shown
+from dice_envs.core.view import Tone, as_die
+from dice_envs.pictures.render import text_lines
+from dice_envs.table.rules import rules_in_short
+from dice_envs.table.sitting import Sitting
 
-__all__ = ["IllegalMove", "Unreadable", "ask_again", "legal_actions", "listed", "read_move", "read_reply"]
-
+_MARKS = "A die in [ ] counts, wins or is chosen; one in ( ) does not."
 MOST_READ = 50_000  # characters at the end of a reply; what stands before them is not read
 MOST_LISTED = 12  # legal moves in a message; of more, the first and the last are listed
 _MARKUP = " \t\ufeff\"'`*_#>()[]{}"  # around a line, a label or a move; a minus before a number is none
@@ -24,6 +27,102 @@ _ENDS = _MARKUP + ".,;!"  # what may also follow a move
 _IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _TIMES = re.compile(r"(?<=[0-9])\s*[x×*]\s*(?=[0-9])")
 _REMARK = re.compile(r"\([^()]*\)")  # in a game's words: "die 4 (d6)"
+
+
+# --- prompts ----------------------------------------------------------------------------------------------------------
+
+
+def prompt(game: Sitting | Variant, seat: int, *, state: Any = None, legal: bool = True, rules: bool = True) -> str:
+    """Return what a seat may know of a game, and the question for its move, in plain text.
+
+    Two positions that the seat cannot tell apart have the same prompt. The prompt also tells a seat that is not to move how
+    the game stands, and after the end its result.
+
+    Args:
+        game: a Sitting, whose moves since the seat's own last one are told too; or a variant, with `state`.
+        seat: the seat that reads the prompt.
+        state: a state record of the variant. Leave it out with a Sitting.
+        legal: whether the legal moves are listed.
+        rules: whether the prompt begins with the rules and with how moves are written.
+
+    Raises:
+        ValueError: there is no such seat, or `state` is missing, malformed, or given with a Sitting.
+    """
+    sitting = game if isinstance(game, Sitting) else None
+    variant = game.variant if isinstance(game, Sitting) else game
+    if (state is None) == (sitting is None):
+        raise ValueError("state is the position of a variant: give one with a variant, and none with a Sitting")
+    check_range("seat", seat, 0, variant.facts.num_seats - 1)
+    if sitting is not None:
+        state = sitting.state
+    check_record(variant, state, over=True)
+    parts = [introduction(variant, seat)] if rules else []
+    picture = variant.picture(state, seat)
+    if sitting is not None and (moves := _moves(sitting, seat, picture)):
+        parts.append(moves)
+    parts.append(_position(picture))
+    parts.append(_question(variant, state, seat, legal))
+    if sitting is not None and (sitting.over or state["out"][seat]):
+        parts.append(f"Your result: {sitting.returns[seat]:+g}")
+    return "\n\n".join(parts)
+
+
+def introduction(variant: Variant, seat: int) -> str:
+    """Return the rules, as the seat's first prompt has them, and how moves are written."""
+    name = variant.seat_name(seat)
+    count = variant.facts.num_seats
+    you = f" You are {name}, one of {count} players." if count > 1 else ""
+    lines = [f"The game is {variant.game.title}.{you}", "", "Rules:", *(f"- {line}" for line in rules_in_short(variant))]
+    return "\n".join([*lines, "", f"Moves are written like this: {_forms(variant)}"])
+
+
+@functools.lru_cache(maxsize=32)
+def _forms(variant: Variant) -> str:
+    """Return the first and the last move of each form, such as "1 x 1 … 10 x 6, call"."""
+    forms: dict[str, list[str]] = {}
+    for action in range(variant.facts.num_actions):
+        words = variant.describe_action(action)
+        forms.setdefault(re.sub(r"[0-9]+", "0", words), []).append(words)
+    return ", ".join(words[0] if len(words) == 1 else f"{words[0]} … {words[-1]}" for words in forms.values())
+
+
+def _moves(sitting: Sitting, seat: int, picture: Picture) -> str:
+    """Return the seat's last move and those after it, without what the picture says; "" before the first move."""
+    own = sitting.latest(seat)
+    told = sitting.history(seat, max(own - 1, 0))
+    if not told:
+        return ""
+    lines = ["Your last move, and what followed:" if own else "The moves so far:"]
+    for entry in told:
+        name = sitting.variant.seat_name(entry.seat, seat)
+        lines.append(f"- {name} {entry.words}" if entry.action is None else f"- {name}: {entry.words}")
+        lines += [f"  {note}" for note in entry.notes if note not in picture.notes]
+    return "\n".join(lines)
+
+
+def _position(picture: Picture) -> str:
+    lines = ["The position, as you see it:"]
+    lines += [f"- {line}" if line[:1].strip("* ") else f"  {line}" for line in text_lines(picture)]  # others belong to them
+    dice = [as_die(die) for row in picture.rows for die in (*row.dice, *(die for group in row.groups for die in group.dice))]
+    return "\n".join([*lines, *([_MARKS] if any(die.tone is not Tone.PLAIN for die in dice) else [])])
+
+
+def _question(variant: Variant, state: Any, seat: int, legal: bool) -> str:
+    mover = int(state["seat"])
+    if mover == OVER:
+        return "The game is over."
+    if mover != seat:
+        out = "You are out of the game. " if state["out"][seat] else ""
+        return f"{out}It is the turn of {variant.seat_name(mover)}."
+    lines = ["It is your turn."]
+    if legal:
+        words = ", ".join(variant.describe_action(action) for action in legal_actions(variant, state))
+        lines.append(f"Legal moves: {words}")
+    lines.append('End your reply with the line "Move: …", with your move in place of the dots.')
+    return "\n".join(lines)
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
 
 
 class Unreadable(ValueError):

@@ -1,18 +1,53 @@
-"""Progress callbacks for `measure` that say how long it will take, or stop it where that is too long."""
+"""Progress of long computations: messages to a listener or to standard error, and callbacks for `measure`.
+
+A game may have to be solved before an agent moves or a hint is given. `say` reports this from inside; a program that shows
+progress elsewhere, such as the page, runs the work within `followed`. Callbacks for `measure` say how long it will take, or
+stop it where that is too long.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
-
-__all__ = ["TooLong", "duration", "foretold", "time_left", "up_to", "within"]
 
 FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
 SILENT = 10.0  # seconds without a progress callback before the time left is printed
 LOOKS = 2.0  # seconds before the whole time is estimated from the progress so far
 MUCH_LESS = 50  # tolerated overestimate of the total time, as a factor
+
+_listener: contextvars.ContextVar[Callable[[str], Any] | None] = contextvars.ContextVar("listener", default=None)
+
+
+class Unwanted(Exception):
+    """Raised by a listener, or before the work begins: nobody waits for its result any more."""
+
+
+@contextlib.contextmanager
+def followed(listener: Callable[[str], Any]) -> Iterator[None]:
+    """Send the lines of computations in this thread to the listener, which may raise an exception to stop them."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def is_followed() -> bool:
+    """Return whether a listener gets the lines."""
+    return _listener.get() is not None
+
+
+def say(line: str) -> None:
+    """Hand a line of progress to the listener; without one print it on standard error."""
+    listener = _listener.get()
+    if listener is None:
+        print(line, file=sys.stderr, flush=True)
+    else:
+        listener(line)
 
 
 class TooLong(Exception):

@@ -1,4 +1,9 @@
-"""Asks players at fixed positions and in games, and adds up what their moves give away."""
+"""`benchmark language`: what players who speak in words give away, by the exact price of every move.
+
+Positions of a task are drawn with the values of their moves. Players are asked there and in games, and what their moves give
+away is added up. All players move through words: language models, and scripted agents beside them
+(`dice_envs.envs.text.InWords`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import TASKS, Agent, ResponseValues, Task, evaluate, response_values
+from dice_envs import TASKS, ActionValues, Agent, ResponseValues, Task, action_values, evaluate, response_values
 from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, promises_of, resolve
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.agents.chat import Chat, Tally
@@ -18,18 +23,123 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.envs.text import InWords
+from dice_envs.evaluation.games import NO_COST, costs_of
 from dice_envs.exact import offered
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments.jobs.workers import HERE, Workers
-from dice_envs.experiments.language.positions import Positions, positions_of
 from dice_envs.experiments.leaderboard import usual_agents
 from dice_envs.experiments.ui.chats import Counted, logged
+from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = ["DEFAULT_TASKS", "Bluffs", "Field", "Kind", "Score", "field_of", "named_players", "players_of", "score", "task_of"]
+__all__ = [
+    "DEFAULT_TASKS",
+    "Bluffs",
+    "Kind",
+    "Positions",
+    "Score",
+    "TaskField",
+    "field_of",
+    "named_players",
+    "players_of",
+    "positions_of",
+    "score",
+    "task_of",
+]
 
 DEFAULT_TASKS = ("liars_dice_openspiel_1", "liars_dice_3", "fatestones", "thirties_maximize", "shakes_3")
+EXPLORES = 0.25  # chance of a move at random in the games from which the positions come
+MOST_GAMES = 100  # tried for each position that is wanted
 ASKED = 32  # positions in a part of the work: what is lost at a stop
 BINS = (0.0, 0.05, 0.35, 0.65, 0.95, 1.0)  # of the solution's chance of a bluff
+
+
+# --- positions ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Positions:
+    """Decisions of a game, each from a game of its own.
+
+    Attributes:
+        variant: the game.
+        states: (n,) states in which a seat has a choice.
+        values: the values of each one's moves, by optimal play afterwards.
+    """
+
+    variant: Variant
+    states: np.ndarray
+    values: tuple[ActionValues, ...]
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values: "% of games won", "pips" and so on."""
+        return self.values[0].unit
+
+    @property
+    def note(self) -> str:
+        """What the values assume."""
+        return self.values[0].note
+
+    def regrets(self, actions: np.ndarray) -> np.ndarray:
+        """Return what each of (n,) actions gives away, (n,) float64: the best move's value less its own."""
+        return costs_of(np.array([each.values for each in self.values]), actions)
+
+
+def positions_of(variant: Variant, number: int, seed: int = 0, done: Callable[[int], Any] = lambda amount: None) -> Positions:
+    """Draw positions, the same for the same arguments.
+
+    In each game every move is the solution's, or with a chance of a quarter any legal move. Of the decisions that optimal play
+    can reach, and whose moves differ in value, one is drawn. Games without any are passed over.
+
+    Args:
+        variant: a game whose optimal play is known.
+        number: of positions.
+        seed: fixes the games.
+        done: progress callback, called with the number of positions found since the last call.
+
+    Raises:
+        ValueError: optimal play is not known or takes too long, or too few games have such decisions.
+    """
+    states, values = [], []
+    for game in range(number * MOST_GAMES):
+        found = _decision(variant, np.random.default_rng([seed, game]))
+        if found is None:
+            continue
+        states.append(found[0])
+        values.append(found[1])
+        done(1)
+        if len(states) == number:
+            return Positions(variant, np.array(states), tuple(values))
+    raise ValueError(f"only {len(states)} of {number * MOST_GAMES:,} games of {variant} have a decision that matters")
+
+
+def _decision(variant: Variant, rng: np.random.Generator) -> tuple[Any, ActionValues] | None:
+    """Return one decision of a new game, each one as likely; None if there is none."""
+    sitting = Sitting(variant, int(rng.integers(2**53)), [PERSON] * variant.facts.num_seats)
+    kept, seen = None, 0
+    while not sitting.over:
+        state = sitting.state
+        values = action_values(variant, state, in_passing=True)
+        legal = np.flatnonzero(~np.isnan(values.values))
+        if values.reached and np.ptp(values.values[legal]) > NO_COST:
+            seen += 1
+            if rng.integers(seen) == 0:
+                kept = state, values
+        sitting.play(int(rng.choice(legal) if rng.random() < EXPLORES else _optimal(values, rng)))
+    return kept
+
+
+def _optimal(values: ActionValues, rng: np.random.Generator) -> int:
+    """Draw a move of the solution; without one, the best move."""
+    if values.mix is None:
+        return int(np.nanargmax(values.values))
+    return int(rng.choice(len(values.mix), p=values.mix / values.mix.sum()))
+
+
+# --- scores ---------------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +223,7 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
-class Field:
+class TaskField:
     """A task's positions and values, by which its players are compared.
 
     Attributes:
@@ -179,14 +289,14 @@ def _plays(player: Agent, variant: Variant) -> bool:
     return True
 
 
-def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> Field:
+def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> TaskField:
     """Return a task's field with this number of positions. Arguments and errors are those of `positions_of`."""
     values = response_values(task.variant)  # first: it may have to solve the game
-    return Field(task.name, positions_of(task.variant, number, seed, done), values)
+    return TaskField(task.name, positions_of(task.variant, number, seed, done), values)
 
 
 def score(
-    field: Field,
+    field: TaskField,
     name: str,
     player: Agent,
     games: int,

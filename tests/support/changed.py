@@ -1,0 +1,41 @@
+"""Print the test files of what has changed since a commit: `python -m tests.support.changed main`.
+
+Tests lie in the same folders as the code. A module without a test file of its own is tested by the files that import it.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tests_of(changed: str) -> set[Path]:
+    """The test files of one changed file, as a path from the root."""
+    path = Path(changed)
+    if path.parts[0] == "tests":
+        return {ROOT / path} if path.match("test_*.py") and (ROOT / path).exists() else set()
+    if path.parts[0] == "docs" or path.suffix == ".md":
+        return {ROOT / "tests" / "test_docs.py"}
+    if path.suffix != ".py" or path.parts[0] not in ("dice_envs", "agents", "experiments"):
+        return {ROOT / "tests" / "test_project.py"}
+    inside = Path(*path.parts[1:]) if path.parts[0] == "dice_envs" else path
+    own = ROOT / "tests" / inside.parent / f"test_{inside.stem}.py"
+    if own.exists():
+        return {own}
+    module = inside.parent if inside.name == "__init__.py" else inside.with_suffix("")
+    package, _, name = ".".join(("dice_envs", *module.parts)).rpartition(".")
+    imports = re.compile(rf"\b{re.escape(package)}(\.{name}\b| import [^\n]*\b{name}\b)")
+    return {test for test in (ROOT / "tests").rglob("test_*.py") if imports.search(test.read_text())}
+
+
+def main(base: str) -> None:
+    """Print the files, with paths from the root, on one line."""
+    git = (["diff", "--name-only", "--merge-base", base], ["ls-files", "--others", "--exclude-standard"])
+    told = [subprocess.run(["git", *each], cwd=ROOT, check=True, capture_output=True, text=True).stdout for each in git]
+    print(*sorted({str(test.relative_to(ROOT)) for path in "".join(told).split() for test in tests_of(path)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
