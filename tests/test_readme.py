@@ -11,7 +11,7 @@ import pytest
 from dice_envs import Measurement, Measures, configure, measure
 from dice_envs.experiments.arena.results import Edge
 from dice_envs.experiments.arena.tables import edge_grid
-from dice_envs.experiments.commands.train import _distances_grid
+from dice_envs.experiments.commands.train import distances_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
 
@@ -76,7 +76,7 @@ def test_the_end_of_make_train_nash_is_as_printed(capsys):
         Measures("liars_dice", {}, "ppo", 1, None, tuple(Measurement(row[0], row[1 + k], row[3], 0.0) for row in rows))
         for k in range(2)
     ]
-    _distances_grid(measured).show()
+    distances_grid(measured).show()
     shown = capsys.readouterr().out.splitlines()
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
 

@@ -226,7 +226,7 @@ def _plot_win_rates(axes: Any, result: Result, names: list[str]) -> None:
     axes.imshow(np.array(result.win_rate, float), cmap="RdBu", vmin=0, vmax=1)  # None becomes NaN, which is left blank
     for each in result.meetings:
         text = f"{100 * each.win_rate:.1f}" + ("" if result.exact else f"\n±{100 * each.ci95:.1f}")
-        color = "white" if abs(each.win_rate - 0.5) > 0.35 else "black"
+        color = "white" if abs(each.win_rate - 0.5) > 0.25 else "black"
         axes.text(each.column, each.row, text, ha="center", va="center", fontsize=10, color=color)
     axes.set_xticks(range(len(names)), [f"v {letter}" for letter in letters(len(names))])
     axes.xaxis.tick_top()

@@ -36,7 +36,7 @@ from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["PLACE", "gap_label", "main", "run_sections"]
+__all__ = ["PLACE", "distances_grid", "gap_label", "main", "run_sections"]
 
 PLACE = 6  # in the list of --help
 
@@ -187,10 +187,10 @@ def _show_verdict(result: TrainingResult, games: int) -> None:
             f"not to be hard to beat. For that, train with --preset {others}."
         )
     elif measures:
-        _distances_grid(measures).show()
+        distances_grid(measures).show()
 
 
-def _distances_grid(measures: Sequence[Measures]) -> Grid:
+def distances_grid(measures: Sequence[Measures]) -> Grid:
     """The measures of the policy and of its likeliest actions beside optimal play."""
     rows = []
     for each in zip(*(found.measures for found in measures), strict=True):

@@ -157,7 +157,7 @@ def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False
     won = f"% {'of rounds' if single else 'of games'} that the starter wins"
     caption = f"{won}, by the dice of both, when both play the solution."
     with saved_plot(folder, "liars_dice_values", caption, figsize=(2 + most, 1.2 + most)) as (figure, panel):
-        shown = heat_map(panel, 100 * grid, "RdBu", 100, "{:.1f}", lambda share: not 12 < share < 88, aspect="equal")
+        shown = heat_map(panel, 100 * grid, "RdBu", 100, "{:.1f}", lambda share: not 25 < share < 75, aspect="equal")
         name_dice(panel, most)
         panel.set_ylabel("dice of the starter")
         panel.set_title(won)
