@@ -86,7 +86,7 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
 
 def in_names(text: str) -> str:
     """Return text with names in place of the seats' numbers: "player 1" is Ben."""
-    return re.sub(r"\b(?:[Pp]layer|[Mm]aester) ([0-5])\b", lambda seat: NAMES[int(seat[1])], text)
+    return re.sub(r"\b(?:[Pp]layer|[Mm]aester|[Ss]eat) ([0-5])\b", lambda seat: NAMES[int(seat[1])], text)
 
 
 def markup(content: str, classes: str = "", tag: str = "div") -> ui.html:

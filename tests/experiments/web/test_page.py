@@ -111,7 +111,7 @@ def test_a_whole_game_by_clicks(game, server, open_page):
     page.wait_for_function("document.querySelector('.moves').dataset.stands != 'over'")
 
 
-PROGRAMS = re.compile(r"[a-z]_[a-z]|[Pp]layer \d|seat \d|=|`|nash|gymnasium|numbers:")
+PROGRAMS = re.compile(r"[a-z]_[a-z]|[Pp]layer \d|seat \d|\w=|`|nash|gymnasium|numbers:")
 
 ICONS = re.compile(r"\w*arrow_\w+")
 
