@@ -46,8 +46,9 @@ def play(page, moves, rng):
     page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
 
 
-def hint(page, name="hint"):
-    page.click(f"[data-name={name}]")
+def hint(page):
+    page.wait_for_selector(":text('prepares itself')", state="detached")  # a click would be lost as it ends
+    page.click("[data-name=hint]")
     page.wait_for_selector(".hint, .q-notification")
 
 
