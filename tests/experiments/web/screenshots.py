@@ -47,7 +47,7 @@ def play(page, moves, rng):
 
 
 def hint(page):
-    page.wait_for_selector(":text('prepares itself')", state="detached")  # a click would be lost as it ends
+    page.wait_for_timeout(5 * SETTLED)  # a click is lost if the page changes in that moment
     page.click("[data-name=hint]")
     page.wait_for_selector(".hint, .q-notification")
 
