@@ -97,7 +97,7 @@ def _plays(spec: str, variant: Variant) -> bool:
 
 def in_words(variant: Variant, spec: str) -> str:
     """Return a player as people call it: its level, such as "optimal player", or the spec itself where that has none."""
-    return next((words for words, known in levels(variant).items() if known == spec), spec)
+    return next((words for words, known in levels(variant).items() if known == spec), spec.replace("_", " "))
 
 
 def usual(variant: Variant) -> str:

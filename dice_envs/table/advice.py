@@ -149,7 +149,8 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
     variant.game.legal(variant.params, state, mask)
     rest = np.flatnonzero(mask)
     behind, errors = np.full(len(mask), np.nan), np.full(len(mask), np.nan)
-    spread, level, games, moves, played_out = variant.facts.max_return - variant.facts.min_return, 0.0, LEAST, 0, 0
+    spread = variant.facts.max_return - variant.facts.min_return
+    level, games, moves, played_out, told = 0.0, LEAST, 0, 0, False
     for number in range(ROUNDS):
         if number:
             left = (most - moves) * played_out // moves  # playouts
@@ -169,10 +170,11 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
         errors[rest] = [half_width(each, -spread, spread) for each in lost]
         first = rest[best]
         errors[first] = half_width(earned[best], variant.facts.min_return, variant.facts.max_return)
+        told |= bool((behind[rest] > errors[rest]).any())
         rest = rest[(behind[rest] <= errors[rest]) | (rest == played)]
         if played is not None and number == ROUNDS - 2:
             rest = np.unique([first, played])  # a fresh sample tells what the move cost
-    if len(rest) == np.count_nonzero(mask):
+    if not told:
         return None
     words = players().in_words(variant, spec)
     note = f"estimated: the others hold any dice, and all play on as the {words} does; 95 % intervals, seed {seed}"
@@ -183,12 +185,12 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
 def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
     legal = np.flatnonzero(~np.isnan(values.values))
     best_first = legal[np.argsort(-values.values[legal], kind="stable")].tolist()
-    rows = []
+    rows: list[Row] = []
     for action in best_first:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
-        close = rows == [] or (error is not None and rows[0].worth - worth <= error)
+        close = not rows or (error is not None and rows[0].worth - worth <= error)
         rows.append(Row(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
     return Advice(title, _MEANINGS.get(values.unit, values.unit.removeprefix("% of ")), tuple(rows), values.note)
 

@@ -293,7 +293,8 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
     best = int(np.nanargmax(found.values))
     cost = float(found.values[best] - found.values[action])
     if cost <= (NO_COST if found.errors is None else found.errors[action]):
-        return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was better")
+        clearly = "" if found.errors is None else "clearly "
+        return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was {clearly}better")
     better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
     text = f"move {number}: {words} cost {figure(cost, found)}; {better}"
     mark: Mark = "fine" if cost < FINE * spread else "slip" if cost < SLIP * spread else "blunder"

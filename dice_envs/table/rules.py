@@ -146,7 +146,7 @@ def _briefly(text: str) -> str:
 
 def without_code(text: str) -> str:
     """Return a sentence of a docstring without what only programs need: code, and parentheses that hold code."""
-    text = re.sub(r"\s*\([^()]*[`=][^()]*\)", "", text)
+    text = re.sub(r"\s*\([^()]*(?:[`=]|seat \d)[^()]*\)", "", text)
     text = re.sub(r",? (?:with|for|by) `?\w+=\"?\w+\"?`?,?", "", text)
     text = re.sub(r"`?\b(\w+)=\"?(\w+)\"?`?", lambda code: f"{code[1]} {code[2]}".replace("_", " "), text)
     text = re.sub(r"`([^`]*)`", lambda code: code[1].removeprefix("num_").replace("_", " "), text)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
-from dice_envs.experiments.play.games import load_game, open_game, play_game, set_up
+from dice_envs.experiments.play.games import Seated, load_game, open_game, play_game, set_up
 from dice_envs.experiments.ui.console import console, print_mode
 from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
 from dice_envs.table.sitting import Sitting
@@ -90,16 +90,20 @@ def main(
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
     seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)
-    if not web:
+    if web:
+        _serve(_tables(seated), host, port, browser)
+    else:
         play_game(seated, review, log)
-        return
+
+
+def _tables(seated: Seated) -> list[Sitting]:
+    """Return the game to serve; in a game of one seat that a person has, also the same deal for each agent."""
     sitting = seated.sitting
     print_mode(sitting.variant, seated.policy)
     if len(sitting.people) == 1:  # the seed reveals all dice: hide it if people play each other
         console.whole_line(f"seed {sitting.seed}")
-    after = seated.made if sitting.variant.facts.num_seats == 1 and not watch else {}
-    same_deal = [Sitting(sitting.variant, sitting.seed, [spec]) for spec in after]
-    _serve([sitting, *same_deal], host, port, browser)
+    after = seated.made if sitting.people and len(sitting.seats) == 1 else {}
+    return [sitting, *(Sitting(sitting.variant, sitting.seed, [spec]) for spec in after)]
 
 
 def _serve(sittings: list[Sitting], host: str | None, port: int | None, browser: bool) -> None:

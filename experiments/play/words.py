@@ -255,12 +255,13 @@ def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
     low, high = (0.0, 1.0) if split.scale.is_share else (min(values), max(values))
     span = max(high - low, 1e-9)
     marks = {move.number: move.mark for move in moves}
-    columns = [(BLOCKS[_height((values[0] - low) / span)], " ", "")]
-    for before, point in itertools.pairwise(split.points):
+    blocks = [BLOCKS[min(len(BLOCKS) - 1, int((value - low) / span * len(BLOCKS)))] for value in values]
+    columns = [(blocks[0], " ", "")]
+    for block, (before, point) in zip(blocks[1:], itertools.pairwise(split.points), strict=True):
         change = (point.value - before.value) / span
         mark = marks[point.number] if point.by == "play" else None
         sign = SIGNS[mark] if mark else " " if abs(change) < LEAST_LUCK else "+" if change > 0 else "-"
-        columns.append((BLOCKS[_height((point.value - low) / span)], sign, COLOURS[mark] if mark else "blue"))
+        columns.append((block, sign, COLOURS[mark] if mark else "blue"))
     what = "chance to win" if split.scale.is_share else f"expected {split.scale.unit}"
     yield f"{what}: {level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end   ({LEGEND})"
     most = width() - 2
@@ -268,7 +269,3 @@ def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
         part = columns[first : first + most]
         yield "  " + "".join(typer.style(block, fg=colour or None) for block, _, colour in part)
         yield "  " + "".join(typer.style(sign, fg=colour or None) for _, sign, colour in part)
-
-
-def _height(share: float) -> int:
-    return min(len(BLOCKS) - 1, max(0, int(share * len(BLOCKS))))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from nicegui import Client, ui
+from nicegui import ui
 
 from dice_envs.experiments.web.style import CSS
 from dice_envs.pictures.drawing import ACCENT
@@ -86,7 +86,7 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
 
 def in_names(text: str) -> str:
     """Return text with names in place of the seats' numbers: "player 1" is Ben."""
-    return re.sub(r"\b(?:[Pp]layer|[Mm]aester) ([0-5])\b", lambda seat: NAMES[int(seat[1])], text)
+    return re.sub(r"\b(?:[Pp]layer|[Mm]aester|[Ss]eat) ([0-5])\b", lambda seat: NAMES[int(seat[1])], text)
 
 
 def markup(content: str, classes: str = "", tag: str = "div") -> ui.html:
@@ -174,16 +174,13 @@ def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
             result = action(*args)
             if inspect.isawaitable(result):
                 await result
+            return
         except (ValueError, OSError) as problem:
-            notify(client, in_names(str(problem)))
+            text = in_names(str(problem))
         except Exception:
             _log.exception("a page's handler has failed")
-            notify(client, "Something went wrong; the server's terminal says what. The game is as it was.")
+            text = "Something went wrong; the server's terminal says what. The game is as it was."
+        with client:
+            ui.notify(text, position="top", timeout=6000, multi_line=True, close_button="OK", classes="notice")
 
     return run
-
-
-def notify(client: Client, text: str) -> None:
-    """Show a message for a while."""
-    with client:
-        ui.notify(text, position="top", timeout=6000, multi_line=True, close_button="OK", classes="notice")

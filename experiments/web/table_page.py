@@ -510,22 +510,23 @@ def _hint(advice: Advice) -> None:
     heading(sentence(advice.title))
     mixed = any(row.share is not None for row in advice.rows)
     head = f"<tr><th>choice</th><th>{advice.meaning}</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
-    rows = "".join(_choice(row, mixed) for row in advice.rows)
+    tied = sum(row.close for row in advice.rows) > 1
+    rows = "".join(_choice(row, mixed, tied and row.close) for row in advice.rows)
     with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
         markup(f"<thead>{head}</thead><tbody>{rows}</tbody>", "hint", "table")
-    if sum(row.close for row in advice.rows) > 1:
+    if tied:
         words("No sample tells which of those in bold letters is the best.")
     if advice.note:
         words(sentence(advice.note))
 
 
-def _choice(row: Row, mixed: bool) -> str:
+def _choice(row: Row, mixed: bool, bold: bool) -> str:
     cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>"
     if mixed:
         percent = 100 * (row.share or 0.0)
         track = f'<span class="track"><span style="width: {percent:.1f}%"></span></span>'
         cells += f'<td class="share">{percent:.0f} %{track}</td>'
-    return f"<tr{' class=close' if row.close else ''}>{cells}</tr>"
+    return f"<tr{' class=close' if bold else ''}>{cells}</tr>"
 
 
 def _step(place: Place, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:

@@ -83,7 +83,7 @@ def test_a_hint_reads_nothing_hidden(monkeypatch):
 
 
 def test_a_hint_is_the_odds_where_no_sample_tells_choices_apart(monkeypatch):
-    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 1.0)
+    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 9.0)
     state = bids(monkeypatch).state
     hint, chances = give_hint(PERUDO, state, 1), give_odds(PERUDO, state, 1)
     assert (hint.title, hint.rows) == (chances.title, chances.rows)
@@ -142,14 +142,14 @@ def test_optimal_play_costs_nothing():
 
 def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatch):
     monkeypatch.setattr("dice_envs.table.review.MOST_REVIEWED", 1_000_000)
-    sitting = Sitting(PERUDO, 2, [PERSON] * 3)
+    sitting, rng = Sitting(PERUDO, 2, [PERSON] * 3), np.random.default_rng(1)
     while not sitting.over:
-        sitting.play(sitting.legal()[-1 if len(sitting) % 3 else -2])
+        sitting.play(int(rng.choice(sitting.legal())))
     found = review(sitting)
     assert not found.splits
     assert {move.mark for move in found.moves} >= {"best", "blunder"}
     for move in found.moves:
         assert (move.best == move.action) == (move.cost == 0)
-    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 1.0)
+    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 9.0)
     assert review(sitting).moves == ()
     assert review(sitting).note == "what these moves have cost is not known"

@@ -59,8 +59,9 @@ def play(page, moves, rng):
     page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
 
 
-def hint(page, name="hint"):
-    page.click(f"[data-name={name}]")
+def hint(page):
+    page.wait_for_timeout(5 * SETTLED)  # a click is lost if the page changes in that moment
+    page.click("[data-name=hint]")
     page.wait_for_selector(".hint, .q-notification")
 
 

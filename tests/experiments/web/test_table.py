@@ -441,7 +441,7 @@ def test_the_library_is_needed_for_the_page_alone():
         "import sys\n"
         "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
         "import dice_envs.experiments.__main__\n"
-        "from dice_envs.experiments.web import forms, graph, table\n"
+        "from dice_envs.experiments.web import table\n"
         "try:\n"
         "    import dice_envs.experiments.web.server\n"
         "except ImportError as problem:\n"
