@@ -42,11 +42,11 @@ def edge_grid(edges: Sequence[Edge], title: str, digits: int = 1) -> Grid:
     for edge in edges:
         best = plus_minus(edge.best_response_wins, edge.best_response_ci95 or None, digits, percent=True)
         share = "none" if edge.share < -edge.ci95 else plus_minus(edge.share, edge.ci95, 1, percent=True)
-        names = short(edge.agent) if others else "", short(edge.opponent)
-        rows.append((*names, plus_minus(edge.wins, None, digits, percent=True), best, share))
-    who = "it" if others or first == "ppo" else first
-    headings = ("agent", "against", f"{who} wins", "a best\nresponse", "share of the\nedge over half")
-    return Grid(title, headings, rows, words=(0, 1), whole=range(5))
+        names = f"{short(edge.agent)} v {short(edge.opponent)}" if others else short(edge.opponent)
+        rows.append((names, plus_minus(edge.wins, None, digits, percent=True), best, share))
+    who = "the first" if others else "it" if first == "ppo" else first
+    headings = ("agents" if others else "against", f"{who} wins", "a best\nresponse", "share of the\nedge over half")
+    return Grid(title, headings, rows)
 
 
 def _title(result: Result, what: str) -> str:

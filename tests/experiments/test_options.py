@@ -119,7 +119,7 @@ def test_what_is_no_whole_number(typed):
 def test_commands_take_them():
     done = CliRunner().invoke(app, [*ARENA, "--games", "1e2", "--seed", "1"])
     assert done.exit_code == 0, done.output
-    assert done.output == CliRunner().invoke(app, [*ARENA, "--games", "100", "--seed", "1"]).output
+    assert done.stdout == CliRunner().invoke(app, [*ARENA, "--games", "100", "--seed", "1"]).stdout
 
 
 @pytest.mark.parametrize(
