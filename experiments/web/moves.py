@@ -98,8 +98,8 @@ def _dice_to_choose(place: Place) -> dict[str, str]:
     """Return the dice of the person to move by their numbers in the picture, as HTML; those of a strip are one die's faces."""
     row = next((row for row in place.picture().rows if row.mark), Row(""))
     dice = [each for each in map(as_die, row.dice) if each.face is not None]
-    held = {(label := each.label.partition(":"))[0]: f"{die(each.face)}{label[2]}" for each in dice}
-    strips = {group.label: "".join(die(as_die(face).face) for face in group.dice) for group in row.groups if group.strip}
+    held = {(label := each.label.partition(":"))[0]: f"{die(each.face or 0)}{label[2]}" for each in dice}
+    strips = {group.label: "".join(die(as_die(face).face or 0) for face in group.dice) for group in row.groups if group.strip}
     return {**held, **strips}
 
 
