@@ -623,7 +623,8 @@ def solved_already(variant: Variant, precision: float) -> bool:
 def _too_much(variant: Variant) -> str:
     """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
     options = variant.options
-    for rounds in ([first_tables(options)[0].dice], rounds_of(options)):  # there may be very many rounds
+    first = [[first_tables(options)[0].dice]] if options.num_players > 2 else []  # at a table it alone may have too many
+    for rounds in (*first, rounds_of(options)):
         if (sets := information_sets(variant, dice=rounds)) > MOST_INFORMATION_SETS:
             return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
     # Trees merge information sets; building them takes a second or two.
