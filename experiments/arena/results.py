@@ -235,7 +235,8 @@ class Result:
     def compare(self, best: Sequence[Best | None], whose: int | None = None) -> None:
         """Fill in `edges`, from what a best response to each agent wins; None where that is not known.
 
-        With `whose` only edges of that many agents, the first ones, are filled in.
+        With `whose` only edges of that many agents, the first ones, are filled in. A share whose interval is as wide as the
+        whole edge on each side says nothing, and is left out.
         """
         for each in self.meetings:
             against = best[each.column] if each.row < (whose or len(self.agents)) else None
@@ -244,6 +245,8 @@ class Result:
             edge = against.wins - 0.5
             share = (each.win_rate - 0.5) / edge
             half = math.hypot(each.ci95, share * against.ci95) / edge
+            if half >= 1:
+                continue
             names = self.agents[each.row], self.agents[each.column]
             self.edges.append(Edge(*names, each.win_rate, *against, share, half))
 

@@ -51,6 +51,7 @@ from dice_envs.experiments.ui.progress import progress
 __all__ = ["PLACE", "main"]
 
 PLACE = 4  # in the list of --help
+LEAST_COMPARED = 100  # games of each meeting, below which the interval of a share of an edge is wider than the edge
 
 
 def main(
@@ -145,8 +146,9 @@ def _hand_over(
 ) -> None:
     """Add what could be won, print the tables and write all files."""
     add_optimal(result, variant)
-    with measuring("what a best response wins") as done:
-        result.compare(best_responses(variant, players, values, seed, done))
+    if result.exact or result.games >= LEAST_COMPARED:
+        with measuring("what a best response wins") as done:
+            result.compare(best_responses(variant, players, values, seed, done))
     finish(
         lambda: show(result),
         lambda: write_json(json, result.as_dict()),
