@@ -26,7 +26,7 @@ from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
-from tests.support.subsets import covering
+from tests.support.subsets import covering, few
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -81,7 +81,7 @@ def resets(interface, name):
         yield (ValueError, gymnasium.error.Error), lambda seed=seed: interface.reset(seed=seed)
 
 
-@every_game
+@few(1, "name", ["liars_dice", *(name for name in names() if name != "liars_dice")])
 def test_a_copy_takes_a_step_back_as_well(name):
     env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
     env.reset(seed=1)

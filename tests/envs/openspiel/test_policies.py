@@ -13,13 +13,12 @@ from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, estimate_position
 from dice_envs.exact import measure
 from dice_envs.experiments.arena import tournament
 from tests.envs.openspiel.cases import EITHER, GAMES, ONE_ROUND, QUANTITY, TWO_ROUNDS, gap_of, play_until_decision
+from tests.support.subsets import few
 
 # --- agreement with our measures and solutions --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "which", ["quantity", "perudo", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("either", "pools"))]
-)
+@few(1, "which", ["quantity", "perudo", "either", "pools"])
 def test_exploitability_of_random_play_is_what_measure_finds(which):
     name, options = GAMES[which]
     game = openspiel_game(name, **options)
