@@ -172,10 +172,9 @@ def _say_where(result: TrainingResult) -> None:
 def _show_verdict(result: TrainingResult, games: int) -> None:
     """Print what the training was for: what was won from its opponents and could be, or how far play is from optimal."""
     trained, measures = result.trained, result.measures
-    against = result.edges if result.edges and not trained.preset.self_play else None
+    against = [] if trained.preset.self_play else [edge for edge in result.edges or () if edge.agent == "ppo"]
     if against:
-        own = [edge for edge in against if edge.agent == "ppo"]
-        edge_grid(own, f"Games won, % of {games:,} against each").show()
+        edge_grid(against, f"Games won, % of {games:,} against each").show()
     elif result.pool:
         _pool_grid(result.pool, result).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
