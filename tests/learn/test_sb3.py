@@ -58,7 +58,19 @@ def test_the_command_makes_the_same_run_and_its_tables(tmp_path, monkeypatch):
     small = {name: value for name, value in SMALL.items() if name != "measure_every"}
     monkeypatch.setitem(PRESETS["liars_dice"], "quick", preset_of("liars_dice", "quick", **small))
     options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
-    command = ["train", "liars_dice", "--learner", "sb3", "--steps", "512", "--seed", "3", "--evaluation-games", "100", *options]
+    command = [
+        "train",
+        "liars_dice",
+        "--learner",
+        "sb3",
+        "--steps",
+        "512",
+        "--seed",
+        "3",
+        "--evaluation-games",
+        "100",
+        *options,
+    ]
     result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "command")])
     assert result.exit_code == 0, result.output
     dice_envs.train("liars_dice", learner="sb3", steps=512, seed=3, folder=tmp_path / "library", **ONE_DIE)
