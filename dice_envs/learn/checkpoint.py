@@ -3,8 +3,8 @@
 A run that continues from its checkpoint ends bit for bit like one that was never stopped, on the same machine with the
 same versions. The file holds networks, optimizer, games and every random stream, and nothing that can be derived.
 
-Checksums, the version and the run's settings are checked, and the rest must fit the run's networks and games. Their values are
-not checked: resume only runs that you trust.
+Everything read is checked: checksums, versions, types, shapes, ranges. The exception are the states of the games, because
+games do not declare which states are possible: resume only runs that you trust.
 """
 
 from __future__ import annotations
@@ -22,10 +22,20 @@ import numpy as np
 
 from dice_envs.core.files import atomic
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import check_seed
+from dice_envs.core.options import check_range, check_seed
 from dice_envs.learn.presets import Preset
 
-__all__ = ["arrays_of", "blamed_on", "bytes_of", "copied", "read_checkpoint", "read_config", "write_checkpoint"]
+__all__ = [
+    "arrays_of",
+    "blamed_on",
+    "bytes_of",
+    "check_curve",
+    "check_state",
+    "copied",
+    "read_checkpoint",
+    "read_config",
+    "write_checkpoint",
+]
 
 FORMAT = 5
 
@@ -72,9 +82,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as problem:  # zipfile, torch and its unpickler raise many types for damaged files
         raise ValueError(str(problem) or type(problem).__name__) from None
-    version = state.get("format") if isinstance(state, dict) else None
-    if not isinstance(version, int) or version != FORMAT:
-        raise ValueError("the file is of another version")
+    check_like("the file", {"format": state.get("format") if isinstance(state, dict) else None}, {"format": FORMAT})
     return state
 
 
@@ -94,6 +102,57 @@ def _tuples(values: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
+def check_like(name: str, found: Any, like: Any) -> None:
+    """Raise ValueError unless `found` has the structure of `like`: the same keys, lengths, shapes and data types, all finite.
+
+    Args:
+        name: of `found`, for the message.
+        found: content of a checkpoint.
+        like: dictionaries, lists and tuples of any depth, with tensors, of which only shape and data type matter, and with
+            numbers and strings, which must be equal.
+    """
+    import torch
+
+    if isinstance(like, torch.Tensor):
+        if not isinstance(found, torch.Tensor) or found.layout != torch.strided or found.device.type != "cpu":
+            raise ValueError(f"{name} is not an array")
+        if found.dtype != like.dtype or found.shape != like.shape:
+            raise ValueError(f"{name} is {found.dtype} {tuple(found.shape)}, not {like.dtype} {tuple(like.shape)}")
+        if found.is_floating_point() and not torch.isfinite(found).all():
+            raise ValueError(f"{name} is not finite")
+    elif isinstance(like, (dict, list, tuple)):
+        keys: Any = like.keys() if isinstance(like, dict) else range(len(like))
+        kind = dict if isinstance(like, dict) else (list, tuple)
+        if not isinstance(found, kind) or (found.keys() if isinstance(found, dict) else range(len(found))) != keys:
+            raise ValueError(f"{name} has other parts than {', '.join(map(str, keys)) or 'none'}")
+        for key in keys:
+            check_like(f"{name} {key}", found[key], like[key])
+    elif type(found) is not type(like) or found != like:
+        raise ValueError(f"{name} is of another version")
+
+
+def check_state(state: Mapping[str, Any], like: Mapping[str, Any], preset: Preset) -> None:
+    """Raise ValueError unless a learner's `state` may be restored where `state()` is now `like`.
+
+    Args:
+        state: content of a checkpoint.
+        like: its `policy`, `optimizer` and `env` are taken as for `check_like`.
+        preset: says how often the policy has been updated in so many steps.
+
+    Raises:
+        KeyError: a part is missing.
+    """
+    steps, rollout = state["num_timesteps"], preset.num_envs * preset.num_steps
+    check_range("num_timesteps", steps, 0, 10**15)
+    if steps % rollout:
+        raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
+    for name in ("policy", "optimizer", "env"):
+        check_like(name, state[name], like[name])
+    updates = min(steps * preset.epochs // preset.minibatch, 2**24)  # float32 counts no further
+    if any((part["exp_avg_sq"] < 0).any() or part["step"] != updates for part in state["optimizer"].values()):
+        raise ValueError(f"optimizer has means of squares below 0 or other steps than {updates}")
+
+
 def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Return copies of tensors on the CPU, so that a run can be resumed on another device."""
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
@@ -110,8 +169,16 @@ def bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
 
 
 def arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays that `bytes_of` was given. ValueError or KeyError unless they have the types and shapes of `like`."""
-    for name, array in like.items():
-        if parts[name][0] != str(np.lib.format.dtype_to_descr(array.dtype)):
-            raise ValueError(f"{name} is of another version")
+    """Return the arrays that `bytes_of` was given, with the data types and shapes of `like`."""
     return {name: parts[name][1].contiguous().numpy().view(array.dtype).reshape(array.shape) for name, array in like.items()}
+
+
+def check_curve(curve: Any, score: Any) -> None:
+    """Raise ValueError unless these are a learning curve and the scores since its last point."""
+    if not isinstance(curve, list) or not all(isinstance(point, dict) and "steps" in point for point in curve):
+        raise ValueError("curve is not a list of points")
+    if not isinstance(score, dict) or not all(isinstance(sums, list) and len(sums) == 2 and sums[0] for sums in score.values()):
+        raise ValueError("score does not hold two numbers for each opponent")
+    for numbers in (*(point.values() for point in curve), *score.values()):
+        for number in numbers:
+            check_range("a number of the curve", number, -1e15, 1e15, whole=False)

@@ -26,8 +26,7 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
-from dice_envs.core.options import check_range
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, copied
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
 from dice_envs.learn.presets import Preset, between, falling
 from dice_envs.learn.rollout import ILLEGAL, estimate_advantages, room_for_rollout
 
@@ -367,9 +366,9 @@ class PPO:
         """Go back to what `state` returned for a learner made with the same arguments, on any device.
 
         Raises:
-            ValueError, KeyError or RuntimeError: it is no such state.
+            ValueError or KeyError: it is no such state; nothing has changed.
         """
-        check_range("num_timesteps", state["num_timesteps"], 0, 10**15)
+        check_state(state, self.state(), self.preset)
         self.env.restore(arrays_of(state["env"], self.env.snapshot()))
         self.steps = state["num_timesteps"]
         with torch.no_grad():  # in place: CUDA graphs know where everything is

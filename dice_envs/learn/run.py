@@ -25,7 +25,7 @@ from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.learner import Pool
 from dice_envs.exact import measure
 from dice_envs.exact.progress import TooLong, up_to
-from dice_envs.learn.checkpoint import blamed_on, read_checkpoint, read_config, write_checkpoint
+from dice_envs.learn.checkpoint import blamed_on, check_curve, read_checkpoint, read_config, write_checkpoint
 from dice_envs.learn.presets import LEARNERS, Preset
 
 if TYPE_CHECKING:
@@ -258,6 +258,8 @@ class Run:
         self.curve = json.loads(state["curve"])
         self.opponents.score = json.loads(state["score"])
         self.gaps = json.loads(state["gaps"])
+        check_curve(self.curve, self.opponents.score)
+        check_curve(self.gaps, {})
         if state["best"]:
             self.best = self._policy_of(state["best"])
         if self.folder is not None:

@@ -18,8 +18,7 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
-from dice_envs.core.options import check_range
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, copied
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
 from dice_envs.learn.ppo import layers_of
 from dice_envs.learn.presets import Preset, between, falling
 
@@ -135,9 +134,11 @@ class StockPPO:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to what `state` returned; see `dice_envs.learn.ppo.PPO.restore`."""
-        policy = self.model.policy
-        check_range("num_timesteps", state["num_timesteps"], 0, 10**15)
-        games = self.env.games
+        policy, games, mine = self.model.policy, self.env.games, self.state()
+        zeros = {"step": torch.tensor(0.0)}
+        moments = {i: {**zeros, "exp_avg": each.cpu(), "exp_avg_sq": each.cpu()} for i, each in enumerate(policy.parameters())}
+        mine["optimizer"] = moments if state["num_timesteps"] else {}  # the optimiser has none before its first step
+        check_state(state, mine, self.preset)
         shown = games.restore(arrays_of(state["env"], games.snapshot()))
         policy.load_state_dict(state["policy"])
         groups = policy.optimizer.state_dict()["param_groups"]

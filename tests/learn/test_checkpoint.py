@@ -9,21 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dice_envs.learn import checkpoint
-from dice_envs.learn.checkpoint import read_checkpoint, write_checkpoint
+from dice_envs.learn.checkpoint import check_like, read_checkpoint, write_checkpoint
 
 STATE = {"weights": torch.arange(6.0).reshape(2, 3), "words": "two words", "nested": [({1: torch.ones(2)}, 3)]}
-
-
-def check_whole(state):
-    assert {name: str(value) for name, value in state.items()} == {
-        name: str(value) for name, value in {"format": checkpoint.FORMAT, **STATE}.items()
-    }
 
 
 def test_what_is_written_comes_back(tmp_path):
     path = tmp_path / "checkpoint.pt"
     write_checkpoint(path, STATE)
-    check_whole(read_checkpoint(path))
+    check_like("state", read_checkpoint(path), {"format": checkpoint.FORMAT, **STATE})
+    assert torch.equal(read_checkpoint(path)["weights"], STATE["weights"])
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint.pt"]
 
 
@@ -40,7 +35,7 @@ def test_changed_bytes_are_noticed_or_do_not_matter(tmp_path_factory, data):
     except ValueError as problem:
         assert str(problem)  # noqa: PT017 - an error is one of two good ends
     else:
-        check_whole(state)
+        check_like("state", state, {"format": checkpoint.FORMAT, **STATE})
 
 
 def test_a_zip_bomb_is_refused_unopened(tmp_path):
@@ -73,3 +68,26 @@ def test_a_full_disk_is_an_error_of_the_file(tmp_path, monkeypatch):
             write_checkpoint(path, {})
     assert caught.value.filename == str(path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("found", "like", "words"),
+    [
+        ([1.0], torch.ones(1), "x is not an array"),
+        (torch.ones(2).to_sparse(), torch.ones(2), "x is not an array"),
+        (torch.ones(2, device="meta"), torch.ones(2), "x is not an array"),
+        (torch.ones(3), torch.ones(2), r"x is torch.float32 \(3,\), not torch.float32 \(2,\)"),
+        (torch.ones(2).double(), torch.ones(2), r"x is torch.float64 \(2,\), not"),
+        (torch.tensor([1.0, torch.nan]), torch.ones(2), "x is not finite"),
+        ({"a": 1}, {"a": 1, "b": 1}, "x has other parts than a, b"),
+        ({"a": 1}, {}, "x has other parts than none"),
+        ({0: 1}, [1], "x has other parts than 0"),
+        ([1, 1], (1,), "x has other parts than 0"),
+        ([[torch.ones(1)]], [[torch.zeros(1, 1)]], "x 0 0 is"),
+        (True, 1, "x is of another version"),
+        ("i4", "i8", "x is of another version"),
+    ],
+)
+def test_what_is_built_otherwise_is_refused_in_words(found, like, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        check_like("x", found, like)

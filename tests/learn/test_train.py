@@ -538,7 +538,7 @@ DAMAGES = {
     "no format": lambda state: {"format": None},
     **{
         f"num_timesteps {steps}": lambda state, steps=steps: {"num_timesteps": steps}
-        for steps in (None, "1024", 1024.0, True, NAN, torch.inf, -512, 10**40, torch.tensor(512))
+        for steps in (None, "1024", 1024.0, True, NAN, torch.inf, -512, 1000, 10**40, torch.tensor(512), 0)
     },
     **{
         f"num_selves {selves}": lambda state, selves=selves: {"num_selves": selves} for selves in (None, "2", 1, -1, NAN, [])
@@ -548,16 +548,24 @@ DAMAGES = {
     "a self that is not finite": lambda state: {"selves": [[(w * NAN, b) for w, b in own] for own in state["selves"]]},
     "no policy": lambda state: {"policy": {}},
     "another policy": lambda state: {"policy": {name: weights[:1] for name, weights in state["policy"].items()}},
+    "policy not finite": lambda state: {"policy": {name: weights / 0 for name, weights in state["policy"].items()}},
+    "policy of doubles": lambda state: {"policy": {name: weights.double() for name, weights in state["policy"].items()}},
     "no optimizer": lambda state: {"optimizer": {}},
+    "negative squares": lambda state: {
+        "optimizer": {i: {**part, "exp_avg_sq": part["exp_avg_sq"] - 1} for i, part in state["optimizer"].items()}
+    },
     "no games": lambda state: {"env": {}},
     "games of another version": lambda state: {"env": {name: ("<i8", data) for name, (_, data) in state["env"].items()}},
     "players that are not there": lambda state: {
         "env": {**state["env"], "players": (state["env"]["players"][0], state["env"]["players"][1] + 1)}
     },
     **{
-        f"{part} {text}": lambda state, part=part, text=text: {part: text}
-        for part in ("curve", "score", "gaps")
-        for text in (None, "", "[" * 10**5)
+        f"curve {curve}": lambda state, curve=curve: {"curve": curve}
+        for curve in (None, "", "{}", "[1]", "[{}]", '[{"steps": "x"}]', '[{"steps": NaN}]', "[" * 10**5)
+    },
+    **{
+        f"score {score}": lambda state, score=score: {"score": score}
+        for score in (None, "", "[]", '{"random": 1}', '{"random": [0, 0]}', '{"random": [1]}', '{"random": [1, Infinity]}')
     },
     **{
         f"config {config}": lambda state, config=config: {"config": config}
