@@ -97,11 +97,11 @@ def _plays(spec: str, variant: Variant) -> bool:
 
 def in_words(variant: Variant, spec: str) -> str:
     """Return a player as people call it: its level, such as "optimal player", or the spec itself where that has none."""
-    return next((words for words, known in levels(variant).items() if known == spec), spec.replace("_", " "))
+    return next((words for words, known in levels(variant).items() if known == spec), spec)
 
 
 def usual(variant: Variant) -> str:
-    """Return the spec of a sensible opponent: the second of the levels; `random` where there are none."""
+    """Return the spec of a sensible opponent: the second of the levels; `random` where there are fewer than two."""
     return [*levels(variant).values(), "random", "random"][1]
 
 
@@ -124,9 +124,7 @@ def make(spec: str, game: str = "") -> Agent:
     Raises:
         ValueError: unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
     """
-    name, rest = _split(spec)
-    if (meant := aliases(game).get(name)) is not None:
-        spec = f"{meant}{',' if ':' in meant else ':'}{rest}" if rest else meant
+    spec = _meant(spec, game)
     factory, parameters = parse(spec)
     for name in required(factory):
         if name not in parameters:
@@ -139,6 +137,15 @@ def make(spec: str, game: str = "") -> Agent:
     if not isinstance(agent, Agent):
         raise ValueError(f"{shown(spec)} is not an agent: it has no method act")
     return agent
+
+
+def _meant(spec: str, game: str) -> str:
+    """Return the spec that one of a game's aliases stands for; other specs as they are."""
+    name, rest = _split(spec)
+    meant = aliases(game).get(name)
+    if meant is None:
+        return spec
+    return f"{meant}{',' if ':' in meant else ':'}{rest}" if rest else meant
 
 
 def parse(spec: str) -> tuple[Any, dict[str, Any]]:
@@ -171,8 +178,10 @@ MOST_CHARACTERS = 1000  # of a spec that others have written
 _WORD = re.compile(r"[A-Za-z0-9_-]*")
 
 
-def check_harmless(spec: str) -> bool:
+def check_harmless(spec: str, game: str = "") -> bool:
     """Check a spec that others have written: in a file, on a page, or in an assistant's words. Return whether it names a file.
+
+    It may be one of the game's aliases.
 
     An agent may declare `files`, its parameters that name files, and `reaches_out`: that it sends data to other programs.
 
@@ -182,6 +191,7 @@ def check_harmless(spec: str) -> bool:
     """
     if split_own(spec) is not None or len(spec) > MOST_CHARACTERS:
         raise ValueError(NOT_FOUND)
+    spec = _meant(spec, game)
     if spec.partition(":")[0] not in factories():
         return False  # nothing can be made of it
     factory, given = parse(spec)
@@ -193,8 +203,8 @@ def check_harmless(spec: str) -> bool:
             if value and not _is_policy(str(value)):
                 raise ValueError(NOT_FOUND)
             named |= bool(value)
-        elif str(value).partition(":")[0] in factories():
-            named |= check_harmless(str(value))  # a spec inside the spec
+        elif str(value).partition(":")[0] in {**factories(), **aliases(game)}:
+            named |= check_harmless(str(value), game)  # a spec inside the spec
         elif isinstance(value, str) and not _WORD.fullmatch(value):
             raise ValueError(NOT_FOUND)  # such as a module
     return named

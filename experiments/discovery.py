@@ -1,4 +1,4 @@
-"""Finding modules by name: the commands, and each game's module or package in `solve`, `reproduce`, `bench` and `logs`."""
+"""Finding modules by name: commands, each game's module or package in `solve`, `reproduce` and `logs`, parts of `bench`."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def made_by(text: str) -> Callable[[Variant], Any]:
     """
     where, _, name = text.rpartition(":")
     if not where or not name:
-        raise ValueError(f"--agent must be MODULE:FACTORY, not {shown(text)}")
+        raise ValueError(f"--agent must be MODULE:FACTORY or FILE.py:FACTORY, not {shown(text)}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

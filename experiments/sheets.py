@@ -12,7 +12,7 @@ from dice_envs.core.options import check_choice, shown
 from dice_envs.experiments.ui.files import check_writable
 from dice_envs.games.shakes import TREATMENTS, Options
 
-with needs("experiments", "a score sheet"):
+with needs("commands", "a score sheet"):
     import jinja2
 
 __all__ = ["PAPERS", "write_sheet"]

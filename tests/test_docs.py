@@ -101,6 +101,8 @@ def test_pages_name_what_is_there():
             known = {option for parameter in command.params for option in parameter.opts} if command else set()
             for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", line.split("#")[0]):
                 assert not known or option in known, f"{page.name}: {option} in {line}"
+        for name in re.findall(r"make example NAME=(\w+)", page.read_text()):
+            assert (ROOT / "experiments" / "examples" / f"{name}.py").exists(), f"{page.name}: {name}"
         for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             made = re.fullmatch(r"generated/.*\.md", link)  # by the build
             assert made or (page.parent / link).exists(), f"{page.name}: {link}"

@@ -312,14 +312,6 @@ def test_readme_and_contributing_speak_of_what_is_there():
 
 
 @pytest.mark.slow
-def test_readme_python_blocks_run(run_python):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert blocks
-    for block in blocks:
-        run_python(block)
-
-
-@pytest.mark.slow
 def test_a_sixth_game_from_one_file(tmp_path, run_python):
     """The file shown in "how to add a game" gets every interface without further changes."""
     source = shown("How to add a game")

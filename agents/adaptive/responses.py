@@ -115,7 +115,7 @@ def respond_to(variant: Variant, agent: Any) -> PlayedResponse:
     global _told
     if time.monotonic() - _told >= _SAY_EVERY:
         _told = time.monotonic()
-        say(f"adaptive: finding the best response to {agent!r}")
+        say("adaptive: finding a best response")
     seats = (0,) if has_equal_seats(variant) else (0, 1)
     nodes: dict[int, np.ndarray] = {}
     seen: set[tuple[int, int, bool]] = set()

@@ -145,5 +145,5 @@ def open_rounds(params: Any, states: np.ndarray, memories: np.ndarray, actions: 
     made = states["num_bids"].astype(np.int64)
     bids = np.flatnonzero(actions != params.call)
     memories["bids"] = states["bids"][:, :_MOST_BIDS]
-    memories["bids"][bids, made[bids]] = actions[bids]  # at most one for each die, _MOST_BIDS
+    memories["bids"][bids, made[bids]] = actions[bids]  # in range: a round has at most one bid for each die
     memories["num_bids"] = made + (actions != params.call)

@@ -111,7 +111,7 @@ def make_harmless(
         ValueError: the agent is unknown, does not play the variant, or names what `check_harmless` of `dice_envs.agents`
             refuses. The message reveals nothing about files.
     """
-    named = players().check_harmless(spec)
+    named = players().check_harmless(spec, variant.game.name)
     try:
         player = make_player(variant, spec)
         check(player, variant)

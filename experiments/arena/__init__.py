@@ -406,7 +406,7 @@ def _play_pair(
 
 
 def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, played: np.ndarray) -> list[Meeting]:
-    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_pair` returned."""
+    """Return both agents' meetings with luck taken out, from the plain ones and from what `_play_pair` returned."""
     earned, expected, lost, losers = played[:, :, 0], [], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):

@@ -108,8 +108,7 @@ def _write_report(folder: Path, found: Mapping[str, Sequence[Score]], about: Abo
     for name, scores in found.items():
         with plots_noted() as plots:
             _plot(folder, scores)
-        grids = _grids_of(scores)
-        sections.append(Section(name, [TASKS[name].asks, *grids[0].notes], grids, plots))
+        sections.append(Section(name, [TASKS[name].asks], _grids_of(scores), plots))
     write_page(folder, "dice-envs: players who speak in words", [INTRO], sections, about)
 
 

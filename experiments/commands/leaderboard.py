@@ -33,8 +33,9 @@ LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
-    "play and 1 for optimal play; ± is half of a 95 % interval, and figures without it are exact. Time per move is that of one "
-    f"process: {TIMED} games together, and one alone. Large games are measured on a sample, as the notes say."
+    "play and 1 for optimal play; ± is half of a 95 % interval (± ?: not known), and figures without it are exact. Time per "
+    f"move is that of one process: {TIMED} games together, and one alone. Large games are measured on a sample, as their notes "
+    "say."
 )
 
 
@@ -46,7 +47,7 @@ def main(
         ),
     ] = None,
     agent: Annotated[
-        list[str] | None, typer.Option(help="Your own agent, MODULE:FACTORY, say mine:make; repeat it for more.")
+        list[str] | None, typer.Option(help="Your own agent, MODULE:FACTORY or FILE.py:FACTORY; repeat it for more.")
     ] = None,
     sample: Annotated[
         int | None, count_option(help="Deals or games to sample where there are too many for all of them.")
@@ -66,8 +67,8 @@ def main(
     thirties:heuristic. Where an agent cannot play a task, or not within --minutes, the board gives the reason. If it is too
     slow to be measured, but best responses to nash are known, it plays nash, and the board has its wins without luck.
 
-    --agent adds your own agent: MODULE is found in the current folder, FACTORY is called without arguments, or with the
-    game's variant if it needs one, and returns anything that `dice_envs.measure` takes.
+    --agent adds your own agent: MODULE or FILE.py is found in the current folder, FACTORY is called without arguments, or
+    with the game's variant if it needs one, and returns anything that `dice_envs.measure` takes.
 
     With --json each agent's result on a task is kept when it is done; after a stop the same command with --resume continues.
 

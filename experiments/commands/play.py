@@ -78,15 +78,15 @@ def main(
         else:
             load_game(saved, replay, review, log)
         return
+    if replay:
+        raise ValueError("--replay steps through a saved game: name it with --load FILE")
+    if start is not None:
+        raise ValueError("--from takes up a saved game: name it with --load FILE")
     if game is None and web and all(value is None for value in given.values()):
         _serve([], host, port, browser)
         return
     if game is None:
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
-    if replay:
-        raise ValueError("--replay steps through a saved game: name it with --load FILE")
-    if start is not None:
-        raise ValueError("--from takes up a saved game: name it with --load FILE")
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
     seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)

@@ -135,7 +135,7 @@ def make_run(
             show_measures(found)
         if result.table is not None:
             show_table(result.table)
-    _show_verdict(result, arguments["evaluation_games"])
+    _show_verdict(result)
     finish(
         lambda: write_json(result.folder / "results.json", result.as_dict()),
         lambda: write_json(json, result.as_dict()),
@@ -169,12 +169,12 @@ def _say_where(result: TrainingResult) -> None:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _show_verdict(result: TrainingResult, games: int) -> None:
+def _show_verdict(result: TrainingResult) -> None:
     """Print what the training was for: what was won from its opponents and could be, or how far play is from optimal."""
     trained, measures = result.trained, result.measures
     against = [] if trained.preset.self_play else [edge for edge in result.edges or () if edge.agent == "ppo"]
-    if against:
-        edge_grid(against, f"Games won, % of {games:,} against each").show()
+    if against and result.table is not None:
+        edge_grid(against, f"Games won, % of {result.table.games:,} against each").show()
     elif result.pool:
         _pool_grid(result.pool, result).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []

@@ -21,7 +21,7 @@ from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.page import About, Section, write_page
-from dice_envs.experiments.ui.plots import Plot, counted, plots_noted, saved_plot
+from dice_envs.experiments.ui.plots import BLUE, ORANGE, Plot, counted, plots_noted, saved_plot
 from dice_envs.table.review import Review, Split, amount
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -311,12 +311,12 @@ def _plot(axes: Any, found: Group, scale: Scale) -> None:
     given = -factor * np.array([each.split.play for each in found.played if each.split is not None])
     places = np.arange(1, len(given) + 1)
     means = np.cumsum(given) / places
-    axes.plot(places, given, "o", color="#2a6f97", label="a game")
-    axes.plot(places, means, color="#e76f51", label="mean so far")
+    axes.plot(places, given, "o", color=BLUE, label="a game")
+    axes.plot(places, means, color=ORANGE, label="mean so far")
     if len(given) > 1:
         halves = np.array([half_width(given[:count], 0.0, factor * scale.spread) for count in places[1:]])
         low, high = np.maximum(means[1:] - halves, 0.0), means[1:] + halves
-        axes.fill_between(places[1:], low, high, color="#e76f51", alpha=0.2, linewidth=0, label="its 95 % interval")
+        axes.fill_between(places[1:], low, high, color=ORANGE, alpha=0.2, linewidth=0, label="its 95 % interval")
         # The interval of two games may be wide; the plot shows what the games fill.
         axes.set_ylim(0, 1.1 * max(given.max(), high[-1], 1e-9))
     counted(axes, "x")

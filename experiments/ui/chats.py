@@ -52,7 +52,7 @@ class Counted(Workers):
         super().__init__(workers.kept)
         self._workers = workers
         self.chats = [agent for agent in agents if isinstance(agent, Chat)]
-        self.by_clock = [type(agent).__name__ for agent in agents if promises_of(agent).by_clock]
+        self.by_clock = list(dict.fromkeys(type(agent).__name__ for agent in agents if promises_of(agent).by_clock))
         self.tallies = [Tally() for _ in self.chats]
         for chat in self.chats:
             if chat.cost and isinstance(workers, OnRay):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import html
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -174,7 +175,12 @@ def chance_graph(
     values = [point.value for point in points]
     low, high = (0.0, 1.0) if shares else (min(values), max(values) + 1e-9)
     last = max(points[-1].number, 1)
-    xs = [LEFT + point.number / last * (RIGHT - LEFT) for point in points]
+    # Points after one move share its width.
+    after, seen, xs = Counter(point.number for point in points), Counter[int](), []
+    for point in points:
+        seen[point.number] += 1
+        place = max(point.number - 1 + seen[point.number] / after[point.number], 0.0)
+        xs.append(LEFT + place / last * (RIGHT - LEFT))
     ys = [BOTTOM - (value - low) / (high - low) * (BOTTOM - TOP) for value in values]
     what = f"{name} {'chance to win' if shares else f'expected {split.scale.unit}'}"
     parts = [f'<text class="name" x="2" y="12">{html.escape(what)}</text>']

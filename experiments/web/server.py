@@ -218,4 +218,5 @@ def _checked_port(host: str, port: int | None) -> int:
                 return int(trial.getsockname()[1])
         except (OSError, OverflowError, UnicodeError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
-    raise OSError(f"cannot listen on {shown(host)}, port {wanted[-1]}: {reason}")
+    named = f"port {USUAL_PORT} or any other" if port is None else f"port {port}"
+    raise OSError(f"cannot listen on {shown(host)}, {named}: {reason}")

@@ -230,8 +230,8 @@ class StartPage:
                 pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
 
     @property
-    def _usual(self) -> str:
-        """The opponent for a first game: the best that people know how to beat, just below optimal play, or any."""
+    def _offered(self) -> str:
+        """The opponent that is chosen at first: the strongest below optimal play, or any."""
         found = [spec for spec in self.players if spec != "random"]
         below = [spec for spec in found if self.players[spec] != OPTIMAL]
         return (below or found or ["random"])[-1]
@@ -295,16 +295,16 @@ class StartPage:
                 made.props["hint"] = meaning
                 made.update()
         # Whether optimal play is found quickly is not known at once, unless it was a moment ago.
-        known = {spec: level for level, spec in agents.levels(self.variant).items()}
-        self._offer({spec: level for spec, level in known.items() if level != OPTIMAL or spec in self.players})
+        levels = agents.levels(self.variant).items()
+        self._offer({spec: level for level, spec in levels if level != OPTIMAL or spec in self.players})
         background_tasks.create(self._find_players())
 
     def _offer(self, found: Mapping[str, str]) -> None:
         """Offer these agents, in place of those that do not play any more."""
         gone, self.players = self.players.keys() - found.keys(), dict(found)
         count = self.variant.facts.num_seats
-        kept = [self._usual if who in gone else who for who in self.seats]
-        self.seats = [*kept, *[self._usual] * count][:count]
+        kept = [self._offered if who in gone else who for who in self.seats]
+        self.seats = [*kept, *[self._offered] * count][:count]
         self._build_seats()
 
     async def _find_players(self) -> None:

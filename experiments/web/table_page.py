@@ -240,7 +240,7 @@ class TablePage:
             button("Show my view", self.place.uncover, "tool main", name="uncover")
 
     def _status(self) -> None:
-        """Add how the game stands, and what its agents wait for."""
+        """Add what the agents wait for, what has failed, and after the end what was earned and the seed."""
         table, sitting, present = self.table, self.place.sitting, self.at is None
         if table.thinking and present:
             ui.spinner(size="1.2em")

@@ -161,7 +161,7 @@ def test_returns_have_the_same_mean_and_much_less_luck():
     assert len(steady) == pytest.approx(len(plain), rel=0.02)
 
 
-@few(2, "mode", ["physician", "maesters"])
+@pytest.mark.parametrize("mode", ["physician", "maesters"])
 def test_returns_of_the_shakes_have_the_same_mean_and_less_luck(mode):
     plain, _ = returns_of(False, game="shakes", mode=mode)
     steady, paid = returns_of(True, game="shakes", mode=mode)

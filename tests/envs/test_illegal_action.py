@@ -129,7 +129,6 @@ def test_the_aec_environment_of_a_simultaneous_game_is_parallelizable(name):
         assert not theirs.agents
 
 
-@pytest.mark.thorough
 @pytest.mark.library("torchrl", "GymEnv of many games reads the mask", game="liars_dice")
 @pytest.mark.filterwarnings("ignore:an illegal action")
 def test_torchrl_reads_infos():

@@ -141,7 +141,6 @@ def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
         games.restore(wrong)
 
 
-@pytest.mark.thorough
 @pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
 def test_maskable_ppo_learns_out_of_the_box():
     """After a few thousand steps of MaskablePPO it beats random play clearly more often than random play does."""

@@ -166,7 +166,6 @@ def test_good_players_need_fewer_games(player, least):
 
 
 @pytest.mark.thorough
-@pytest.mark.thorough
 @pytest.mark.parametrize("player", ["numbers:bluff=1", "random", "mcts:20"])
 def test_nobody_needs_more_games(player):
     assert evaluate(THREE, player, "nash", 2000, seed=7).variance_interval[1] >= 1

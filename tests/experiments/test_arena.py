@@ -145,6 +145,7 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
         assert edge["wins"] == data["win_rate"][row][column]
         assert edge["share"] == pytest.approx((edge["wins"] - 0.5) / (best.value - 0.5))
         assert edge["ci95"] == pytest.approx(data["ci95"][row][column] / (best.value - 0.5))
+    assert "What is won and what could be, % of games" in result.output
     if how == ("--exact",):
         assert re.search(r"│ random v numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result.output), "it loses"
     assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result.output)

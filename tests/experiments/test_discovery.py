@@ -1,4 +1,4 @@
-"""Discovery of the modules and agents of games, and no cycles of imports."""
+"""Discovery of the modules and agents of games."""
 
 import pytest
 

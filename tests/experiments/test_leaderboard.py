@@ -210,7 +210,7 @@ def test_a_strangers_agent(mine):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("my_players", "--agent must be MODULE:FACTORY, not 'my_players'"),
+        ("my_players", "--agent must be MODULE:FACTORY or FILE.py:FACTORY, not 'my_players'"),
         ("no_such_module:make", "'no_such_module:make' cannot be loaded: No module named 'no_such_module'"),
         ("my_players:nobody", "my_players has no nobody"),
         ("my_players:thing", "my_players has thing, but it cannot be called"),

@@ -408,3 +408,18 @@ def test_an_input_that_cannot_be_read_is_an_error_in_one_line(tmp_path):
         done = subprocess.run(command, cwd=ROOT, stdin=written, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: mcp can't read its standard input: Bad file descriptor\n"
+
+
+WITHOUT = """
+import sys
+sys.modules["mcp"] = None
+from typer.testing import CliRunner
+from dice_envs.experiments.__main__ import app
+result = CliRunner().invoke(app, ["mcp"])
+print(result.exit_code, result.output)
+"""
+
+
+@pytest.mark.thorough
+def test_the_command_names_its_extra(run_python):
+    assert run_python(WITHOUT) == '2 error: the server for assistants needs mcp: pip install "dice-envs[mcp]"\n\n'

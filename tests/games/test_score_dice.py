@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from scipy import stats
 
 from dice_envs import Batch, IllegalActionError, agents, configure, score_dice_v0
@@ -115,9 +114,6 @@ def test_ties_after_the_last_roll_score_nothing():
         batch.play(np.array([die]))
     assert batch.seats[0] == -1
     assert batch.rewards.tolist() == [[1.0, -1.0]]
-
-
-pools = st.lists(st.integers(2, 12), min_size=1, max_size=5).map(tuple)
 
 
 def scores(options, agent, games, seed):

@@ -125,7 +125,6 @@ def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
         assert all(getattr(plan, name) == getattr(Preset(steps=1), name) for name in LACKS)
 
 
-@pytest.mark.thorough
 def test_a_model_is_measured_and_evaluated_as_it_is():
     env = dice_envs.envs.sb3.make_vec_env("thirties", 2, seed=1, num_players=1)
     model = MaskablePPO("MlpPolicy", env, seed=1, device="cpu")

@@ -104,8 +104,10 @@ def test_train_saves_and_measures(tmp_path):
         row, column = (data["table"]["agents"].index(name) for name in (ours, theirs))
         assert edge["best_response_wins"] == pytest.approx(best)
         assert edge["share"] == pytest.approx((data["table"]["win_rate"][row][column] - 0.5) / (best - 0.5))
-        shown = rf"│ {theirs} +│ +{100 * edge['wins']:.1f} │ +{100 * best:.1f} │ +(?:none|{100 * edge['share']:.1f} ± )"
+        share = "none" if edge["share"] < -edge["ci95"] else f"{100 * edge['share']:.1f} ± "
+        shown = rf"│ {theirs} +│ +{100 * edge['wins']:.1f} │ +{100 * best:.1f} │ +{share}"
         assert (ours == "ppo") == bool(re.search(shown, result.output)), "the verdict is the policy's"
+    assert f"Games won, % of {data['table']['games']} against each" in result.output
     (wins,) = (each["value"] for each in data["measures"][0]["measures"] if each["name"] == "best response wins")
     assert f"A best response wins {wins:.1%} of the games against this policy: it has learned to beat" in " ".join(
         result.output.split()

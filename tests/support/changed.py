@@ -1,6 +1,7 @@
 """Print the test files of what has changed since a commit: `python -m tests.support.changed main`.
 
-Tests lie in the same folders as the code. A module without a test file of its own is tested by the files that import it.
+Tests lie in the same folders as the code. A module without a test file of its own is tested by the files that import it, or
+where there are none by those of the nearest folder.
 """
 
 import re
@@ -16,6 +17,8 @@ def tests_of(changed: str) -> set[Path]:
     path = Path(changed)
     if path.parts[0] == "tests":
         return {ROOT / path} if path.match("test_*.py") and (ROOT / path).exists() else set()
+    if changed in ("README.md", "CONTRIBUTING.md"):
+        return {ROOT / "tests" / f"test_{name}.py" for name in ("docs", "project", "readme")}
     if path.parts[0] == "docs" or path.suffix == ".md":
         return {ROOT / "tests" / "test_docs.py"}
     if path.suffix != ".py" or path.parts[0] not in ("dice_envs", "agents", "experiments"):
@@ -27,7 +30,9 @@ def tests_of(changed: str) -> set[Path]:
     module = inside.parent if inside.name == "__init__.py" else inside.with_suffix("")
     package, _, name = ".".join(("dice_envs", *module.parts)).rpartition(".")
     imports = re.compile(rf"\b{re.escape(package)}(\.{name}\b| import [^\n]*\b{name}\b)")
-    return {test for test in (ROOT / "tests").rglob("test_*.py") if imports.search(test.read_text())}
+    found = {test for test in (ROOT / "tests").rglob("test_*.py") if imports.search(test.read_text())}
+    near = [ROOT / "tests" / folder for folder in inside.parents]
+    return found or next(tests for tests in (set(folder.glob("test_*.py")) for folder in near) if tests)
 
 
 def main(base: str) -> None:

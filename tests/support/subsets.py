@@ -18,7 +18,10 @@ def _marked(names: str | Sequence[str], rows: list[Any], kept: set[int], more: d
 
 def few(number: int, names: str | Sequence[str], rows: Iterable[Any], **more: Any) -> pytest.MarkDecorator:
     """As `pytest.mark.parametrize`; all but the first rows are `thorough`."""
-    return _marked(names, list(rows), set(range(number)), more)
+    listed = list(rows)
+    if number >= len(listed):
+        raise ValueError(f"few must leave rows out, not keep {number} of {len(listed)}: use parametrize")
+    return _marked(names, listed, set(range(number)), more)
 
 
 def covering(names: Sequence[str], *axes: Iterable[Any], **more: Any) -> pytest.MarkDecorator:

@@ -33,7 +33,7 @@ from dice_envs.experiments.ui.options import (
     SeedOption,
 )
 from dice_envs.experiments.ui.page import Chapter
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.plots import ORANGE, saved_plot
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.liars_dice import chance_at_least
 
@@ -194,7 +194,7 @@ def draw_posterior(folder: Path, rows: list[Finding]) -> None:
     with saved_plot(folder, "liars_dice_posterior", caption) as (_, panel):
         widths, label = 100 * np.diff(edges), f"the article's {PUBLISHED_GAMES:,} games"
         panel.bar(100 * edges[:-1], expected, widths, align="edge", color="#89c2d9", edgecolor="#333333", label=label)
-        panel.axvspan(share - error, share + error, color="#e76f51", alpha=0.7, label="our games, its program")
+        panel.axvspan(share - error, share + error, color=ORANGE, alpha=0.7, label="our games, its program")
         panel.axvline(50, color="black", linewidth=0.8, linestyle="--", label="an even share")
         title = "Posterior of the win rate: 2 players, 6 dice"
         panel.set(xlabel="% of games won by bluff 0", ylabel=f"of {POSTERIOR_DRAWS:,} draws", title=title)

@@ -33,14 +33,14 @@ from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, RoundChances
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.findings import Finding
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.plots import BLUE, ORANGE, saved_plot
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
 ALONE, *BORROWED = PARTS  # an agent's own play, and the parts of it that the solution's play replaces
 SEEN = 5e-4  # least share that is shown
-BAR_COLOURS = ("#e76f51", "#2a6f97", "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")  # of PARTS
-COLOURS = ("#2a6f97", "#89c2d9", "#e76f51", "#f4a261")  # of FACES_NAMED
+BAR_COLOURS = (ORANGE, BLUE, "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")  # of PARTS
+COLOURS = (BLUE, "#89c2d9", ORANGE, "#f4a261")  # of FACES_NAMED
 LEAST_LABEL = 0.04  # a share below this has no label
 
 # Tables of the figures: title, their names (see `across`), decimals.
@@ -399,7 +399,7 @@ def _draw_calls(folder: Path, answer: Answer) -> None:
 
     caption = "How often the solution calls, by the chance that the bid holds as its own dice say, in every round and seat."
     with saved_plot(folder, "liars_dice_calls", caption, figsize=(11, 6)) as (figure, panel):
-        panel.plot([0, 100], [100, 0], color="#e76f51", label="article's rule:\nthe chance that the bid fails")
+        panel.plot([0, 100], [100, 0], color=ORANGE, label="article's rule:\nthe chance that the bid fails")
         panel.plot([0, 50, 50, 100], [100, 100, 0, 0], color="#888888", linestyle="--", label="threshold 0.5")
         colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, answer.dice))
         for unseen, colour in enumerate(colours, 1):

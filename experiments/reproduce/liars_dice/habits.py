@@ -186,10 +186,10 @@ def habits_of(solved: SolvedRound) -> Habits:
     return habits
 
 
-def chance_that_bids_hold(variant: Variant, unseen: int, face: int = 0) -> np.ndarray:
+def chance_that_bids_hold(variant: Variant, unseen: int) -> np.ndarray:
     """Return the chance that at least 0, 1, …, `unseen` + 1 of `unseen` fair dice count for a face, (unseen + 2,) float64."""
     params = variant.params
-    chances = [float(chance_at_least(params, params.wild, need, 0, unseen, face)) for need in range(unseen + 2)]
+    chances = [float(chance_at_least(params, params.wild, need, 0, unseen, 0)) for need in range(unseen + 2)]
     return np.array(chances)
 
 

@@ -210,7 +210,7 @@ def test_a_bluff_is_a_bid_on_a_face_of_which_one_holds_none(options, dice, faces
     assert len(words) == 6 * len(faces)
 
 
-@few(2, "options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
+@pytest.mark.parametrize("options", [{"num_dice": 2, "wild": "ones"}, {"num_dice": (2, 3), "num_faces": 3}], ids=str)
 def test_the_solution_is_read_as_it_plays(options):
     """Its numbers, read without asking, against its answers; whichever the walk takes, a best response wins as often."""
     variant = configure("liars_dice", **options)

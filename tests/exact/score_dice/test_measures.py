@@ -335,7 +335,7 @@ def test_the_default_pools_are_sampled():
     assert highest.error < 0.005
 
 
-@few(2, ("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
+@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
 def test_progress_adds_up(name, expected):
     told = []
     measure("score_dice", uniform, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))

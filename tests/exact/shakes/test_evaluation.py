@@ -30,7 +30,7 @@ from dice_envs.experiments.reproduce import rounds_to
 from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES
 from dice_envs.games.shakes import EFFICACIES
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
-from tests.support.subsets import covering, few
+from tests.support.subsets import covering
 
 SMALL = Problem((3, 1), num_patients=5, goal=3)
 THREE = Problem((4, 1, 1), num_patients=4, goal=2)
@@ -156,7 +156,7 @@ def test_ties_share_the_choice():
 # --- tallies, policies and optimal play ---------------------------------------------------------------------------
 
 
-@few(2, "problem", [SMALL, THREE])
+@pytest.mark.parametrize("problem", [SMALL, THREE])
 def test_every_tally_is_there_once(problem):
     n, patients = len(problem.efficacies), problem.num_patients
     pairs = [(t, s) for t in range(patients + 1) for s in range(t + 1)]
@@ -228,7 +228,7 @@ def test_the_notebooks_simulation():
         assert abs(seen - 1000 * chance) < 3 * math.sqrt(1000 * chance * (1 - chance))
 
 
-@few(2, "num_players", [5, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_players", [5, pytest.param(6, marks=pytest.mark.slow)])
 def test_five_and_six_players_are_solved(num_players):
     problem = Problem.of(configure("shakes", num_players=num_players).options)
     argument = evaluate(problem, argument_chances)

@@ -140,7 +140,7 @@ def test_the_rules_numbers():
     assert optima(configure("shakes", num_players=6, **OPEN))["patients saved"] == pytest.approx(12)
 
 
-@few(2, "ties", ["again", "random"])
+@pytest.mark.parametrize("ties", ["again", "random"])
 def test_arguing_and_yielding(ties):
     """Two maesters, the better one first: it argues, and then the other must yield."""
     variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
@@ -187,7 +187,7 @@ def argues_as_effective(observations, masks):
     return chances / chances.sum(axis=1, keepdims=True)
 
 
-@few(2, "reward", ["saved", "win"])
+@pytest.mark.parametrize("reward", ["saved", "win"])
 def test_who_knows_the_efficacies_is_measured_exactly(reward):
     found = measure("shakes", most_effective, reward=reward, **OPEN)
     assert found.score == pytest.approx(1)

@@ -91,7 +91,7 @@ def test_a_whole_game_with_every_command(game, tmp_path):
     assert went_on.exit_code == 0, went_on.output
     assert re.search(r"^(you win|you lose|a tie)$", went_on.output, re.M)
     again = play(*start, "--review", typed=moves)
-    assert went_on.output.split("you can play")[1:] == again.output.split("you can play")[1:], "as if it had not been saved"
+    assert went_on.stdout.split("you can play")[1:] == again.stdout.split("you can play")[1:], "as if it had not been saved"
     assert re.search(r"^you, move \d+: ", went_on.output, re.M) or "you: nothing lost" in went_on.output
     for seat in range(1, seats):
         assert f"{saved.variant.seat_name(seat)}: " in went_on.output

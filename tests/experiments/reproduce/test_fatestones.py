@@ -17,7 +17,6 @@ from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce.fatestones import REPLAYS, agent_of
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch, ProjectSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
-from tests.support.subsets import few
 
 
 def choices(first, second, simulations, games=2000, seed=1):
@@ -88,7 +87,7 @@ class Tree:
         return max(tried, key=lambda node: self.total[node] / self.visits[node])[2][0]
 
 
-@few(2, "simulations", [10, 60])
+@pytest.mark.parametrize("simulations", [10, 60])
 def test_it_chooses_as_a_plain_tree_does(simulations):
     first, second = (144444, 222555, 133356), (333336, 123456, 114456)
     draw = random.Random(4)
