@@ -189,7 +189,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             if self.games.masks is None and not mask.all():
                 raise gymnasium.error.ResetNeeded("the first reset deals all games; leave reset_mask out")
         seed = _or_fresh(self, seed)
-        seeds = [each for each, chosen in zip(self._seeds(seed), np.isin(self._all, index), strict=True) if chosen]
+        of_all = self._seeds(seed)
+        seeds = [of_all[i] for i in index]
         shown = self.games.start(index, arrange, seeds)
         if len(index) == self.num_envs and is_whole(seed):
             super().reset(seed=seeds[0])

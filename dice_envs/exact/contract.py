@@ -192,11 +192,6 @@ class ActionValues(NamedTuple):
         """Whether the values are shares, which people read in percent."""
         return self.unit.startswith("%")
 
-    @property
-    def counted(self) -> str | None:
-        """The unit of a sum of shares, "games won" for "% of games won": a sum may be more than 100 %. None for other units."""
-        return self.unit.removeprefix("% of ") if self.unit.startswith("% of ") else None
-
 
 class GameActionValues(Protocol):
     """The function `action_values` of a game's module."""

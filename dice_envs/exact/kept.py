@@ -43,17 +43,25 @@ class Kept(Generic[P, R]):
         with self._lock:
             computing = self._computing[key]
         with computing:
-            with self._lock:
-                if key in self._results:
-                    self._results[key] = self._results.pop(key)
-                    return self._results[key][0]
-            result = self._function(*args, **kwargs)
-            with self._lock:
-                self._results[key] = result, self._size(result)
-                total = sum(size for _, size in self._results.values())
-                while total > self._most and len(self._results) > 1:
-                    total -= self._results.pop(next(iter(self._results)))[1]
-            return result
+            try:
+                return self._found(key, *args, **kwargs)
+            finally:
+                with self._lock:
+                    self._computing.pop(key, None)  # a key may hold an agent; who waits for this lock finds the result
+
+    def _found(self, key: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return the cached result, or compute and keep it."""
+        with self._lock:
+            if key in self._results:
+                self._results[key] = self._results.pop(key)
+                return self._results[key][0]
+        result = self._function(*args, **kwargs)
+        with self._lock:
+            self._results[key] = result, self._size(result)
+            total = sum(size for _, size in self._results.values())
+            while total > self._most and len(self._results) > 1:
+                total -= self._results.pop(next(iter(self._results)))[1]
+        return result
 
     def has(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Return whether the result is cached."""

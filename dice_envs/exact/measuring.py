@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Agent, Uniform, fresh_memory, name_of
-from dice_envs.agent.kernel import NO_OPTIONS, random_choice
+from dice_envs.agent.compiled import compile_legal_chooser, context_of, team_of
+from dice_envs.agent.kernel import Chooser
 from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, single_seat
-from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.exact.agents import Asked, asked
 from dice_envs.exact.contract import (
@@ -309,7 +309,7 @@ def response_values(
 SAMPLE = 2_000  # states drawn by default
 LEAST_SAMPLE = 100
 MOST_GAMES = 1_000_000  # of a sample
-MOST_MOVES = 20_000_000  # that the default sample of one state may take
+MOST_RANDOM_MOVES = 20_000_000  # that the default sample of one state may take, if all games have full length
 
 
 def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None) -> ActionValues:
@@ -324,9 +324,7 @@ def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None)
     return own(variant, state)
 
 
-def random_odds(
-    variant: Variant, state: Any, seed: int = 0, sample: int | None = None, most_moves: int = MOST_MOVES
-) -> ActionValues:
+def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None) -> ActionValues:
     """Return the mean return of the seat to move after each legal action if all then play at random, in any game.
 
     All that the seat cannot know is drawn anew for each game of the sample. Every action is tried in the same games.
@@ -335,8 +333,7 @@ def random_odds(
         variant: the game.
         state: one record, in which a seat is to move.
         seed: fixes all that is drawn.
-        sample: games for each action; None: SAMPLE, fewer where games can be very long.
-        most_moves: limit on the moves of the default sample, if all games have full length. It has LEAST_SAMPLE games anyway.
+        sample: games for each action; None: SAMPLE, fewer where games can be very long, but LEAST_SAMPLE anyway.
 
     Raises:
         ValueError: `state` is no such record, the game is over, or wrong arguments.
@@ -350,17 +347,19 @@ def random_odds(
     kernels.legal(variant.params, states, at, mask)
     legal = np.flatnonzero(mask[0])
     if sample is None:
-        sample = min(SAMPLE, max(LEAST_SAMPLE, most_moves // (facts.max_steps * len(legal))))
+        sample = min(SAMPLE, max(LEAST_SAMPLE, MOST_RANDOM_MOVES // (facts.max_steps * len(legal))))
     check_range("sample", sample, 2, MOST_GAMES)
     index, seat = np.zeros(sample, np.int64), int(state["seat"])
     drawn = np.empty(sample, variant.game.state)
     kernels.reroll(variant.params, states, index, np.full(sample, seat), new_streams(seed, sample), drawn)
     streams = new_streams(np.random.SeedSequence(seed, spawn_key=(1,)), sample)
-    finish = _compile_finish(variant.game)
+    team = team_of([Uniform()], variant)
+    assert team is not None  # Uniform has a kernel
+    context, finish = context_of(variant, team), compile_finish(variant.game, team.choosers)
     values, errors = np.full(facts.num_actions, np.nan), np.full(facts.num_actions, np.nan)
     for action in legal:
         earned = np.zeros(sample)
-        finish(variant.params, drawn.copy(), action, seat, streams.copy(), earned)
+        finish(context, drawn.copy(), int(action), seat, streams.copy(), earned)
         values[action] = earned.mean()
         errors[action] = half_width(earned, facts.min_return, facts.max_return)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
@@ -368,25 +367,25 @@ def random_odds(
 
 
 @functools.cache
-def _compile_finish(game: Game) -> Callable[..., None]:
-    """Compile `(params, states, action, seat, streams, earned)`: it plays the action in each state, then at random to the end.
+def compile_finish(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
+    """Compile `(context, states, action, seat, streams, earned) → moves`: play the action, then let an agent play all seats.
 
     Writes what the seat earns. States and streams are overwritten.
     """
-    play, choose = game.play, random_choice(game)
-    none = np.atleast_1d(NO_OPTIONS)
+    choose, decorate = compile_legal_chooser(game, choosers)
+    play = game.play
 
-    @kernel
-    def finish(params, options, states, action, seat, streams, earned):
+    @decorate
+    def finish(context, states, action, seat, streams, earned):
+        moves = len(states)
         for i in range(len(states)):
             state = states[i]
-            play(params, state, action)
+            play(context.params, state, action)
             earned[i] = state["rewards"][seat]
             while state["seat"] != OVER:
-                play(params, state, choose(params, options[0], state, streams[i]))
+                play(context.params, state, choose(context, 0, state, streams[i]))
                 earned[i] += state["rewards"][seat]
+                moves += 1
+        return moves
 
-    def run(params: Any, states: np.ndarray, action: int, seat: int, streams: np.ndarray, earned: np.ndarray) -> None:
-        finish(params, none, states, action, seat, streams, earned)
-
-    return run
+    return finish

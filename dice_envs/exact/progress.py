@@ -91,7 +91,8 @@ def time_left(clock: Callable[[], float]) -> Callable[[float], float | None]:
 
     def left(share: float) -> float | None:
         now = clock()
-        first.extend((now, share) if not first else ())
+        if not first:
+            first.extend((now, share))
         began, before = first
         if share < FORETELLS_FROM or share <= before:
             return None

@@ -1,4 +1,4 @@
-"""Diagram of pictures: `layout` turns a Picture into shapes, which `render` writes as SVG or image.
+"""Layout of pictures: `layout` turns a Picture into shapes, which `render` writes as SVG or image.
 
 All measures are pixels at the picture's natural size. Letters are counted, not measured, so that a layout needs no font.
 """
@@ -261,7 +261,7 @@ def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text],
 def _content(page: _Page, row: Row) -> Iterator[_Cluster]:
     """A row's content: all but its words."""
     if row.outcomes:
-        yield _part([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
+        yield _cluster([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
     if row.dice:
         dice = [as_die(die) for die in row.dice]
         size, gap = (DIE, DIE_GAP) if len(dice) <= page.most_large else (SMALL, SMALL_GAP)
@@ -269,15 +269,15 @@ def _content(page: _Page, row: Row) -> Iterator[_Cluster]:
         if row.lead:
             width = text_width(row.lead, LEAD_SIZE, True)
             items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
-        yield _part(items)
+        yield _cluster(items)
     if row.bar:
-        yield _part([_Item(page.content, TRACK, 0, functools.partial(_draw_bar, row.bar, page.content))])
-    groups = [_part(_group_items(group, row.faded)) for group in row.groups]
+        yield _cluster([_Item(page.content, TRACK, 0, functools.partial(_draw_bar, row.bar, page.content))])
+    groups = [_cluster(_group_items(group, row.faded)) for group in row.groups]
     widest = max((group.width for group in groups), default=0)
     yield from (group._replace(column=widest) for group in groups)
 
 
-def _part(items: Iterable[_Item]) -> _Cluster:
+def _cluster(items: Iterable[_Item]) -> _Cluster:
     items = tuple(items)
     width = sum(item.width + item.gap for item in items) - items[-1].gap if items else 0
     return _Cluster(items, width, width)
@@ -305,7 +305,7 @@ def _group_items(group: Group, faded: bool) -> Iterator[_Item]:
 
 
 def _lines(page: _Page, parts: Iterable[_Cluster]) -> list[_Line]:
-    """Break a row's content into lines. A part that does not fit begins a new line; only a part wider than a line is broken."""
+    """Break a row's content into lines. A cluster that does not fit begins a new line; only one wider than a line is broken."""
     lines: list[list[tuple[float, _Item]]] = [[]]
     begin = 0.0
     for part in parts:

@@ -6,29 +6,28 @@ Where a game is won or lost, all figures are in percent of winning.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dice_envs.agent import players
 from dice_envs.agent.casting import make_player
-from dice_envs.agent.compiled import compile_legal_chooser, context_of, team_of
-from dice_envs.agent.kernel import Chooser
+from dice_envs.agent.compiled import context_of, team_of
+from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Variant
+from dice_envs.core.game import Variant
+from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
-from dice_envs.exact.measuring import odds
+from dice_envs.exact.measuring import compile_finish, odds
 
 __all__ = ["MOST_MOVES", "Advice", "Row", "figure", "give_hint", "give_odds", "percent_of_winning", "values_of"]
 
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
 LEAST, MOST = 100, 20_000  # playouts of a choice in a round
-WON = "% of games won"
+WON = f"% of {GAMES_WON}"
 _MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
 
 
@@ -102,37 +101,15 @@ def values_of(
         seed: fixes the playouts.
         most: limit on their moves, above which each choice has LEAST playouts in a round; None: MOST_MOVES.
         played: an action whose distance from the best matters; None: all matter.
+
+    Raises:
+        ValueError: `state` is no such record, or the game is over.
     """
+    check_record(variant, state)
     try:
         return percent_of_winning(variant, action_values(variant, state, in_passing=True))
     except ValueError:
         return _playouts(variant, state, seed, MOST_MOVES if most is None else most, played)
-
-
-@functools.cache
-def _compile_finish(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
-    """Compile `(context, states, action, seat, streams, earned) → moves`: play the action, then let an agent play all seats.
-
-    Writes what the seat earns. States and streams are overwritten.
-    """
-    choose, decorate = compile_legal_chooser(game, choosers)
-    play = game.play
-
-    @decorate
-    def finish(context, states, action, seat, streams, earned):
-        moves = len(states)
-        for i in range(len(states)):
-            state = states[i]
-            play(context.params, state, action)
-            earned[i] = state["rewards"][seat]
-            while state["seat"] != OVER:
-                play(context.params, state, choose(context, 0, state, streams[i]))
-                earned[i] += state["rewards"][seat]
-                moves += 1
-        return moves
-
-    loop: Callable[..., int] = finish
-    return loop
 
 
 def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | None) -> ActionValues | None:
@@ -144,7 +121,7 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
     team = team_of([make_player(variant, spec)], variant)
     if team is None or spec == "random":
         return None
-    context, finish, seat = context_of(variant, team), _compile_finish(variant.game, team.choosers), int(state["seat"])
+    context, finish, seat = context_of(variant, team), compile_finish(variant.game, team.choosers), int(state["seat"])
     mask = np.zeros(variant.facts.num_actions, np.int8)
     variant.game.legal(variant.params, state, mask)
     rest = np.flatnonzero(mask)

@@ -238,11 +238,11 @@ def _by_response_values(
         found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
-        single = percent_of_winning(sitting.variant, action_values(sitting.variant, position.state, in_passing=True))
+        single = action_values(sitting.variant, position.state, in_passing=True)
         if single.reached:
             moves.append(dataclasses.replace(move, before=best, after=after))
         else:
-            move = _judged(sitting.variant, entry, single, scale.spread)
+            move = _judged(sitting.variant, entry, percent_of_winning(sitting.variant, single), scale.spread)
             moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
     note = f"{values.note.replace('nash', 'optimal play')}; luck is all that was not the player's own choice: the dice{others}"

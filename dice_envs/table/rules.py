@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import sys
@@ -129,8 +130,9 @@ class OptionWords(NamedTuple):
 
 def option_words(game: Game) -> dict[str, OptionWords]:
     """Return the game's options as players read them: name → words, from the docstring of the options."""
-    found = {}
-    for name, text in attributes(game.options.__doc__ or "").items():
+    found, texts = {}, attributes(game.options.__doc__ or "")
+    for name in (field.name for field in dataclasses.fields(game.options)):
+        text = texts.get(name, "")
         label = "dice each" if text.startswith("dice each player") else name.removeprefix("num_").replace("_", " ")
         parts = re.split(r'(?:^|[;:.,] )(?:or )?"(\w+)"(?:, [^:;"]*(?:"[^"]*")?)?: ', text)
         meanings = dict(zip(parts[1::2], map(_briefly, parts[2::2]), strict=True))

@@ -1,6 +1,8 @@
 """A cache of results with a limit on its memory."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -86,3 +88,24 @@ def test_a_failure_is_not_kept():
         letters(3)
     assert letters(3) == letters(3) == "aaa"
     assert calls == [3, 3]
+
+
+def test_an_argument_is_held_no_longer_than_its_result():
+    class Asker:
+        pass
+
+    @kept(1, lambda result: 1)
+    def found(asker):
+        return 0
+
+    askers = [Asker() for _ in range(3)]
+    alive = [weakref.ref(asker) for asker in askers]
+    for asker in askers:
+        found(asker)
+    del asker
+    askers.clear()
+    gc.collect()
+    assert [each() is None for each in alive] == [True, True, False], "the last result is kept, and its argument"
+    found.cache_clear()
+    gc.collect()
+    assert alive[2]() is None

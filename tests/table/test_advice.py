@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
+from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, values_of
@@ -72,6 +73,15 @@ def test_where_no_optimal_play_is_known_a_hint_plays_on_as_the_usual_opponent_do
     assert not hint.rows[-1].close, "its interval tells the worst bid from the best"
     words = [row.words for row in hint.rows]
     assert words.index("6 x 6") > len(words) / 2, "a bid that hardly ever holds"
+
+
+def test_a_state_from_outside_is_checked_before_a_playout():
+    variant = configure("liars_dice", num_players=3)
+    for seat in (5, -1):
+        state = Batch(variant, 1, seed=1).states[0]
+        state["seat"] = seat
+        with pytest.raises(ValueError, match="seat|over"):
+            values_of(variant, state, 1)
 
 
 def test_a_hint_reads_nothing_hidden(monkeypatch):

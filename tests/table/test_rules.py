@@ -132,3 +132,12 @@ def test_values_of_an_option_are_explained_one_by_one():
         without_code('One round with exact calls (`rounds="single"`): a right one wins.')
         == "One round with exact calls: a right one wins"
     )
+
+
+def test_an_option_of_which_the_docstring_says_nothing_has_its_name():
+    @dataclasses.dataclass(frozen=True)
+    class Options(type(configure("thirties").options)):
+        num_extra: int = 1
+
+    game = dataclasses.replace(configure("thirties").game, options=Options)
+    assert variant_words(configure(game, num_extra=2)) == "extra: 2"

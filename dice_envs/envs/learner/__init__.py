@@ -1,7 +1,7 @@
 """Games of a learner against opponents, on which the environments of `gym`, `sb3` and `tensor` are built.
 
-`games` holds SeatGames, `opponents` whom the learner plays against, `records` shared arrays, and `turn` a learner's turn as one
-kernel.
+`games` holds SeatGames, `opponents` the agents that it takes, with the variant and the spaces of one seat, `records` shared
+arrays, `turn` a learner's turn as one kernel, and `device` the turn on a GPU.
 """
 
 from dice_envs.envs.learner.games import SeatGames

@@ -1,4 +1,4 @@
-"""Whom a learner plays against, and in which variant."""
+"""Opponents of a learner; the variant and the spaces of an environment of one seat."""
 
 from __future__ import annotations
 

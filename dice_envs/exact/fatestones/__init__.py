@@ -75,11 +75,11 @@ def _respond(hands: np.ndarray, policies: np.ndarray, seat: int) -> tuple[np.nda
         (3, n) float64, by _BEST, _RANDOM and _AGAIN; and (n, size), the responder's expected gain with each first die.
     """
     n, _, size = hands.shape
-    draws, chosen = np.arange(n), policies[[0, 0, -1]]
+    draws = np.arange(n)
     margin, tie = compared(hands[:, seat], hands[:, 1 - seat])
     values = np.zeros((3, n, 1 << size, 1 << size))
     for mine, theirs, dice in pairs(size):  # the last pair is that of whole hands
-        chances = chosen[:, :, *((mine, theirs) if seat == 0 else (theirs, mine)), : SIZE_OF[mine], None]
+        chances = policies[[0, 0, -1], :, *((mine, theirs) if seat == 0 else (theirs, mine)), : SIZE_OF[mine], None]
         kept = (chances * payoffs(mine, theirs, dice, margin, tie, values)).sum(axis=2)  # by the responder's die
         values[_BEST, :, mine, theirs] = kept[_BEST].min(axis=1)
         values[_RANDOM, :, mine, theirs] = (kept[_RANDOM] / SIZE_OF[mine]).sum(axis=1)

@@ -83,14 +83,14 @@ def margins(dice: np.ndarray) -> np.ndarray:
     return compared(dice, dice)[0]
 
 
-class Cycle(NamedTuple):
+class DiceCircle(NamedTuple):
     """Three dice each of which beats the next one, and the last the first."""
 
     dice: tuple[int, int, int]  # rows of FACES, the lowest first
     least: float  # the smallest of the three margins
 
 
-def circles(dice: np.ndarray) -> list[Cycle]:
+def circles(dice: np.ndarray) -> list[DiceCircle]:
     """List the circles of three among different dice (rows of FACES), each once, by falling least margin."""
     margin = margins(dice)
     beaten = [np.flatnonzero(row > 0) for row in margin]
@@ -100,7 +100,7 @@ def circles(dice: np.ndarray) -> list[Cycle]:
             for c in beaten[b][beaten[b] > a]:
                 if margin[c, a] > 0:
                     least = min(margin[a, b], margin[b, c], margin[c, a])
-                    found.append(Cycle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
+                    found.append(DiceCircle((int(dice[a]), int(dice[b]), int(dice[c])), float(least)))
     return sorted(found, key=lambda circle: (-circle.least, circle.dice))
 
 

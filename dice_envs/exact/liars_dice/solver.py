@@ -147,7 +147,7 @@ Elsewhere: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]],
 
 
 class _Job:
-    """One round on its way to a solution: of two players, which is solved alone.
+    """A round on its way to a solution. This class solves a round of two players, which needs no other round.
 
     Attributes:
         tree: of the round.
@@ -343,8 +343,9 @@ def _check_memory(variant: Variant, trees: Iterable[Tree], threads: int) -> None
     needed, limit = memory_of(trees, threads), memory_limit()
     if needed > limit:
         raise ValueError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} takes at least "
-            f"{needed / 2**30:,.1f} GiB of memory to solve; {limit / 2**30:,.1f} GiB may be taken here"
+            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} for "
+            f"{variant.options.num_players} players takes at least {needed / 2**30:,.1f} GiB of memory to solve; "
+            f"{limit / 2**30:,.1f} GiB may be taken here"
         )
 
 

@@ -129,9 +129,10 @@ class Tree(Round):
         return self._raises[bid, mover]
 
     def is_leaf(self, bid: int, mover: int) -> bool:
-        """Return whether every hand of a player calls the bid: nothing can be raised, or all dice are bid and none are wild.
+        """Return whether every hand of a player calls the bid: nothing can be raised; or in a game of two all dice are bid,
+        and none are wild.
 
-        Not so where a raise may bid fewer dice: its bidder can be answered by more than a call.
+        Not so where a raise may bid fewer dice, which can be answered by more than a call.
         """
         if bid == NO_BID:
             return False

@@ -404,7 +404,7 @@ def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options
     ("options", "words"),
     [
         ({"reward": "dice"}, "reward must be 'win' for optimal play, not 'dice'"),
-        ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 takes .* GiB of memory"),
+        ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 for 2 players takes .* GiB of memory"),
         ({"num_dice": 6, "raise_rule": "either", "num_faces": 8}, "makes a round of .* public nodes"),
     ],
 )
