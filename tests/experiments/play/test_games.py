@@ -150,6 +150,8 @@ def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
     [
         ([], "name a game, fatestones, "),
         (["thirties", "--replay"], "--replay steps through a saved game"),
+        (["--web", "--no-browser", "--replay"], "--replay steps through a saved game"),
+        (["--web", "--no-browser", "--from", 3], "--from takes up a saved game"),
         (["thirties", "--watch", "--people", 1], "--people cannot be given with --watch"),
         (["thirties", "random", "random", "random", "--watch"], "name 1 agent, or 2, one for each seat; not 3"),
         (["--load", "SAVED", "--seed", 1], "--seed cannot be given with --load"),

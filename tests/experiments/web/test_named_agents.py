@@ -47,6 +47,8 @@ def test_a_page_names_policies_below_runs_only_and_learns_nothing_of_other_files
         str(folder / "runs/mine.npz"), "~/x", "runs/" + "x" * 300, "none", "runs/a\0b", ".", "runs",
     ]  # fmt: skip
     assert {refused(variant, f"ppo:{path}") for path in paths} == {NOT_FOUND}
+    make_agent(variant, "heuristic:bluff=0.25")
+    assert refused(variant, "heuristic:preset=/etc/passwd") == NOT_FOUND, "another name for the same agent opens no door"
     other = configure("thirties")
     assert refused(other, "ppo:runs/mine.npz") == NOT_FOUND, "it does not play that"
     assert refused(other, "thirties:code.choose") == NOT_FOUND
