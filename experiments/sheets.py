@@ -199,7 +199,6 @@ td:last-child { width: 100% }
 <li>{{ rule }}</li>
 {% endfor %}
 </ol>
-<p></p>
 {% if options.treatments is none %}
 <small>Treatments to choose from: {{ treatments|join(', ') }}, or your own.</small><br>
 {% endif %}

@@ -304,6 +304,7 @@ def add_optimal(result: Result, variant: Variant) -> None:
 
 def best_responses(
     variant: Variant,
+    specs: Sequence[str],
     agents: Sequence[Agent],
     values: Sequence[ResponseValues | None] | None = None,
     seed: int = 0,
@@ -313,6 +314,7 @@ def best_responses(
 
     Args:
         variant: the game. Nothing is known unless two players win or lose it.
+        specs: of the agents; of several with one spec, the first is asked.
         agents: the agents. Without values, only those are tried that promise fixed probabilities, up to MOST_POSITIONS.
         values: of choices against each agent, from `known_values`, where they are at hand.
         seed: fixes the sample of deals, in games with too many for all of them.
@@ -320,11 +322,12 @@ def best_responses(
     """
     if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
         return [None] * len(agents)
-    part = _part_of(done, len(agents))
-    return [
-        _best_response(variant, agent, seed, up_to(MOST_POSITIONS, part)) if own is None else won_by(variant, own)
-        for agent, own in zip(agents, values or [None] * len(agents), strict=True)
-    ]
+    part, found = _part_of(done, len(set(specs))), dict[str, Best | None]()
+    for spec, agent, own in zip(specs, agents, values or [None] * len(agents), strict=True):
+        if spec not in found:
+            within_reach = up_to(MOST_POSITIONS, part)
+            found[spec] = _best_response(variant, agent, seed, within_reach) if own is None else won_by(variant, own)
+    return [found[spec] for spec in specs]
 
 
 def _part_of(done: Callable[[float, float], Any], parts: int) -> Callable[[float, float], Any]:

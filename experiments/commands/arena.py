@@ -148,7 +148,7 @@ def _hand_over(
     add_optimal(result, variant)
     if result.exact or result.games >= LEAST_COMPARED:
         with measuring("what a best response wins") as done:
-            result.compare(best_responses(variant, players, values, seed, done))
+            result.compare(best_responses(variant, result.agents, players, values, seed, done))
     finish(
         lambda: show(result),
         lambda: write_json(json, result.as_dict()),
