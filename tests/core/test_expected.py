@@ -64,7 +64,7 @@ def test_some_games_tell_what_a_roll_is_worth():
     assert "shakes" in OF_ITS_OWN
 
 
-@few(2, "name", [name for name in TELLING if name not in OF_ITS_OWN])
+@pytest.mark.parametrize("name", [name for name in TELLING if name not in OF_ITS_OWN])
 def test_a_step_pays_the_mean_over_its_roll(name):
     """The mean over every possible roll, enumerated with its probability."""
     variant = configure(name)
