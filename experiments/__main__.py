@@ -57,7 +57,7 @@ def _options(version: VersionOption = False) -> None:
     pass
 
 
-add_commands(app, modules(dice_envs.experiments.commands), guarded)
+add_commands(app, modules(dice_envs.experiments.commands), guarded, dice_envs.experiments.commands.LISTED)
 
 
 def main(name: str) -> None:

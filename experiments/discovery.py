@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import math
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -20,17 +19,24 @@ def modules(package: ModuleType) -> dict[str, ModuleType]:
     return {name: importlib.import_module(f"{package.__name__}.{name}") for name in found}
 
 
-def add_commands(app: typer.Typer, found: Mapping[str, ModuleType], guarded: Callable[..., Any]) -> None:
+def add_commands(
+    app: typer.Typer,
+    found: Mapping[str, ModuleType],
+    guarded: Callable[..., Any],
+    listed: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Add modules to the app as commands, wrapped by `guarded`: `main` is a command, `group` makes a group of commands.
 
-    PLACE orders them; those without it come last, by name. A command's name has hyphens for underscores. The name with
-    underscores works, too, but is not listed.
+    `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
+    hyphens for underscores. The name with underscores works, too, but is not listed.
     """
-    for name, module in sorted(found.items(), key=lambda each: vars(each[1]).get("PLACE", math.inf)):
+    headings = {name: heading for heading, names in (listed or {}).items() for name in names}
+    for name in dict.fromkeys([*headings, *found]):
+        module, heading = found[name], headings.get(name)
         if "group" in vars(module):
-            app.add_typer(module.group(guarded), name=name)
+            app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
             continue
         command = guarded(module.main)
-        app.command(name.replace("_", "-"))(command)
+        app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
         if "_" in name:
             app.command(name, hidden=True)(command)

@@ -22,9 +22,7 @@ from dice_envs.experiments.ui.findings import figure_text, measuring
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption
 
-__all__ = ["PLACE", "add_policy", "main"]
-
-PLACE = 2  # in the list of --help
+__all__ = ["add_policy", "main"]
 
 
 def main(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["PLACE", "main"]
-
-PLACE = 14  # in the list of --help
+__all__ = ["main"]
 
 
 def main() -> None:

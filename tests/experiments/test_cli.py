@@ -37,7 +37,9 @@ def test_help_names_every_command():
 
 
 def test_games_and_agents_explain_their_options():
-    assert "raise_rule" in run("games").output
+    assert "raise_rule=quantity" in run("games").output
+    one = run("games", "liars_dice").output
+    assert all(each in one for each in ("dice_envs/LiarsDice-v0", "num_dice=5: dice each player starts with", "own_dice"))
     assert "threshold" in run("agents").output
 
 
