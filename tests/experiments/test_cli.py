@@ -41,6 +41,11 @@ def test_games_and_agents_explain_their_options():
     one = run("games", "liars_dice").output
     assert all(each in one for each in ("dice_envs/LiarsDice-v0", "num_dice=5: dice each player starts with", "own_dice"))
     assert "threshold" in run("agents").output
+    of_one = run("agents", "thirties").output
+    assert "thirties:heuristic" in of_one
+    assert "threshold" not in of_one
+    for command in ("games", "agents"):
+        assert "unknown game 'chess'" in run(command, "chess").output
 
 
 def test_agents_are_listed_by_game():
