@@ -11,8 +11,6 @@ from typing import Any
 
 import typer
 
-__all__ = ["add_commands", "modules"]
-
 
 def modules(package: ModuleType) -> dict[str, ModuleType]:
     """Return name → module, of the modules and packages inside a package, private ones left out."""

@@ -31,18 +31,6 @@ from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.page import versions
 
-__all__ = [
-    "TIMED",
-    "Board",
-    "Place",
-    "Standing",
-    "board",
-    "chosen",
-    "made_by",
-    "plan",
-    "unmeasured",
-]
-
 # Parameters worth a row of the board, in place of an agent's defaults.
 SPECS: dict[str, tuple[str, ...]] = {
     "mcts": ("mcts:30",),

@@ -53,8 +53,6 @@ from .beliefs import (
 from .responses import NOWHERE, PlayedResponse, respond_to, response_to
 from .rounds import MEMORY, began, decisions_of, may_respond, open_rounds, settle
 
-__all__ = ["AGENTS", "Adaptive"]
-
 _ANSWERS = tuple(sum(len(style.answered) for style in styles) for styles in PARTS)  # of each part
 _MIXED_ANSWERS = int(np.prod(_ANSWERS))  # responses to readers are numbered from here on
 

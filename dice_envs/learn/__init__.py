@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from dice_envs.agent import Agent
     from dice_envs.agents.ppo import NetworkPolicy
 
-__all__ = ["Trained", "TrainingCallback", "train"]
-
 
 class TrainingCallback:
     """Progress reports of a training run, for subclasses to override. No method changes what is learned."""

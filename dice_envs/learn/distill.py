@@ -20,8 +20,6 @@ from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
-__all__ = ["FLOORS", "Learner", "Positions", "Settings", "train"]
-
 GAMES = 8192  # played side by side
 EXPLORERS = (0.0, 0.15, 0.5, 1.0)  # the exploring player's share of random actions, drawn for each game
 NUMBERS = 0.2  # share of games in which that player is a numbers agent

@@ -36,8 +36,6 @@ with needs("sb3", "dice_envs.learn.ppo"):
 
     from dice_envs.envs.tensor import TensorEnv
 
-__all__ = ["PPO", "captured", "layers_of", "mlp"]
-
 MOST_NORM = 0.5  # of the gradient, which is scaled down to it
 
 

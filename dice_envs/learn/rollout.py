@@ -15,8 +15,6 @@ with needs("sb3", "dice_envs.learn.rollout"):
     import torch
     from torch import Tensor
 
-__all__ = ["ILLEGAL", "Rollout", "estimate_advantages", "room_for_rollout"]
-
 ILLEGAL = -1e9  # added to the logits of illegal actions: their probability is then exactly 0
 
 

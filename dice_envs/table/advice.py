@@ -22,8 +22,6 @@ from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.measuring import compile_finish, odds
 
-__all__ = ["MOST_MOVES", "Advice", "Row", "figure", "give_hint", "give_odds", "percent_of_winning", "values_of"]
-
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
 LEAST, MOST = 100, 20_000  # playouts of a choice in a round

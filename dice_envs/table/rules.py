@@ -12,21 +12,6 @@ from typing import Any, NamedTuple
 
 from dice_envs.core.game import Game, Variant
 
-__all__ = [
-    "OptionWords",
-    "Section",
-    "attributes",
-    "is_table",
-    "known_as",
-    "option_words",
-    "rules_for_players",
-    "rules_in_short",
-    "rules_text",
-    "sections",
-    "variant_words",
-    "without_code",
-]
-
 
 class Section(NamedTuple):
     """Part of the rules.

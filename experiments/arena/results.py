@@ -12,8 +12,6 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.exact.intervals import match_half_width
 
-__all__ = ["Best", "Copies", "Edge", "Matrix", "Meeting", "Part", "Result", "Team", "parts_of", "shares_of"]
-
 Matrix = list[list[float | None]]
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
 LEAST_EDGE = 0.005  # over half of the games; of less nobody can be said to have a share

@@ -16,8 +16,6 @@ from dice_envs.core.game import names
 from dice_envs.core.options import shown
 from dice_envs.experiments.discovery import modules
 
-__all__ = ["BenchPart", "BenchRow", "beside_openspiel", "best_rate", "best_seconds", "chosen_parts"]
-
 
 @dataclasses.dataclass
 class BenchRow:

@@ -22,8 +22,6 @@ from dice_envs.experiments.ui.findings import figure_text, measuring
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption
 
-__all__ = ["PLACE", "add_policy", "main"]
-
 PLACE = 2  # in the list of --help
 
 

@@ -16,8 +16,6 @@ from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import DeviceOption, JsonOption
 from dice_envs.experiments.ui.page import versions
 
-__all__ = ["PLACE", "main"]
-
 PLACE = 11  # in the list of --help
 
 

@@ -36,8 +36,6 @@ from dice_envs.experiments.ui.options import (
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.distill import FLOORS, Learner, Positions, Settings, train
 
-__all__ = ["PLACE", "best_floor", "distill", "main"]
-
 PLACE = 8  # in the list of --help
 SAY_EVERY = 500  # updates
 

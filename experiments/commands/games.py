@@ -7,8 +7,6 @@ from rich.text import Text
 from dice_envs import layout, load, names
 from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 
-__all__ = ["PLACE", "main"]
-
 PLACE = 1  # in the list of --help
 
 

@@ -26,8 +26,6 @@ from dice_envs.experiments.ui.page import About, Section, command_line, write_pa
 from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["PLACE", "as_markdown", "main", "plot_scores", "sections"]
-
 PLACE = 10  # in the list of --help
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table

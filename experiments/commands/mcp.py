@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["PLACE", "main"]
-
 PLACE = 14  # in the list of --help
 
 

@@ -19,8 +19,6 @@ from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption
 from dice_envs.experiments.ui.page import About, Chapter, Section, command_line, sections_of, write_page
 from dice_envs.experiments.ui.plots import plots_noted
 
-__all__ = ["group"]
-
 LEAST_GAMES = 1000  # accepted by every source
 FILES = ("json", "report", "resume", "ray")  # parameters that do not change the results, only where they are made or written
 

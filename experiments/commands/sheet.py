@@ -12,8 +12,6 @@ from dice_envs.experiments.sheets import write_sheet
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import GameArgument, OptionOption, game_options
 
-__all__ = ["PLACE", "main"]
-
 PLACE = 13  # in the list of --help
 
 

@@ -10,8 +10,6 @@ import typer
 import dice_envs.experiments.solve
 from dice_envs.experiments.discovery import add_commands, modules
 
-__all__ = ["group"]
-
 
 def group(guarded: Callable[..., Any]) -> typer.Typer:
     """Return the group of commands, each wrapped by `guarded`."""

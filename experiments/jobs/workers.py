@@ -34,8 +34,6 @@ from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
-__all__ = ["HERE", "Done", "Kept", "OnRay", "Processes", "Workers", "kept_beside", "on_ray", "resumable", "stamp"]
-
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds

@@ -19,8 +19,6 @@ from dice_envs.experiments.ui.findings import Finding, verdict
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.page import Chapter
 
-__all__ = ["across", "chapter_of", "printed", "rounds_to"]
-
 
 def rounds_to(published: str, ours: Fraction | float) -> bool:
     """Return whether our figure is within half of the last digit of what a source prints."""

@@ -21,8 +21,6 @@ from dice_envs.envs.learner.games import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views
 
-__all__ = ["SIMULATED", "DeviceTurns", "check_opponents", "example", "threads"]
-
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
 _BLOCK = 128  # threads

@@ -33,8 +33,6 @@ from dice_envs.envs.learner.records import LEARNER, Finals, Moves, Seats, Shown,
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
-__all__ = ["SeatGames"]
-
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 
 

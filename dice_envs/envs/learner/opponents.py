@@ -13,8 +13,6 @@ from dice_envs.agent import Agent, check_plays, resolve
 from dice_envs.core.game import Game, UnknownOptionError, Variant, single_seat
 from dice_envs.core.options import shown
 
-__all__ = ["Opponents", "Pool", "resolve_opponents", "seat_spaces", "seat_variant"]
-
 
 @dataclasses.dataclass
 class Pool:

@@ -8,8 +8,6 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 
-__all__ = ["LEARNER", "Finals", "Moves", "Seats", "Shown", "Start", "Step", "empty_step", "room_for"]
-
 LEARNER = -1  # the learner's number in arrays that list the player of each seat
 
 

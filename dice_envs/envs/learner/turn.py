@@ -20,19 +20,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 
-__all__ = [
-    "ANSWERS",
-    "ASKS",
-    "BEGINS",
-    "DEALS",
-    "FAILS",
-    "FORFEITS",
-    "PLAYS",
-    "compile_advance",
-    "compile_may_act",
-    "compile_turn",
-]
-
 # What there is to do in a game, `Moves.todo`.
 DONE = 0  # nothing: the learner's turn has come, or its game has ended
 PLAYS = 1  # the learner's action
