@@ -32,7 +32,7 @@ from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, Team, parts_of, shares_of
-from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.commands import modules
 from dice_envs.experiments.jobs.workers import HERE, Workers
 
 __all__ = [
