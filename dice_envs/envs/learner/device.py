@@ -17,7 +17,7 @@ from dice_envs.core.batch import illegal_error
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
-from dice_envs.envs.learner.games import SeatGames
+from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views
 
