@@ -1,7 +1,7 @@
 """PPO for games of several seats, in plain PyTorch, on a CPU or on a GPU.
 
-It reads from top to bottom: networks, the decisions to learn from and their advantages, an iteration, the rollout, the loss, the
-policies that follow the learner, checkpoints.
+It reads from top to bottom: networks, the decisions to learn from and their advantages, an iteration, the rollout, the loss,
+the policies that follow the learner, checkpoints.
 
 The learner may play every seat of a game. Each of its decisions is then a sample; advantages follow the decisions of one
 seat, whatever the others do in between. In zero-sum games plain policy gradients circle around the equilibrium. A regulariser
