@@ -88,7 +88,7 @@ class Standing:
 
 
 @dataclasses.dataclass
-class Place:
+class TaskBoard:
     """A task and its standings: measured agents, the best first, then the others."""
 
     name: str
@@ -106,7 +106,7 @@ class Board:
 
     seed: int
     sample: int | None
-    tasks: list[Place]
+    tasks: list[TaskBoard]
     versions: dict[str, str]
 
 
@@ -327,7 +327,7 @@ def board(
         mine = [each for each in found if each.task == task.name]
         mine.sort(key=_order)
         options = dict(task.options)
-        places.append(Place(task.name, task.game, options, task.headline, task.asks, list(task.field), mine))
+        places.append(TaskBoard(task.name, task.game, options, task.headline, task.asks, list(task.field), mine))
     return Board(seed, sample, places, versions())
 
 

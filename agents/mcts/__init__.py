@@ -41,7 +41,7 @@ from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
 
 from . import room
-from .search import RANDOM, Scratch, Searches, Turns, compile_search, rollout_of, rollouts
+from .search import RANDOM, WorkSpace, Searches, Turns, compile_search, rollout_of, rollouts
 from .selection import REGRET, UCT, Selection
 from .tree import Settings
 
@@ -174,7 +174,7 @@ class MCTS(Drawing):
         settings = self._settings(game, facts)
         search = compile_search(game, self.rollout, self.selection, self._turns(facts))
         copies = np.zeros(facts.num_actions + 1, game.state)
-        scratch = Scratch(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
+        scratch = WorkSpace(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
         tree = room.new_tree(settings, facts)
         longest = LONGEST_CHUNK if self.seconds is None else min(LONGEST_CHUNK, self.seconds / 8)
         chunk, start = FIRST_CHUNK, time.monotonic()

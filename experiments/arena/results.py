@@ -102,7 +102,7 @@ class Meeting:
 
 
 @dataclasses.dataclass
-class Team:
+class TeamResult:
     """Results of agents that earn together, or of one that plays alone.
 
     Attributes:
@@ -118,7 +118,7 @@ class Team:
     win_ci95: float | None = None
 
     @classmethod
-    def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> Team:
+    def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> TeamResult:
         """Results from the returns, (matches, games) float64."""
         team = cls(members, float(returns.mean()), _return_half_width(variant, returns))
         winning = variant.facts.winning_return
@@ -200,7 +200,7 @@ class Result:
     cooperative: bool = False
     meetings: list[Meeting] = dataclasses.field(default_factory=list)
     elo: list[float] | None = None
-    teams: list[Team] = dataclasses.field(default_factory=list)
+    teams: list[TeamResult] = dataclasses.field(default_factory=list)
     copies: list[Copies] = dataclasses.field(default_factory=list)
     optimal: dict[str, float] | None = None
     without_luck: bool = False

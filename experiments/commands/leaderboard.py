@@ -17,7 +17,7 @@ import typer
 from dice_envs.core.files import write_text
 from dice_envs.core.options import options_text
 from dice_envs.experiments.jobs.workers import resumable
-from dice_envs.experiments.leaderboard import TIMED, Board, Place, board, chosen, plan, unmeasured
+from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
@@ -108,7 +108,7 @@ def _figure(value: float | None, error: float | None, digits: int) -> str:
     return f"{value:.{digits}f} ± ?" if error is None else plus_minus(value, error or None, digits)
 
 
-def _grid(place: Place) -> Grid:
+def _grid(place: TaskBoard) -> Grid:
     """Return the agents of a task, the best first; notes have what was sampled, long names and why agents are missing."""
     rows, told = [], dict[str, list[str]]()
     measured = [each for each in place.standings if not each.missing]
@@ -134,7 +134,7 @@ def _number(value: float | None, digits: int) -> str:
     return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
-def _about_task(place: Place) -> list[str]:
+def _about_task(place: TaskBoard) -> list[str]:
     random, optimum = _compared(place)
     facts = [f"{place.game} ({options_text(place.options)})"]
     facts += [] if random is None else [f"random play {random:.6g}"]
@@ -143,7 +143,7 @@ def _about_task(place: Place) -> list[str]:
     return [f"{place.asks[0].upper()}{place.asks[1:]}.", "; ".join(facts) + "."]
 
 
-def _compared(place: Place) -> list[float | None]:
+def _compared(place: TaskBoard) -> list[float | None]:
     """Return the values of random and of optimal play, None where they are not known."""
     found = ([each.value for each in place.standings if each.agent == "random"], [each.optimum for each in place.standings])
     return [next((value for value in values if value is not None), None) for values in found]

@@ -32,7 +32,7 @@ from dice_envs.core.game import OVER, Game, Variant, with_expected_rewards
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
 from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents, seat_spaces, seat_variant
-from dice_envs.envs.learner.records import LEARNER, Finals, Moves, Seats, Shown, Start, Step, empty_step, room_for
+from dice_envs.envs.learner.records import LEARNER, Finals, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
@@ -115,7 +115,7 @@ class SeatGames:
         self.pool = opponents if isinstance(opponents, Pool) else None
         self._agents = resolve_opponents(opponents, variant)
         remembered = [memory.itemsize for agent in self._agents if (memory := fresh_memory(agent, 0)) is not None]
-        self.seats = Seats(
+        self.seats = Seating(
             states=np.zeros(num_games, variant.game.state),
             streams=np.zeros(num_games, STREAM),
             memories=np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8),
@@ -202,7 +202,7 @@ class SeatGames:
         check_reset_options(arrange)
         arranged = bool(arrange) and self.variant.game.arrange is not None
         todo = np.full(len(index), DEALS if arranged else BEGINS, np.int8)
-        moves = Moves(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
+        moves = Orders(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
         step = empty_step(self.variant, len(index), show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
@@ -247,7 +247,7 @@ class SeatGames:
         if self.masks is None:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
-        moves = Moves(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
+        moves = Orders(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
         reasons = self.illegal
         self.illegal = {}
@@ -266,7 +266,7 @@ class SeatGames:
         shown = Shown(*(array[rows].copy() for array in step.finals.shown))  # copies do not keep the other rows alive
         return step._replace(finals=Finals(games[rows].copy(), shown))
 
-    def _run(self, team: Team, moves: Moves, step: Step) -> int:
+    def _run(self, team: Team, moves: Orders, step: Step) -> int:
         """Take the learner's turns, with opponents' answers; return the number of finals.
 
         Raises:
@@ -293,7 +293,7 @@ class SeatGames:
                 game = int(moves.games[row])
                 raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
 
-    def _lose(self, moves: Moves) -> None:
+    def _lose(self, moves: Orders) -> None:
         """Let the learner lose the games in which its action is illegal."""
         for row in np.flatnonzero(moves.todo == FAILS):
             game, action = int(moves.games[row]), int(moves.actions[row])
@@ -303,7 +303,7 @@ class SeatGames:
             moves.todo[row] = FORFEITS
         warn_forfeit()
 
-    def _answer(self, moves: Moves) -> bool:
+    def _answer(self, moves: Orders) -> bool:
         """Ask the agents without a kernel where they are to move; return whether there were any."""
         rows = np.flatnonzero(moves.todo == ASKS)
         games = moves.games[rows]
@@ -392,6 +392,6 @@ class SeatGames:
         learns = (seats == learners[:, None]) | shared[:, None]
         if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
-        for own, array in zip(self.seats, Seats(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
+        for own, array in zip(self.seats, Seating(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
             own[...] = array
         return self._show()

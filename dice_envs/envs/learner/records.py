@@ -33,7 +33,7 @@ class Start(NamedTuple):
     min_return: float
 
 
-class Seats(NamedTuple):
+class Seating(NamedTuple):
     """n games, and who plays them.
 
     Attributes:
@@ -59,7 +59,7 @@ class Seats(NamedTuple):
     lengths: np.ndarray
 
 
-class Moves(NamedTuple):
+class Orders(NamedTuple):
     """What to do in m games.
 
     Attributes:
