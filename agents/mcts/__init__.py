@@ -41,7 +41,7 @@ from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
 
 from . import room
-from .search import RANDOM, WorkSpace, Searches, Turns, compile_search, rollout_of, rollouts
+from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
 from .selection import REGRET, UCT, Selection
 from .tree import Settings
 
