@@ -3,20 +3,22 @@
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
 
-Here is SeatGames. `opponents` holds the agents that it takes, with the variant and the spaces of one seat, `records` shared
-arrays, `turn` a learner's turn as one kernel, and `device` the turn on a GPU.
+Here are SeatGames, the agents that it takes, and the variant and the spaces of one seat. `records` holds shared arrays, `turn`
+a learner's turn as one kernel, and `device` the turn on a GPU.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
+from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
@@ -28,15 +30,91 @@ from dice_envs.core.batch import (
     warn_forfeit,
 )
 from dice_envs.core.dice import STREAM, mix
-from dice_envs.core.game import OVER, Game, Variant, with_expected_rewards
+from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
-from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents, seat_spaces, seat_variant
 from dice_envs.envs.learner.records import LEARNER, Finals, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
-__all__ = ["LEARNER", "Opponents", "Pool", "SeatGames", "Shown", "Step", "seat_spaces", "seat_variant"]
+__all__ = ["LEARNER", "Shown", "Step"]
+
+
+@dataclasses.dataclass
+class Pool:
+    """A pool of agents: at the start of each game every opposing seat is given one at random.
+
+    Attributes:
+        agents: agents or their specs.
+        weights: how often each is drawn, not negative; None: equally often. Both may be changed between games.
+    """
+
+    agents: list[Any]
+    weights: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.agents:
+            raise ValueError("a pool needs at least one agent")
+        self.agents = [resolve(agent) for agent in self.agents]
+        self.shares()
+
+    def shares(self) -> np.ndarray:
+        """Return the probability of each agent, (agents,) float64."""
+        weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
+        if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
+            raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
+        shares: np.ndarray = weights / weights.sum()
+        return shares
+
+
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGames`
+
+
+def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
+    """Return the agents, all of which play the variant; for a pool its own list.
+
+    Raises:
+        ValueError: wrong number of agents, an unknown spec, or an agent that does not play the variant.
+    """
+    others = variant.facts.num_seats - 1
+    agents: list[Agent]
+    if isinstance(opponents, Pool):
+        agents = opponents.agents
+    elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
+        if len(opponents) != others:
+            raise ValueError(
+                f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(opponents)}"
+            )
+        agents = [resolve(agent, variant.game.name) for agent in opponents]
+    else:
+        agents = [resolve(opponents, variant.game.name)]
+    for agent in agents:
+        check_plays(agent, variant)
+    return agents
+
+
+def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
+    """Return the variant that an environment of one seat plays.
+
+    Raises:
+        UnknownOptionError: the game has no such option. The message contains Python's words for an unknown keyword argument,
+            because TorchRL tries the argument `frameskip` and drops it when it reads them.
+        ValueError: an option's value is not allowed.
+    """
+    try:
+        return single_seat(game, **options)
+    except UnknownOptionError as problem:
+        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
+
+
+def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
+    """Return the observation and action space of one seat."""
+    facts = variant.facts
+    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)
+
+
+# --- games ------------------------------------------------------------------------------------------------------------
+
 
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 

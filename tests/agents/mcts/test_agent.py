@@ -23,7 +23,7 @@ from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.experiments.arena import tournament
-from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
+from dice_envs.experiments.reproduce.fatestones import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 from tests.support.subsets import few
 
