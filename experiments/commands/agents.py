@@ -22,8 +22,6 @@ from dice_envs.experiments.ui.findings import figure_text, measuring
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption
 
-__all__ = ["add_policy", "main"]
-
 
 def main(
     game: Annotated[str | None, typer.Argument(help="Only agents, or policies, that play this game.")] = None,

@@ -13,8 +13,6 @@ from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.console import console, print_heading
 from dice_envs.table.rules import attributes, rules_in_short
 
-__all__ = ["main"]
-
 
 def main(game: Annotated[str | None, typer.Argument(help="One game, of which more is told.")] = None) -> None:
     """List the games, their environments, and their options with the defaults.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Serve the games to an assistant by the Model Context Protocol, on standard input and output: it plays, asks for rules,

@@ -36,8 +36,6 @@ from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["distances_grid", "gap_label", "main", "run_sections"]
-
 
 def main(
     game: GameArgument,

@@ -1,17 +1,14 @@
 """The measure of FateStones, compared with other recursions, play and known values."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import Batch, Turn, agents, configure, measure, response_values
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
@@ -155,21 +152,6 @@ def test_circles_are_all_there_once():
     assert [CODES[die] for die in found[0].dice] == [144444, 333336, 222555]
     assert found[0].least == pytest.approx(6 / 36)
     assert found[0].least > found[1].least
-
-
-def test_the_command_lists_dice_and_circles(tmp_path):
-    file = tmp_path / "rank.json"
-    result = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "--json", str(file)])
-    assert result.exit_code == 0, result.output
-    assert "577 circles" in result.output
-    assert "144444 > 333336 > 222555 > 144444, each by 0.1667 or more" in result.output
-    data = json.loads(file.read_text())
-    assert (len(data["dice"]), len(data["circles"])) == (32, 577)
-    every = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "-o", "dice=all", "--json", str(file)])
-    assert every.exit_code == 0, every.output
-    listed = [row["die"] for row in json.loads(file.read_text())["dice"]]
-    assert (listed[0], listed[-1], len(listed)) == (111111, 666666, 462)
-    assert "circles are listed for bags of up to 100 different dice, not 462" in every.output
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dice_envs import configure
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.sheets import write_sheet
+from dice_envs.experiments.commands.sheet import write_sheet
 from dice_envs.games.shakes import TREATMENTS
 from tests.support.golden import FOLDER, SHEET
 

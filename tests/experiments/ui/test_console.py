@@ -137,7 +137,6 @@ def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
         ["solve", "score-dice", "-o", "pool_a=6", "-o", "pool_b=6"],
         ["solve", "shakes", "-o", "num_players=2", "--policy", "random"],
         ["solve", "thirties", "--strategy", "sixes"],
-        ["solve", "thirties", "--compare", "sixes", "beginner", "-o", "num_dice=2"],
         ["reproduce", "thirties", "--report", "report"],
         pytest.param(
             ["reproduce", "liars-dice", "--games", "10", "--dice", "1", "--report", "report"], marks=pytest.mark.thorough
