@@ -1,6 +1,5 @@
 """Errors change nothing, in every interface and for every error, compared byte for byte."""
 
-import copy
 import dataclasses
 import functools
 import re
@@ -15,7 +14,7 @@ import torch
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, configure
-from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
+from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.envs import aec
@@ -26,7 +25,7 @@ from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
-from tests.support.subsets import covering, few
+from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -79,25 +78,6 @@ def resets(interface, name):
         yield (ValueError,), lambda options=options: interface.reset(seed=3, options=options)
     for seed in BAD_SEEDS:
         yield (ValueError, gymnasium.error.Error), lambda seed=seed: interface.reset(seed=seed)
-
-
-@few(1, "name", ["liars_dice", *(name for name in names() if name != "liars_dice")])
-def test_a_copy_takes_a_step_back_as_well(name):
-    env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
-    env.reset(seed=1)
-    other = copy.deepcopy(env)
-    for _ in range(100 if env.variant.facts.num_seats > 1 else 0):
-        other.games.agents[0].wrong = -1
-        before = other.games.states.tobytes()
-        try:
-            ended = other.step(other.action_masks().argmax())[2]  # where no opponent moves, nothing is wrong
-        except AgentError:
-            assert other.games.states.tobytes() == before
-            return
-        other.games.agents[0].wrong = None
-        if ended:
-            other.reset()
-    assert env.variant.facts.num_seats == 1
 
 
 # The modes of SeatVectorEnv differ in what they deal again, not in what they refuse.
@@ -209,12 +189,6 @@ def test_a_careless_interface_is_found(monkeypatch):
     caller.variant.facts = dataclasses.replace(caller.variant.facts, max_return=0.5)
     with pytest.raises(AssertionError, match=r"a return is 1"):
         play(caller, 300, rng, lose=False)
-
-
-def test_games_that_end_are_counted_and_dealt_again():
-    """Every game of a physician with four patients has four moves."""
-    caller = CALLERS["Batch"]("shakes", mode="physician", num_patients=4, goal=1)
-    assert play(caller, 13, np.random.default_rng(1), lose=False) == (9, 0)
 
 
 @pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
@@ -478,24 +452,3 @@ def test_the_error_names_seat_game_and_action():
     faulty.wrong = 9999
     with pytest.raises(AgentError, match=r"Faulty in liars_dice, seat \d of game 49: action 9999 does not exist; actions are"):
         tournament(configure("liars_dice"), ["faulty", "faulty"], 50, 1, agents=[faulty, faulty])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (lambda chances: chances[:, :-1], "must have shape"),
-        (lambda chances: chances * np.nan, r"action 0 \(1 x 1\) must be 0 or more, not nan"),
-        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"\(call\) must be 0, .* not legal, not 1.0"),
-        (lambda chances: chances / 2, "must sum to 1, not 0.5"),
-        (lambda chances: -chances, "must be 0 or more, not -0"),
-    ],
-)
-def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
-    class Claims:
-        def probabilities(self, turn):
-            turn.legal[:] = 1  # an agent's own copy
-            return wrong(Uniform().probabilities(Turn(turn.variant, batch.states, np.arange(2), new_streams(1, 2))))
-
-    batch = Batch("liars_dice", 2, seed=1)
-    with pytest.raises(AgentError, match=words):
-        ask_probabilities(Claims(), Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))

@@ -93,22 +93,6 @@ def run_apart(command, folder):
 
 
 @pytest.mark.slow
-def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
-    """Installed without dependencies into a folder, without access to the checkout."""
-    folder = tmp_path / "site"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(wheel)]
-    subprocess.run(command, check=True, capture_output=True)
-    hide = f"import sys; sys.path[:] = [{str(folder)!r}] + [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
-    code = (
-        hide
-        + INSTALLED.format(folder=str(folder))
-        + "assert not [m for m in sys.modules if m.split('.')[0] in ('agents', 'experiments')]"
-    )
-    assert run_apart([sys.executable, "-c", code], tmp_path) == "0.409\n"
-    assert run_apart([sys.executable, "-c", hide + PROGRAM], tmp_path) == PRINTED
-
-
-@pytest.mark.slow
 def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     """First with its requirements only, then with the extra for the command line, then with those for the page and learning."""
     programs = tmp_path / "fresh" / "bin"
@@ -177,9 +161,6 @@ def requirements(texts):
         name, bound = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:>=|==)([0-9.]+)(?:,<[0-9.]+)?", text).groups()
         found[name] = tuple(map(int, bound.split(".")))
     return found
-
-
-EXTRAS = ("render", "sb3", "exact", "experiments")  # the extras for users
 
 
 def test_the_lowest_versions_are_those_of_pyproject():

@@ -333,15 +333,6 @@ def test_a_reply_without_a_move_may_lose_the_game(server):
         evaluate(variant, agent, "random", games=4)
 
 
-def test_games_of_an_agent_that_never_resigns_are_as_before(server):
-    server.answer = lowest
-    variant = configure("liars_dice", num_dice=1)
-    either = [
-        play_table(variant, [chat(server, illegal=illegal), make_agent("numbers")], 20, 1) for illegal in ("lose", "raise")
-    ]
-    np.testing.assert_array_equal(*either)
-
-
 def test_names_in_a_prompt_are_no_commands(server):
     """A player's name that looks like a reply does not become one: only the model's own reply is read."""
     server.answer = lambda body: said("yield")

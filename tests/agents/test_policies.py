@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs import Batch, Turn, Uniform, agents, configure, measure
-from dice_envs.agent import Promises
 from dice_envs.agent.casting import cast
 from dice_envs.agents import ppo
 from dice_envs.agents.about import measures_as_dicts
@@ -23,7 +22,6 @@ from dice_envs.agents.ppo import (
     shipped,
 )
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.agents import AGAIN
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
@@ -74,12 +72,6 @@ def test_what_a_policy_says_of_itself_is_kept(half, path):
         for our, their in zip(ours, theirs, strict=True):
             assert their.dtype == np.float32
             np.testing.assert_array_equal(our, their)
-
-
-def test_a_policy_without_them_has_none(path):
-    save_policy(path, random_policy(TWO))
-    assert load_policy(path).about == {}
-    assert load_policy(path).floor == 0
 
 
 def test_float16_takes_half_the_room_and_rounds(tmp_path):
@@ -171,32 +163,6 @@ def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
     goal = configure("thirties", num_players=1)
     assert len(history_inputs(goal)) == 0
     assert not random_policy(goal).promises.memoryless, "not known to be: the game names no such inputs"
-
-
-@pytest.mark.thorough
-def test_a_memoryless_network_is_measured_in_fewer_positions_and_alike(path):
-    """The tables used for `memoryless` agents change no figure."""
-    policy = random_policy(TWO, blind=history_inputs(TWO))
-    save_policy(path, policy)
-    positions = {True: 0, False: 0}
-
-    class Counted:
-        def __init__(self, memoryless):
-            self.promises = Promises(memoryless=memoryless)
-
-        def act(self, turn):
-            return policy.act(turn)
-
-        def probabilities(self, turn):
-            positions[self.promises.memoryless] += len(turn)
-            return policy.probabilities(turn)
-
-    found = [measure(TWO, Counted(memoryless)).measures for memoryless in (True, False)]
-    assert [each.value for each in found[0]] == pytest.approx([each.value for each in found[1]], abs=1e-6)
-    # Both are asked for AGAIN answers once more.
-    assert positions[True] - AGAIN < 0.5 * (positions[False] - AGAIN)
-    assert Ppo(str(path)).promises.memoryless
-    assert [each.value for each in measure(TWO, f"ppo:{path}").measures] == pytest.approx([each.value for each in found[0]])
 
 
 # --- without a path ---------------------------------------------------------------------------------------------------
@@ -296,10 +262,6 @@ def by_time(file):
     return pytest.param(file, marks=marks, id=file.stem)
 
 
-def test_the_champion_is_there():
-    assert "liars_dice_champion" in [file.stem for file in FILES]
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_policy_of_the_package_is_small_and_says_how_it_was_made(file):
     assert file.stat().st_size <= MOST_BYTES
@@ -354,14 +316,6 @@ def test_the_champion_plays_one_variant():
             champion.act(turn_of(other, 2))
     with pytest.raises(ValueError, match="champion plays liars_dice only, not thirties"):
         champion.check_variant(configure("thirties"))
-
-
-@pytest.mark.thorough
-def test_best_responses_win_little_from_the_champion():
-    """By the figures of its file; the slow tests measure it again."""
-    (wins,) = [each for each in Champion().policy.about["measures"] if each["name"] == "best response wins"]
-    assert 0.5 < wins["value"] < 0.53
-    assert wins["error"] == 0
 
 
 def test_past_rounds_mean_nothing_to_the_champion():

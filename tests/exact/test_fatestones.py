@@ -12,10 +12,9 @@ from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
-from tests.support.policies import Noisy, uniform
+from tests.support.policies import Noisy
 from tests.support.subsets import few
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -68,23 +67,6 @@ def test_every_order_of_a_hand_counts():
     assert found["edge share"].value == pytest.approx(0, abs=1e-12)
     assert found["margin against random"].value == pytest.approx(0, abs=1e-12)
     assert found["exploitability"].gap > by_name("random", **SMALL)["exploitability"].gap  # but it is predictable
-
-
-def test_functions_are_measured():
-    assert measure("fatestones", uniform, sample=50).score == pytest.approx(0, abs=1e-12)
-
-
-def test_figures_come_out_in_play():
-    """The margin against random play, and a best response that knows the agent, in games of one draw."""
-    variant = configure("fatestones", **SMALL, scratch="draw")
-    found = by_name("best_response:nash", **SMALL, scratch="draw")
-    games = 20_000
-    for players, expected in (
-        (("best_response:nash", "random"), found["margin against random"].value),
-        (("best_response:best_response:nash", "best_response:nash"), found["exploitability"].value),
-    ):
-        earned = play_table(variant, [agents.make(spec) for spec in players], games, 4)[:, 0]
-        assert earned.mean() == pytest.approx(expected, abs=5 * earned.std() / np.sqrt(games))
 
 
 def test_random_answers_are_averaged_and_said_to_be():

@@ -158,16 +158,6 @@ def test_arena_without_playing(tmp_path):
     assert data["elo"][0] < data["elo"][2] < data["elo"][1]
 
 
-def test_arena_table_of_four(tmp_path):
-    out = tmp_path / "arena.json"
-    four = ["random", "numbers", "numbers:bluff=1", "random"]
-    result = run("arena", "liars_dice", *four, "-o", "num_players=4", "-o", "num_dice=2", "--games", 200, "--json", out)
-    assert result.exit_code == 0, result.output
-    data = json.loads(out.read_text())
-    assert sum(data["win_rate"][0]) == pytest.approx(1)
-    assert "seed" in result.output
-
-
 @pytest.mark.thorough
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -228,29 +218,6 @@ def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch
     assert len([each for each in seen if "DICE_ENVS_CACHE" in str(each.message)]) == 1
     assert "kept in" not in result.output
     assert not list(tmp_path.rglob("*.npz"))
-
-
-def test_play_to_the_end():
-    """A game in which the person always calls, or makes the lowest bid if there is nothing to call."""
-    moves = "\n".join(["call", "1 x 1"] * 60)
-    result = run("play", "liars_dice", "random", "-o", "num_dice=1", "--seed", 3, "--seat", 0, input=moves)
-    assert result.exit_code == 0, result.output
-    assert "╭───────╮" in result.output
-    assert ("you win" in result.output) != ("you lose" in result.output)
-    assert re.search(r"called \d x \d: there (was|were) \d", result.output), "a call says what the dice were"
-
-
-def test_play_hides_the_others_dice():
-    result = run("play", "liars_dice", "random", "--seed", 3, "--seat", 0, input="q\n")
-    assert "?" in result.output
-    assert result.exit_code == 130
-
-
-def test_play_two_people_at_one_terminal():
-    moves = "\n".join(["", "call", "1 x 1"] * 200)
-    result = run("play", "liars_dice", "-o", "num_dice=1", "--seed", 3, "--people", 2, input=moves)
-    assert result.exit_code == 0, result.output
-    assert "press Enter when nobody else is looking" in result.output
 
 
 def test_choose_understands_words():

@@ -206,22 +206,6 @@ def test_what_models_use_elsewhere_is_counted(tmp_path):
     assert agent.tally.cost > 0
 
 
-@few(1, "command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
-def test_other_commands_keep_and_count_replies_too(command, tmp_path):
-    with serving(lambda body: said("I pass")) as server:
-        words = [*command, f"chat:tiny,url={server.url}", "-o", "num_dice=1", "--games", "4", "--seed", "1"]
-        other = ["random"] if command[0] == "arena" else ["--against", "random"]
-        result = run(*words, *other, "--json", tmp_path / "out.json")
-        assert result.exit_code == 0, result.output
-        asked = len(server.asked)
-    told = " ".join(result.output.split())
-    assert (
-        f"tiny: {asked // 2} moves, {asked} replies without a legal move, {asked // 2} moves drawn instead, 0 games lost"
-        in told
-    )
-    assert len((tmp_path / "out.replies.jsonl").read_text().splitlines()) == asked
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -1,26 +1,20 @@
 """The board: named tasks, agents' results, and agents written by users."""
 
-import contextlib
 import json
 import sys
-import types
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dice_envs import TASKS, Task, Uniform, agents, configure
+from dice_envs import TASKS, Task, agents, configure
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.exact.progress import TooLong
-from dice_envs.exact.thirties import Rules, solve
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.commands.leaderboard import as_markdown, plot_scores, sections
+from dice_envs.experiments.commands.leaderboard import as_markdown, sections
 from dice_envs.experiments.leaderboard import board, chosen, usual_agents
 from dice_envs.experiments.ui.page import About, render
-from dice_envs.experiments.ui.plots import saved_plot
 from tests.experiments.ui.test_page import parsed, shown
-from tests.support.policies import uniform
 from tests.support.subsets import few
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
@@ -131,13 +125,6 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
     assert random.missing in as_markdown(found, "command")
 
 
-def test_the_optimum_is_the_solvers():
-    (place,) = board(["thirties_thirty_or_over"], [], seed=1).tasks
-    (random,) = place.standings
-    assert random.optimum == pytest.approx(float(solve(Rules(), "thirty_or_over")[1]))
-    assert (random.agent, random.score, random.error) == ("random", 0, 0)
-
-
 @pytest.mark.thorough
 def test_a_field_gives_elo():
     task = Task("small", "liars_dice", {"num_players": 3, "num_dice": 1}, "share of wins", "x", ("random", "random"))
@@ -227,14 +214,6 @@ def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
     assert not (mine / "x.json").exists()
 
 
-@pytest.mark.thorough
-def test_agents_as_objects_and_functions():
-    others = {"function": uniform, "object": Uniform(), "made": lambda variant: Uniform()}
-    (place,) = board(["thirties_maximize"], [], others, seed=1).tasks
-    assert {each.agent for each in place.standings} == {"random", *others}
-    np.testing.assert_allclose([each.score for each in place.standings], 0, atol=1e-9)
-
-
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
     monkeypatch.setattr("dice_envs.exact.progress.LOOKS", 0.0)
     found = board(["thirties_maximize"], ["random"], seed=1, minutes=0)
@@ -266,20 +245,3 @@ def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert asked == ["random", "thirties:goal", "thirties:goal"], "the first was kept"
     assert [each["agent"] for each in json.loads(out.read_text())["tasks"][0]["standings"]] == ["thirties:goal", "random"]
-
-
-def test_at_most_three_tasks_stand_side_by_side(tmp_path, monkeypatch):
-    grids = []
-
-    @contextlib.contextmanager
-    def noted(folder, name, caption, **kwargs):
-        grids.append((kwargs["nrows"], kwargs["ncols"]))
-        with saved_plot(folder, name, caption, **kwargs) as drawn:
-            yield drawn
-
-    monkeypatch.setattr("dice_envs.experiments.commands.leaderboard.saved_plot", noted)
-    standing = types.SimpleNamespace(agent="random", score=0.0, score_error=None)
-    for count in (1, 3, 4, 7):
-        tasks = [types.SimpleNamespace(name=f"task {number}", standings=[standing]) for number in range(count)]
-        plot_scores(tmp_path, types.SimpleNamespace(tasks=tasks))
-    assert grids == [(1, 1), (1, 3), (2, 3), (3, 3)]

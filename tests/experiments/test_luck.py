@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -11,7 +10,7 @@ from dice_envs.agent import resolve
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.experiments import arena
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.arena import elo, known_values, tournament
+from dice_envs.experiments.arena import known_values, tournament
 from tests.evaluation.test_evaluate import SMALL, values
 from tests.support.subsets import few
 
@@ -131,7 +130,3 @@ def test_agents_without_fixed_probabilities_have_no_values():
     found, (reason,) = known_values(variant, ["adaptive"], [resolve("adaptive")])
     assert found == [None]
     assert "remembers past games" in reason
-
-
-def test_ratings_stand_shares_just_outside():
-    assert np.isfinite(elo([[None, 1.01], [-0.01, None]], 100)).all()

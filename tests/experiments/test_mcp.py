@@ -300,24 +300,6 @@ def test_a_slow_hint_delays_no_other_call(monkeypatch):
     using(use)
 
 
-def test_agents_play_on_when_the_assistant_is_out():
-    async def use(call):
-        options = {"num_players": 3, "num_dice": 1}
-        for game_id in range(1, 100):
-            text = await call("new_game", game="liars_dice", seat=0, seed=game_id, options=options)
-            _, texts = await play(call, game_id, text, np.random.default_rng(game_id))
-            if "You are out of the game." in texts[-1]:
-                review = await call("review", game_id=game_id)
-                return texts[-1], review, await call("look", game_id=game_id)
-        raise AssertionError("no such game")
-
-    out, review, after = using(use)
-    assert "Your result: -0.5" in out
-    assert "seed " in review
-    assert "The game is over." in after
-    assert "Your result: -0.5" in after
-
-
 SERVE = """
 import sys
 from dice_envs.experiments import assistant

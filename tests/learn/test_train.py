@@ -290,39 +290,6 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
 
 
 @pytest.mark.thorough
-def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
-    assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
-    folder = tmp_path / "run"
-    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
-    for path in folder.iterdir():
-        if path.is_file() and path.name != "checkpoint.pt":
-            path.write_bytes(b"damaged")
-    assert run("--out", folder, "--resume").exit_code == 0
-    assert ending(folder) == ending(tmp_path / "whole")
-
-
-@pytest.mark.thorough
-def test_minutes_before_a_stop_count(tmp_path, killed):
-    """All minutes up to the last checkpoint count, although nothing was measured until then."""
-    folder = tmp_path / "run"
-    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
-    times = json.loads((folder / "times.json").read_text())
-    assert max(times, key=int) == str(3 * 512)
-    assert run("--out", folder, "--resume").exit_code == 0
-    assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
-
-
-@pytest.mark.thorough
-def test_a_finished_run_is_measured_again_without_training(tmp_path):
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-    before = ending(folder)
-    (folder / "policy.npz").unlink()
-    assert run("--out", folder, "--resume").exit_code == 0
-    assert ending(folder) == before
-
-
-@pytest.mark.thorough
 def test_a_resumed_run_is_not_another_one(tmp_path):
     folder = tmp_path / "run"
     assert run("--out", folder, "--seed", 3).exit_code == 0
@@ -377,21 +344,6 @@ def test_a_full_disk_under_tensorboard_ends_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(RecordWriter, "write", full)
     one_line(run("--out", tmp_path, "--seed", 3, "--steps", 99999), r"/tensorboard: No space left on device")
     assert read_checkpoint(tmp_path / "checkpoint.pt")["num_timesteps"] > 0
-
-
-@pytest.mark.thorough
-def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
-    code = (
-        "import resource, sys; sys.dont_write_bytecode = True\n"  # Python 3.11 keeps what the limit has cut short
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "from tests.learn.test_train import PRESETS, TINY\n"
-        "from dice_envs.experiments.__main__ import app\n"
-        "PRESETS['liars_dice'] = {'quick': TINY}\n"
-        f"app(['train', 'liars_dice', '--out', {str(tmp_path / 'run')!r}, '--seed', '1'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr == f"error: {tmp_path / 'run' / 'checkpoint.pt'}: File too large\n"
 
 
 def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
@@ -461,40 +413,6 @@ def wait_for_a_checkpoint(process, folder, since=0):
         time.sleep(0.02)
     process.kill()
     pytest.fail("the process wrote no checkpoint")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
-    process = in_a_process(tmp_path, steps=10**9)
-    assert wait_for_a_checkpoint(process, tmp_path)
-    time.sleep(1)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == status
-    steps = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["num_timesteps"]
-    assert steps > 0
-    assert errors.strip().splitlines()[-1] == (
-        f"stopped after {steps:,} steps, which are saved in {tmp_path}; the same command with --resume goes on"
-    )
-    assert "Traceback" not in errors
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
-def test_a_second_signal_stops_at_once(tmp_path, number, status):
-    process = in_a_process(tmp_path, num_steps=2**14, steps=10**9)  # iterations of half a minute
-    deadline = time.monotonic() + 240
-    while not list(tmp_path.glob("tensorboard/*/events*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(5)  # the first rollout has begun then: where it begins, a signal that has come would end the run
-    process.send_signal(number)
-    time.sleep(0.5)
-    assert process.poll() is None
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode == status
-    assert "Traceback" not in errors
 
 
 @pytest.mark.thorough

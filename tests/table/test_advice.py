@@ -131,16 +131,6 @@ def test_a_review_adds_up_what_moves_cost():
         assert move.cost == 0 or variant.describe_action(move.best) in move.text
 
 
-def test_shares_of_a_game_add_up_to_games():
-    variant = configure("thirties", num_players=1, goal="thirty_or_over")
-    sitting = Sitting(variant, 1, [PERSON])
-    while not sitting.over:
-        sitting.play(sitting.legal()[0])  # the turn ends with the faces of the first throw
-    found = review(sitting)
-    assert found.totals[0] > 0
-    assert found.texts[0] == f"{100 * found.totals[0]:.1f} % in all"
-
-
 def test_optimal_play_costs_nothing():
     variant = configure("thirties", num_players=1, goal="maximize")
     sitting = Sitting(variant, 2, ["thirties"])

@@ -1,11 +1,9 @@
 """Reviews divide a result into play and luck; records add them up."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
-from dice_envs import action_values, configure, response_values
+from dice_envs import action_values, configure
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.play.records import record_of
@@ -135,29 +133,6 @@ def test_few_games_have_no_interval_and_no_trend():
         record_of([reviewed(-0.1, 0.0), reviewed(-0.1, 0.0, SAVED)])
 
 
-def test_splits_are_kept_as_data():
-    found, seat = reviewed(-0.1, 0.2)
-    assert dataclasses.asdict(found)["splits"][seat]["scale"] == WON
-
-
-@pytest.mark.parametrize("goal", ["maximize", "thirty_or_over"])
-def test_a_turn_of_thirties_by_its_own_values(goal):
-    variant = configure("thirties", num_players=1, goal=goal)
-    rng = np.random.default_rng(4)
-    for seed in range(5):
-        sitting = Sitting(variant, seed, [PERSON])
-        while not sitting.over:
-            sitting.play(int(rng.choice(sitting.legal())))
-        found = review(sitting)
-        split = found.splits[0]
-        values = response_values(variant)
-        assert (split.start, split.result) == (values.start(0), sitting.returns[0])
-        assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-12)
-        assert split.play == pytest.approx(-found.totals[0], abs=1e-6)
-        assert split.text.startswith(f"you got {split.result:g} {values.unit}: luck ")
-        assert all(0 <= move.before - move.after == pytest.approx(move.cost, abs=1e-6) for move in found.moves)
-
-
 def test_results_in_points_have_marks_but_no_split():
     """At a table of Thirties the values are points, which are no results; marks are by their range."""
     variant = configure("thirties", rounds=1)
@@ -175,6 +150,7 @@ def test_results_in_points_have_marks_but_no_split():
     ("game", "options"),
     [
         ("liars_dice", {"num_dice": 1, "num_faces": 3}),
+        ("thirties", {"num_players": 1}),
         pytest.param("liars_dice", {"num_dice": 2}, marks=pytest.mark.thorough),
         pytest.param("fatestones", {}, marks=pytest.mark.thorough),
         pytest.param("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 4)}, marks=pytest.mark.thorough),

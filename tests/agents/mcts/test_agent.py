@@ -19,7 +19,6 @@ from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts.agent import FIRST_CHUNK, next_chunk
 from dice_envs.agents.mcts.search import Searches
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import names
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.exact.liars_dice.measures import exploitability
@@ -60,27 +59,6 @@ def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
     assert (turn.legal[np.arange(30), actions] == 1).all()
 
 
-@pytest.mark.parametrize(
-    "game", [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.thorough]) for name in names()]
-)  # compiled anew for each game
-def test_every_game_can_be_searched(game):
-    turn = turn_of(game, 3)
-    actions = agents.make("mcts:20").act(turn)
-    assert (turn.legal[np.arange(3), actions] == 1).all()
-
-
-@pytest.mark.thorough
-def test_a_search_depends_on_its_own_stream_alone():
-    together = agents.make("mcts:50,select=regret").probabilities(turn_of("fatestones", 20))
-    batch = Batch("fatestones", 20, 1)
-    streams = new_streams(1, 20)
-    alone = [
-        agents.make("mcts:50,select=regret").probabilities(Turn(batch.variant, batch.states, np.array([i]), streams[i : i + 1]))
-        for i in range(20)
-    ]
-    assert (np.concatenate(alone) == together).all()
-
-
 @pytest.mark.thorough
 def test_the_waiting_commitment_has_no_influence():
     """The search of seat 1 does not depend on the choice of seat 0."""
@@ -101,12 +79,6 @@ def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
     assert share - error >= 0.95
 
 
-@pytest.mark.thorough
-def test_against_random_sampled_simulations_take_most_of_the_edge():
-    share, error = first_choices(fair(), agents.make("mcts:20000,opponent=random"), draw_hands(fair(), 100, 2), 1)
-    assert share - error >= 0.8
-
-
 def lost_by(found):
     """What is lost on these draws, and the half-width of the normal distribution's interval, which no unseen draw widens."""
     lost = -found.kept.mean(axis=1)
@@ -121,16 +93,6 @@ def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
     for agent in (MCTS(1000), JointSearch(1000)):
         lost, error = lost_by(evaluate(fair(), agent, hands, 1))
         assert lost - error > 0.02
-
-
-@pytest.mark.thorough
-def test_regret_matching_is_within_5_thousandths_of_equilibrium():
-    result = evaluate(fair(), agents.make("mcts:10000,select=regret,expect=true"), draw_hands(fair(), 60, 4), 1)
-    lost, error = lost_by(result)
-    assert lost + error <= 0.005
-    share, share_error = result.edge_share()
-    nash_share, _ = evaluate(fair(), agents.make("nash"), draw_hands(fair(), 60, 4), 1).edge_share()
-    assert abs(share - nash_share) <= share_error
 
 
 @pytest.mark.thorough

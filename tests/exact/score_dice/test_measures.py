@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import defaultdict
 
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from dice_envs import Turn, agents, configure, measure
-from dice_envs.agents.score_dice import Response
+from dice_envs import agents, configure, measure
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
-from dice_envs.experiments.arena import play_table, tournament
+from dice_envs.experiments.arena import play_table
 from dice_envs.games.score_dice import HELD, Options
 from tests.support.policies import Noisy, uniform
 from tests.support.subsets import covering, few
@@ -81,70 +78,7 @@ def test_values_of_choices_are_those_of_the_game(options):
         assert (response.action_values(variant, again) == values).all()  # what is hidden is not looked at
 
 
-PLAYED = {
-    "5d6": {},
-    "reroll": {"pool_a": (4, 4, 3), "pool_b": (4, 4, 3), "ties": "reroll"},
-    "reroll-spare": {"pool_a": (4, 4, 3), "pool_b": (3, 3), "ties": "reroll"},
-    "spare": {"pool_a": (4, 4, 4), "pool_b": (6, 4, 4, 3), "ties": "a"},
-    "open": {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "reroll", "reward": "score"},
-}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["reroll", "reroll-spare", "spare", "open", pytest.param("5d6", marks=pytest.mark.slow)])
-def test_the_agent_earns_the_value_of_the_response(name):
-    variant = configure("score_dice", **PLAYED[name])
-    games = 6_000
-    returns = play_table(variant, [Response(), agents.make("highest")], games, 21)[:, 0]
-    for seat in range(2):  # in game g the first agent has seat g mod 2
-        earned = returns[seat::2]
-        value = ResponseToHighest(variant.options, seat).game_value()
-        assert abs(earned.mean() - value) < 4 * earned.std() / math.sqrt(len(earned)), seat
-
-
 # --- agents -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({"pool_a": (6, 6), "pool_b": (6, 6), "ties": "reroll"}, marks=pytest.mark.thorough),
-        {"pool_a": (4, 4), "pool_b": (6, 4, 3), "ties": "reroll"},
-        {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "a"},
-    ],
-    ids=str,
-)
-def test_agents_play_legally_and_the_equilibrium_loses_nothing(options):
-    specs = ["score_nash", "highest", "score_response:highest", "shuffled"]
-    games = 500
-    result = tournament(configure("score_dice", **options), specs, games, 3)
-    # Seats rotate, so an equilibrium player earns 0 on average against another one, and at least 0 against anybody.
-    earned = result.matrix("mean_return")[0][1:]
-    assert all(mean > -5 / math.sqrt(games) for mean in earned), earned
-
-
-def test_asking_an_agent_does_not_depend_on_what_is_hidden():
-    variant = configure("score_dice", pool_a=(6, 6, 6), pool_b=(6, 6, 6, 6), ties="a")
-    states = np.zeros(40, variant.game.state)
-    states["rng"] = new_streams(1, 40)["rng"]
-    index = np.arange(40)
-    variant.kernels.deal(variant.params, states, index)
-    variant.kernels.play(variant.params, states, index, np.zeros(40, np.int64))
-    others = np.empty_like(states)
-    variant.kernels.reroll(variant.params, states, index, np.ones(40, np.int64), new_streams(9, 40), others)
-    assert (states["seat"] != OVER).all()
-    for agent in (Response(), agents.make("highest")):
-        actions = [agent.act(Turn(variant, s, index, new_streams(5, 40))) for s in (states, others)]
-        assert (actions[0] == actions[1]).all()
-
-
-def test_agents_refuse_other_games_and_wrong_parameters():
-    for spec in ("highest", "shuffled", "score_response", "score_nash"):
-        with pytest.raises(ValueError, match="plays score_dice only"):
-            play_table(configure("liars_dice"), [agents.make(spec), agents.make("random")], 2, 1)
-    with pytest.raises(ValueError, match="to must be one of"):
-        agents.make("score_response:random")
 
 
 # --- the measure ------------------------------------------------------------------------------------------------------
@@ -299,11 +233,6 @@ def test_a_sample_agrees_with_the_whole():
         assert sampled.value == pytest.approx(whole.value, abs=2.6 * sampled.error)
         assert sampled.note.startswith("a random sample of 1,000 games from each seat")
         assert sampled.note.endswith("exploitability is not measured, since a smaller sample is asked for")
-
-
-def test_functions_and_agents_that_play_alike_measure_alike():
-    options = MEASURED["spare"]
-    assert measure("score_dice", highest_function, **options).measures == measure("score_dice", "highest", **options).measures
 
 
 def test_random_answers_have_an_interval():

@@ -120,22 +120,6 @@ def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("num_players", [2, 3])
-@pytest.mark.parametrize("mode", ["physician", "maesters"])
-@pytest.mark.parametrize("reward", ["saved", "win"])
-def test_random_play_scores_0_bayes_1_and_others_between(reward, mode, num_players):
-    options = {"reward": reward, "mode": mode, "num_players": num_players}
-    assert measure("shakes", "random", **options).score == 0
-    assert measure("shakes", uniform, **options).score == pytest.approx(0, abs=1e-12)
-    for spec in ("bayes", f"bayes:{reward}", Hidden("bayes")):
-        assert measure("shakes", spec, **options).score == pytest.approx(1, abs=1e-9)
-    for spec in ("thompson", "thompson:permutations", "greedy", "ucb", "argument"):
-        found = measure("shakes", spec, **options)
-        assert 0 < found.score < 1
-        assert [each.name for each in found.measures] == ["patients saved", "P(win)"][:: 1 if reward == "saved" else -1]
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("num_players", [2, 3, 4, 5])
 @pytest.mark.parametrize("ties", ["again", "random"])
 def test_a_table_that_always_argues_is_the_argument(num_players, ties):
@@ -179,15 +163,6 @@ def test_where_there_are_too_many_positions_games_are_played():
     physician = measure("shakes", Hidden("random"), num_players=6, sample=2_000)
     assert physician.score == pytest.approx(0, abs=0.05)
     assert measure("shakes", "random", num_players=6).measures[0].error == 0
-
-
-def test_agents_that_state_probabilities_alone_are_played_too():
-    class States:
-        def probabilities(self, turn):
-            return Uniform().probabilities(turn)
-
-    found = measure("shakes", States(), num_players=6, sample=2_000).measures[0]
-    assert found.value == pytest.approx(6, abs=2 * found.error)
 
 
 def test_illegal_play_names_the_agent():

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import sys
 import time
@@ -206,24 +205,6 @@ def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
         assert sorted(kept.of_next_run(5)[0]) == [0]
 
 
-def test_as_long_as_there_are_parts_there_is_a_plan(tmp_path, at_once, monkeypatch):
-    """Even if a kill interrupts their removal."""
-    unlink, seen = os.unlink, []
-
-    def look(path, **kwargs):
-        names = {each.name for each in (tmp_path / "out.json.parts").iterdir()}
-        seen.append((any(name[0] == "0" for name in names), workers.PLAN in names))
-        unlink(path, **kwargs)
-
-    file = tmp_path / "out.json"
-    stopped(file)
-    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
-        Workers(kept).run(numbered, (10,), [(number,) for number in range(5)])
-        monkeypatch.setattr(os, "unlink", look)
-    assert (True, True) in seen
-    assert (True, False) not in seen
-
-
 @pytest.mark.parametrize(
     ("resume", "what", "seed", "message"),
     [
@@ -363,47 +344,6 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
         )
     assert ends[0] == ends[1]
     assert len(ends[0][2]) == 4
-
-
-@pytest.mark.slow
-def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch):
-    rounds = ["liars_dice", "-o", "num_dice=3", "--precision", "1e-3"]
-    sample = ["fatestones", "--draws", "30000", "--seed", "2"]
-    whole = ["fatestones", "-o", "dice=333333,222444,222666,111555,112233,445566", "-o", "hand_size=2", "--draws", "0"]
-    for number, command in enumerate((rounds, sample, whole)):
-        ends = []
-        for name, more in (("here", []), ("there", ["--ray", cluster.address])):
-            monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path / name))
-            file = tmp_path / f"{number}_{name}.json"
-            result = CliRunner().invoke(app, ["solve", *command, "--json", str(file), *more])
-            assert result.exit_code == 0, result.output
-            ends.append(json.loads(file.read_text(), object_hook=lambda found: {**found, "seconds": 0}))
-        assert ends[0] == ends[1]
-    kept = [sorted(path.name for path in (tmp_path / name).rglob("*.npz")) for name in ("here", "there")]
-    assert kept[0] == kept[1]
-
-
-def endless_or_wrong(folder, number, done):
-    """Part 0 writes to a file for ever; part 1 fails when it sees that."""
-    file = folder / "ticks"
-    while number == 0:
-        with file.open("a") as ticks:
-            ticks.write(".")
-        time.sleep(0.05)
-    while not file.exists():
-        time.sleep(0.05)
-    return int("x")
-
-
-@pytest.mark.slow
-def test_an_error_of_a_part_is_raised_and_ends_the_others(cluster, tmp_path):
-    with on_ray(cluster.address) as there, pytest.raises(ValueError, match="invalid literal"):
-        there.run(endless_or_wrong, (tmp_path,), [(0,), (1,)])
-    end, ticks = time.monotonic() + 60, -1
-    while ticks != (now := (tmp_path / "ticks").stat().st_size):
-        assert time.monotonic() < end
-        ticks = now
-        time.sleep(2)
 
 
 def test_what_cannot_be_a_cluster_gets_one_line():

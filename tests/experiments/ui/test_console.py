@@ -4,7 +4,6 @@ import errno
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ import typer
 from rich.table import Table
 from typer.testing import CliRunner
 
-import dice_envs.experiments.arena
 from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.experiments.__main__ import app
@@ -102,33 +100,6 @@ def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["arena_fatestones.png"], "what could be written is there"
 
 
-def test_a_folder_that_vanishes_during_the_games(tmp_path, monkeypatch):
-    folder = tmp_path / "out"
-    tournament = dice_envs.experiments.arena.tournament
-
-    def play_and_lose_the_folder(*args):
-        result = tournament(*args)
-        shutil.rmtree(folder)
-        return result
-
-    monkeypatch.setattr("dice_envs.experiments.commands.arena.tournament", play_and_lose_the_folder)
-    result = run(*ARENA, "--json", folder / "out.json", "--log", tmp_path / "log.csv", "--report", folder / "report")
-    line = one_line(result)
-    assert f"{folder / 'out.json'}: No such file or directory" in line
-    assert "arena_fatestones.png" in line
-    assert last_json(result.stdout)["games"] == 20
-    assert (tmp_path / "log.csv").exists()
-
-
-def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
-    out, log = tmp_path / "out.json", tmp_path / "log.csv"
-    result = run(*ARENA, "--json", out, "--log", log, "--report", tmp_path)
-    assert f"{tmp_path / 'arena_fatestones.png'}: No space left on device" in one_line(result)
-    assert json.loads(out.read_text())["games"] == 20
-    assert log.exists()
-
-
 @few(
     3,
     "command",
@@ -202,15 +173,6 @@ def test_a_process_that_cannot_read_ends_with_a_line(command):
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode in (0, 2, 130)
     assert len(done.stderr.splitlines()) <= 1, done.stderr
-
-
-@pytest.mark.thorough
-def test_a_process_without_standard_output_or_width():
-    close = f"exec {sys.executable} -m experiments {' '.join(ARENA)} >&-"
-    done = subprocess.run(["sh", "-c", close], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    with process(*ARENA, stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": "0"}) as arena:
-        assert "% won ± 95 % interval" in arena.stdout.read(), "a terminal that does not know its width says 0"
 
 
 def test_only_plain_files_are_replaced(tmp_path):
@@ -366,20 +328,6 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
     with progress("[/games]", 10) as done:
         done(10)
     assert "[/games]" in capsys.readouterr().err
-
-
-def test_games_are_counted_as_they_end():
-    """Many games run side by side. If agents are asked move by move, progress must not wait for the last game."""
-
-    class Asked:
-        def act(self, turn):
-            return turn.legal.argmax(axis=1)
-
-    told = []
-    variant = configure("liars_dice", num_dice=2)
-    dice_envs.experiments.arena.play_table(variant, [Asked(), dice_envs.make_agent("random")], 500, 1, told.append)
-    assert sum(told) == 500
-    assert max(told) < 500
 
 
 def test_plots_need_nothing_that_the_users_own_settings_ask_for(tmp_path):
