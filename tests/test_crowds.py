@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-import dice_envs.envs.sb3
-from dice_envs import SeatEnv, SeatVectorEnv, configure
+from dice_envs import SeatEnv, configure
 from dice_envs.core.game import names
 from dice_envs.envs import aec
 from dice_envs.experiments.arena import tournament
@@ -132,27 +131,6 @@ def in_turns(name, seed):
     return seen
 
 
-def in_a_vector(name, seed):
-    env = SeatVectorEnv(name, 4)
-    observations, _ = env.reset(seed=seed)
-    rng, seen = np.random.default_rng(seed), [observations]
-    for _ in range(40):
-        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]
-        observations, rewards, *_ = env.step(np.array(actions))
-        seen += [observations.copy(), rewards.copy()]
-    return seen
-
-
-def for_stable_baselines(name, seed):
-    env = dice_envs.envs.sb3.make_vec_env(name, 4, seed=seed)
-    rng, seen = np.random.default_rng(seed), [env.reset()]
-    for _ in range(40):
-        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]
-        observations, rewards, *_ = env.step(np.array(actions))
-        seen += [observations.copy(), rewards.copy()]
-    return seen
-
-
 def in_a_tournament(name, seed):
     variant = configure(name)
     result = tournament(variant, ["random"] * max(2, variant.facts.num_seats), 200, seed)
@@ -172,7 +150,7 @@ def threads_change_often():
     sys.setswitchinterval(before)
 
 
-KINDS = (in_a_seat, in_turns, in_a_vector, for_stable_baselines, in_a_tournament)
+KINDS = (in_a_seat, in_turns, in_a_tournament)
 
 
 @pytest.mark.thorough

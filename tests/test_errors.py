@@ -17,7 +17,6 @@ from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVector
 from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
-from dice_envs.envs import aec
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
 from dice_envs.envs.text import prompt, read_reply
 from dice_envs.exact import action_values
@@ -191,12 +190,6 @@ def test_a_careless_interface_is_found(monkeypatch):
         play(caller, 300, rng, lose=False)
 
 
-@pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
-def test_an_illegal_action_loses_or_raises(way):
-    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
-        CALLERS[way]("fatestones", illegal_action="ignore")
-
-
 @pytest.mark.parametrize("way", CALLERS)
 def test_the_error_names_game_and_action(way):
     """The default of interfaces that do not lose by an illegal action."""
@@ -229,18 +222,10 @@ def test_batch(name):
 # --- every way in for an action --------------------------------------------------------------------------------------
 
 
-def _reset(env):
-    env.reset(**({} if isinstance(env, dice_envs.envs.sb3.SeatVecEnv) else {"seed": 1}))
-    return env
-
-
-def _vector(env):
+def _tensors():
+    env = dice_envs.TensorEnv("liars_dice", 1, seat=0, starter="first")
+    env.reset(seed=1)
     return env, lambda action: env.step([action])
-
-
-def _parallel():
-    env = _reset(aec.parallel_env("score_dice"))
-    return env, lambda action: env.step({"player_0": action, "player_1": 0})
 
 
 def _sitting():
@@ -291,16 +276,10 @@ def _policy():
     return batch, lambda action: PolicyAgent(game, Answers(action)).probabilities(turn)
 
 
-# Each returns something at a decision where 0 is legal, whose content must not change, and the way in for one action.
+# What `CALLERS` has not. Each returns something at a decision where 0 is legal, whose content must not change, and the way in
+# for one action.
 WAYS_IN = {
-    "raw_env": lambda: (env := _reset(aec.raw_env("liars_dice")), env.step),
-    "env": lambda: ((env := _reset(aec.env("liars_dice", illegal_action="raise"))).unwrapped, env.step),
-    "parallel_env": _parallel,
-    "SeatEnv": lambda: (env := _reset(SeatEnv("liars_dice", seat=0, illegal_action="raise")), env.step),
-    "SeatVectorEnv": lambda: _vector(_reset(SeatVectorEnv("liars_dice", 1, seat=0))),
-    "SeatVecEnv": lambda: _vector(_reset(dice_envs.envs.sb3.make_vec_env("liars_dice", 1, seat=0, seed=2))),
-    "TensorEnv": lambda: _vector(_reset(dice_envs.TensorEnv("liars_dice", 1, seat=0, starter="first"))),
-    "Batch": lambda: (batch := Batch("liars_dice", 1, seed=1), lambda action: batch.play([action])),
+    "TensorEnv": _tensors,
     "Sitting": _sitting,
     "saved game": _saved,
     "agent": _agent,

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import graphlib
 import importlib.metadata
 import json
@@ -196,6 +197,7 @@ def test_pinned_versions_run_on_the_first_release_of_the_lowest_python():
 FOLDERS = ("dice_envs", "agents", "experiments", "tests")
 
 
+@functools.cache
 def project_modules():
     """The paths of the project's modules by their names."""
     found = {}
@@ -207,8 +209,9 @@ def project_modules():
     return found
 
 
+@functools.cache
 def imports_of(module, path):
-    """A module's imports at any place, except those only for type checkers: (module, name in it or None)."""
+    """A module's imports at any place, except those only for type checkers: a list of (module, name in it or None)."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
 
     def walk(node):
@@ -221,7 +224,7 @@ def imports_of(module, path):
             for child in ast.iter_child_nodes(node):
                 yield from walk(child)
 
-    yield from walk(ast.parse(path.read_text()))
+    return list(walk(ast.parse(path.read_text())))
 
 
 # A package may import those of the rows above; within its row only itself.

@@ -14,7 +14,6 @@ import pytest
 import torch
 import typer.main
 from threadpoolctl import threadpool_info
-from typer.testing import CliRunner
 
 import dice_envs
 import dice_envs.envs.sb3
@@ -31,6 +30,7 @@ from dice_envs.learn import distill
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting
+from tests.support.commands import run
 from tests.support.subsets import few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -127,11 +127,11 @@ def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
         "benchmark": ["random"],
     }  # fmt: skip
     for words in found:
-        result = CliRunner().invoke(app, [*words, *arguments.get(words[0], []), "--seed", str(2**128)])
+        result = run(*words, *arguments.get(words[0], []), "--seed", str(2**128))
         assert (result.exit_code, result.stderr.splitlines()[-1]) == (
             2, f"error: seed must be a whole number from 0 to 2**128 - 1, not {2**128}"
         ), words  # fmt: skip
-    widest = CliRunner().invoke(app, ["evaluate", "thirties", "random", "--games", "10", "--seed", str(2**128 - 1)])
+    widest = run("evaluate", "thirties", "random", "--games", "10", "--seed", str(2**128 - 1))
     assert str(2**128 - 1) in "".join(widest.output.split())
 
 

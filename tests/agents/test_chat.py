@@ -251,14 +251,6 @@ def test_the_key_is_sent_and_written_nowhere(server, tmp_path, monkeypatch):
     assert not any(SECRET[:-3] in text for text in told)
 
 
-def test_a_short_key_is_no_secret(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "l")
-    agent = chat(server, key="MY_KEY", log=str(tmp_path / "log"))
-    sitting = table(agent)
-    assert sitting.variant.describe_action(sitting.step()) == "call"
-    assert json.loads((tmp_path / "log").read_text())["reply"] == "call"
-
-
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
@@ -361,9 +353,3 @@ def test_wrong_parameters_are_named(wrong, words):
     with pytest.raises(ValueError, match=words) as caught:
         Chat(**{"model": "tiny", **wrong})
     assert SECRET not in str(caught.value)
-
-
-def test_draws_are_repeated_by_the_seed(server):
-    server.answer = lambda body: said("hm")
-    actions = [[table(chat(server)).step() for _ in range(2)] for _ in range(2)]
-    assert np.array_equal(*actions)

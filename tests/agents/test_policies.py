@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import Batch, Turn, Uniform, agents, configure, measure
 from dice_envs.agent.casting import cast
@@ -23,9 +22,9 @@ from dice_envs.agents.ppo import (
 )
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
+from tests.support.commands import done
 from tests.support.policies import random_policy
 from tests.support.subsets import few
 
@@ -241,14 +240,13 @@ def test_an_empty_package_says_so(tmp_path, monkeypatch):
 
 def test_the_command_lists_them(package, tmp_path):
     out = tmp_path / "list.json"
-    result = CliRunner().invoke(app, ["agents", "--policies", "--json", str(out)])
-    assert result.exit_code == 0, result.output
+    result = done("agents", "--policies", "--json", str(out))
     rows = {row["file"]: row for row in json.loads(out.read_text())["policies"]}
     assert set(rows) == {"liars_dice_two.npz", "shakes.npz", "three.npz"}
     row = rows["liars_dice_two.npz"]
     assert (row["plays"], row["value"], row["optimum"]) == ("liars_dice (num_dice=2)", 0.1, 0.0)
     assert row["bytes"] == (package / "liars_dice_two.npz").stat().st_size
-    assert "trained policies" in result.output
+    assert "trained policies" in result
 
 
 # --- those that are there ---------------------------------------------------------------------------------------------

@@ -70,14 +70,6 @@ def test_maesters_always_leave_somebody_who_argues(spec):
     assert agent.act(Turn(variant, forced, np.arange(4), new_streams(0, 4))).tolist() == [1] * 4
 
 
-@pytest.mark.parametrize("spec", [spec for spec in AGENTS if not spec.startswith("bayes")])
-def test_policies_play_the_competitive_variation(spec):
-    variant = configure("shakes", num_players=3, variation="competitive")
-    chances = make(spec).probabilities(turn_of(variant, (30, 3, 0), (2, 1, 0), 1))
-    assert np.allclose(chances.sum(axis=1), 1)
-    assert ((chances >= -1e-12) & (chances <= 1 + 1e-12)).all()
-
-
 def test_agents_refuse_what_they_cannot_play():
     liars = configure("liars_dice")
     turn = turn_of(configure("shakes", mode="physician"), (0, 0, 0), (0, 0, 0), 1)

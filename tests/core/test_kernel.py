@@ -195,6 +195,7 @@ def test_kernels_are_told_apart_by_what_they_close_over():
     assert checked[0] == checked[1] == checked[3] != checked[2]
 
 
+@pytest.mark.thorough
 def test_kernels_of_main_compile_anew_and_run(tmp_path):
     """A NamedTuple of __main__ is a different class in each process, so its cached code would never match a call."""
     import subprocess
@@ -238,6 +239,7 @@ def test_without_numbas_internals_kernels_still_run(run_python):
     assert run_python(code) == "2 3 1\n"
 
 
+@pytest.mark.thorough
 def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
     """Not one for each of a hundred kernels, although each has a reason of its own."""
     for folder in {source.parent for source in copy_of_package.rglob("*.py")}:
@@ -344,26 +346,6 @@ def test_uniform_and_choice():
     assert not counts[[0, 2]].any()
     assert ((counts[mask == 1] - 3000) ** 2 / 3000).sum() < 25
     assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
-
-
-@pytest.mark.thorough
-def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
-    api = pytest.importorskip("mypy.api")
-    (tmp_path / "game.py").write_text(
-        "from dice_envs.core.game import Deal, Observe, Play\n"
-        "from dice_envs.core.kernel import kernel\n\n\n"
-        "@kernel\ndef deal(params, state): ...\n\n\n"
-        "@kernel\ndef play(params, state): ...\n\n\n"
-        "@kernel(allocates=False)\ndef observe(state, seat, out): ...\n\n\n"
-        "right: Deal = deal\nno_action: Play = play\nno_params: Observe = observe\n"
-    )
-    monkeypatch.setenv("MYPYPATH", str(ROOT))
-    arguments = ["--config-file", "", "--follow-imports", "silent", "--ignore-missing-imports"]
-    report, _, _ = api.run([*arguments, "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "game.py")])
-    wrong = [line for line in report.splitlines() if ": error:" in line]
-    assert len(wrong) == 2, report
-    assert '"Play"' in wrong[0]
-    assert '"Observe"' in wrong[1]
 
 
 def test_streams_are_those_of_numpys_seed_sequence():

@@ -85,11 +85,10 @@ def test_lists_hold_no_lists(text):
         parse_options([f"num_dice={text}"])
 
 
-@pytest.mark.parametrize("many", [10**5, 10**6])
 @pytest.mark.parametrize("text", ["-", "1+", "[", "(", "{", "1", ",", "1,", "[],", "1e", " ", "\n", "'", "=", "\0", "é"])
-def test_long_values_cost_no_stack_and_get_a_short_answer(text, many):
+def test_long_values_cost_no_stack_and_get_a_short_answer(text):
     with pytest.raises(ValueError, match=".") as caught:
-        configure("liars_dice", **parse_options([f"num_dice={text * many}"]))
+        configure("liars_dice", **parse_options([f"num_dice={text * 10**5}"]))
     assert len(str(caught.value)) < 400
     assert "num_dice" in str(caught.value)
 
@@ -138,11 +137,11 @@ def test_shown_survives_deep_nesting():
 ODD = [
     TOO_LONG_TO_PRINT,
     -TOO_LONG_TO_PRINT,
-    "x" * 10**6,
+    "x" * 10**5,
     "1" * 5000,
-    [1] * 10**6,
-    ["x" * 10**6] * 10,
-    (123456,) * 10**6,
+    [1] * 10**5,
+    ["x" * 10**5] * 10,
+    (123456,) * 10**5,
     [[1] * 1000] * 1000,
     {"a": TOO_LONG_TO_PRINT},
     {},

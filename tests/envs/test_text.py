@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import AgentError, configure, make_agent, names
@@ -12,6 +12,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unreadable, prompt
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.conftest import FUZZ
 from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL
 
@@ -42,6 +43,7 @@ def played(name, seed, moves, **options):
 
 
 @every_variant
+@settings(max_examples=15 * FUZZ)
 @given(seed=st.integers(0, 2**40), moves=st.integers(0, 30), again=st.integers(0, 2**40), legal=st.booleans())
 def test_states_that_a_seat_cannot_tell_apart_have_the_same_prompt(name, options, seed, moves, again, legal):
     table = played(name, seed, moves, **options)

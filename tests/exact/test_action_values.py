@@ -16,6 +16,7 @@ from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.measuring import odds, random_odds
 from tests.conftest import scaled
+from tests.support.subsets import few
 
 KNOWN = {  # variants whose optimal play is known
     "liars_dice": {"num_dice": 1},
@@ -58,7 +59,7 @@ def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game):
         if options is None:
             continue
         variant = configure(game, **options)
-        for number, state in enumerate(positions(variant, 1)[:: scaled(7, 40)]):
+        for number, state in enumerate(positions(variant, 1)[:: scaled(15, 40)]):
             before = state.copy()
             found = values_of(variant, state)
             mask = np.zeros(variant.facts.num_actions, np.int8)
@@ -123,7 +124,7 @@ def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, optio
         action_values(variant, state)
 
 
-@pytest.mark.parametrize("game", names())
+@few(2, "game", ["thirties", *(name for name in names() if name != "thirties")])
 def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
     """Only the estimated work is checked; nothing is solved."""
     monkeypatch.setattr(exact_liars_dice, "solution_of", lambda variant, precision: None)

@@ -5,15 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import Batch, Turn, agents, configure, measure, response_values
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import evaluate
-from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
-from dice_envs.experiments.__main__ import app
+from dice_envs.exact.fatestones.draws import circles, draw_hands, margins
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
+from tests.support.commands import done
 from tests.support.policies import Noisy
 from tests.support.subsets import few
 
@@ -32,29 +31,6 @@ def test_random_play_scores_0_and_nash_1(options):
     response = by_name("best_response:random", **options)
     assert response["margin against random"].gap == pytest.approx(0, abs=1e-12)
     assert response["edge share"].value > 0.99  # it plans for good play after a tie too
-
-
-@pytest.mark.slow
-def test_figures_are_those_of_the_other_functions():
-    whole = solve_all(configure("fatestones", **SMALL))
-    random = by_name("random", **SMALL)
-    assert random["exploitability"].value == pytest.approx(whole.best_response, abs=1e-12)
-    assert random["margin against random"].optimum == pytest.approx(whole.best_response, abs=1e-12)
-    assert {each.error for each in random.values()} == {0}
-    assert "all 1,680 draws" in random["exploitability"].note
-
-    variant = configure("fatestones")
-    hands = draw_hands(variant, 300, 5)
-    for spec in ("best_response:random", "nash"):
-        found, expected = by_name(spec, sample=300, seed=5), evaluate(variant, agents.make(spec), hands, 5)
-        for name, figures in (
-            ("exploitability", expected.exploitability()),
-            ("edge share", expected.edge_share()),
-            ("margin against random", expected.margin()),
-        ):
-            assert (found[name].value, found[name].error) == pytest.approx(figures, abs=1e-12)
-    assert found["margin against random"].optimum == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
-    assert "a random sample of 300 draws" in found["exploitability"].note
 
 
 def first_die(observations, masks):
@@ -141,17 +117,15 @@ def test_circles_are_all_there_once():
 
 def test_the_command_lists_dice_and_circles(tmp_path):
     file = tmp_path / "rank.json"
-    result = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "--json", str(file)])
-    assert result.exit_code == 0, result.output
-    assert "577 circles" in result.output
-    assert "144444 > 333336 > 222555 > 144444, each by 0.1667 or more" in result.output
+    result = done("solve", "fatestones", "--rank", "--json", str(file))
+    assert "577 circles" in result
+    assert "144444 > 333336 > 222555 > 144444, each by 0.1667 or more" in result
     data = json.loads(file.read_text())
     assert (len(data["dice"]), len(data["circles"])) == (32, 577)
-    every = CliRunner().invoke(app, ["solve", "fatestones", "--rank", "-o", "dice=all", "--json", str(file)])
-    assert every.exit_code == 0, every.output
+    every = done("solve", "fatestones", "--rank", "-o", "dice=all", "--json", str(file))
     listed = [row["die"] for row in json.loads(file.read_text())["dice"]]
     assert (listed[0], listed[-1], len(listed)) == (111111, 666666, 462)
-    assert "circles are listed for bags of up to 100 different dice, not 462" in every.output
+    assert "circles are listed for bags of up to 100 different dice, not 462" in every
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from fractions import Fraction
 import icepool
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import measure, response_values
 from dice_envs.agents.base import Random
@@ -28,12 +27,12 @@ from dice_envs.exact.thirties import (
     throws,
     worths,
 )
-from dice_envs.exact.thirties.figures import Player, analyse, differences, foreknowledge
-from dice_envs.experiments.__main__ import app
+from dice_envs.exact.thirties.figures import analyse, differences, foreknowledge
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
 from tests.support.chance import second_stage_points
+from tests.support.commands import done, refusal, run
 from tests.support.policies import ActsOnly, uniform
 from tests.support.subsets import covering, few
 
@@ -55,24 +54,6 @@ def test_every_figure_of_the_paper_but_six_slips_agrees():
     }
     assert all(row.note for row in rows if not row.agrees)
     assert len(rows) == len({row.figure for row in rows})
-
-
-# With more digits than in the paper, from an independent computation.
-FIGURES = {  # score, P(30 or more), below, above, for the next player
-    "thirty_or_over": (29.921054, 0.67441, 1.0522, 0.9733, 2.8600),
-    "optimal": (30.134784, 0.60797, 1.1164, 1.2512, 3.6749),
-    "minimize_loss": (29.951398, 0.65603, 1.0001, 0.9515, 2.7962),
-    "maximize": (30.151977, 0.62168, 1.0735, 1.2254, 3.5992),
-    "heuristic": (30.145716, 0.62075, 1.0712, 1.2169, 3.5741),
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_table_of_strategies(name):
-    found = analyse(R, named(R, name))
-    values = (found.score, found.reached, found.below, found.above, found.given)
-    for value, figure, digits in zip(values, FIGURES[name], (6, 5, 4, 4, 4), strict=True):
-        assert round(float(value), digits) == figure
 
 
 # --- brute force ------------------------------------------------------------------------------------------------------
@@ -106,26 +87,6 @@ def test_the_best_value_is_that_of_brute_force(rules, goal):
     strategy, value = solve(rules, goal)
     assert value == by_brute_force(rules, goal)
     assert analyse(rules, strategy).value(goal) == value
-
-
-@pytest.mark.parametrize("name", ["heuristic", "minimize_loss"])
-def test_a_strategys_distribution_is_that_of_brute_force(name):
-    rules = Rules(4, 3, 9)
-    strategy = named(rules, name)
-
-    def chances(aside, dice, weight, found):
-        if dice == 0:
-            found[sum(aside)] = found.get(sum(aside), 0) + weight
-            return
-        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
-            throw = tuple(sorted(throw))
-            again = strategy(throw, aside)
-            chances(tuple(sorted(aside + throw[again:])), again, weight / rules.num_faces**dice, found)
-
-    found = {}
-    chances((), rules.num_dice, Fraction(1), found)
-    exact = Player(rules, strategy).distribution()
-    assert found == {exact.first + i: Fraction(cases, exact.total) for i, cases in enumerate(exact.weights) if cases}
 
 
 def test_foreknowledge_is_what_icepool_computes():
@@ -346,15 +307,8 @@ def test_what_cannot_be_measured_is_refused(options, message):
 # --- commands -----------------------------------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    from dice_envs.experiments.__main__ import app
-
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def test_solve_writes_what_it_promises(tmp_path):
-    done = run("solve", "thirties", "--json", tmp_path / "out.json")
-    assert done.exit_code == 0, done.output
+    done("solve", "thirties", "--json", tmp_path / "out.json")
     result = json.loads((tmp_path / "out.json").read_text())
     assert Fraction(result["value_exact"]) == solve(R, "maximize")[1]
     assert result["value"] == pytest.approx(30.151977, abs=1e-6)
@@ -364,19 +318,8 @@ def test_solve_writes_what_it_promises(tmp_path):
 
 
 def test_solve_takes_goals_and_options(tmp_path):
-    arguments = [
-        "--goal",
-        "optimal",
-        "-o",
-        "num_dice=3",
-        "-o",
-        "num_faces=4",
-        "-o",
-        "target=8",
-        "--json",
-        tmp_path / "out.json",
-    ]
-    assert run("solve", "thirties", *arguments).exit_code == 0
+    options = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "target=8"]
+    done("solve", "thirties", *options, "--json", tmp_path / "out.json")
     value = json.loads((tmp_path / "out.json").read_text())["value_exact"]
     assert Fraction(value) == by_brute_force(Rules(3, 4, 8), "optimal")
 
@@ -419,19 +362,7 @@ def test_solve_compares_as_the_papers_program_does():
     ],
 )
 def test_bad_input_ends_in_one_line(arguments, message):
-    done = run("solve", "thirties", *arguments)
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_reproduce_writes_rows_and_the_plot(tmp_path):
-    done = run("reproduce", "thirties", "--json", tmp_path / "rows.json", "--report", tmp_path)
-    assert done.exit_code == 0, done.output
-    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
-    assert all(row["error"] == 0 for row in rows)
-    assert (tmp_path / "thirties_scores.png").stat().st_size > 10_000
+    assert message in refusal("solve", "thirties", *arguments)
 
 
 # --- goals of one's own -----------------------------------------------------------------------------------------------
@@ -467,6 +398,7 @@ def test_what_is_no_worth_is_refused_by_name(worth):
         solve(R, mine)
 
 
+@pytest.mark.thorough
 def test_the_papers_aggressive_strategy_is_explained():
     """A weight for pips above 30 gives all five of its figures; the expected points of the second stage do not."""
     rows = list(reproduce_thirties.explained())
@@ -481,22 +413,16 @@ def test_a_goal_or_a_strategy_from_a_file(tmp_path):
     file.write_text(
         "def aggressive(score):\n    return 3.15 * (score - 30) if score > 30 else score - 30\ndef none(throw):\n    return 0\n"
     )
-    runner = CliRunner()
-    found = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive"])
-    assert found.exit_code == 0, found.output
-    assert "3.675054" in found.output, "3.68 by the paper"
-    assert "dist: [21] from 6: 1 " in found.output
-    held = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive", "--strategy", f"{file}:none"])
-    assert held.exit_code == 0, held.output
-    assert "short of it by" in held.output
+    found = done("solve", "thirties", "--goal", f"{file}:aggressive")
+    assert "3.675054" in found, "3.68 by the paper"
+    assert "dist: [21] from 6: 1 " in found
+    assert "short of it by" in done("solve", "thirties", "--goal", f"{file}:aggressive", "--strategy", f"{file}:none")
     for goal, words in (
         (f"{file}:nothing", "has no nothing"),
         (f"{tmp_path}/no.py:x", "cannot be loaded"),
         ("wild", "goal must be"),
     ):
-        refused = runner.invoke(app, ["solve", "thirties", "--goal", goal])
-        assert refused.exit_code == 2
-        assert words in refused.stderr
+        assert words in refusal("solve", "thirties", "--goal", goal)
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------

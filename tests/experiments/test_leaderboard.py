@@ -4,17 +4,16 @@ import json
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import TASKS, Task, agents, configure
 from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import leaderboard
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.commands.leaderboard import as_markdown, sections
 from dice_envs.experiments.leaderboard import board, chosen, usual_agents
 from dice_envs.experiments.ui.page import About, render
 from tests.experiments.ui.test_page import parsed, shown
+from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
 
 GOALS = ("thirties_maximize", "thirties_minimize_loss", "thirties_thirty_or_over", "thirties_optimal")
@@ -69,10 +68,6 @@ def mine(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*sys.path])
     yield tmp_path
     sys.modules.pop("my_players", None)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
 
 
 def test_tasks_are_what_they_say():
@@ -174,8 +169,7 @@ def test_a_strangers_agent(mine):
         "--seed",
         3,
     ]
-    result = run(*command, "--json", out, "--markdown", text, "--report", mine / "report")
-    assert result.exit_code == 0, result.output
+    result = done("leaderboard", *command, "--json", out, "--markdown", text, "--report", mine / "report")
     data = json.loads(out.read_text())
     assert data["seed"] == 3
     first, second = data["tasks"]
@@ -185,7 +179,7 @@ def test_a_strangers_agent(mine):
     assert found["my_players:make"]["score"] < 0, "it ends its turn with the first throw"
     (refused,) = [each for each in second["standings"] if each["missing"]]
     assert "thirties only" in refused["missing"]
-    assert "– my_players:for_variant: for_variant has failed: ValueError: thirties only" in result.output
+    assert "– my_players:for_variant: for_variant has failed: ValueError: thirties only" in result
     tree = parsed((mine / "report" / "index.html").read_text())
     assert len(list(tree.iter("img"))) == len(list((mine / "report").glob("*.png"))) == 1
     assert "my_players:make" in shown(tree)
@@ -207,10 +201,7 @@ def test_a_strangers_agent(mine):
     ],
 )
 def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
-    result = run("thirties_maximize", "random", "--agent", spec, "--json", mine / "x.json")
-    assert result.exit_code == 2, result.output
-    assert words in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    assert words in refusal("leaderboard", "thirties_maximize", "random", "--agent", spec, "--json", mine / "x.json")
     assert not (mine / "x.json").exists()
 
 
@@ -239,9 +230,8 @@ def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
         return real(variant, agent, **given)
 
     monkeypatch.setattr("dice_envs.experiments.leaderboard.measure", measured)
-    assert run(*command).exit_code == 130
-    assert run(*command).exit_code == 2
-    result = run(*command, "--resume")
-    assert result.exit_code == 0, result.output
+    assert run("leaderboard", *command).exit_code == 130
+    assert run("leaderboard", *command).exit_code == 2
+    done("leaderboard", *command, "--resume")
     assert asked == ["random", "thirties:goal", "thirties:goal"], "the first was kept"
     assert [each["agent"] for each in json.loads(out.read_text())["tasks"][0]["standings"]] == ["thirties:goal", "random"]

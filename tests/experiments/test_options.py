@@ -1,10 +1,9 @@
 """Game options on the command line, including lists in files."""
 
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui.options import game_options, whole_number
+from tests.support.commands import run
 from tests.support.subsets import few
 
 ARENA = ("arena", "fatestones", "random", "random")
@@ -49,7 +48,7 @@ def test_a_file_that_will_not_do_gets_one_line(content, words, tmp_path):
     path = tmp_path / "bag.txt"
     if content is not None:
         path.write_bytes(content)
-    result = CliRunner().invoke(app, [*ARENA, "-o", f"dice=@{path}"])
+    result = run(*ARENA, "-o", f"dice=@{path}")
     assert result.exit_code == 2
     (line,) = result.stderr.strip().splitlines()
     assert line.startswith("error: ")
@@ -95,4 +94,4 @@ def test_what_is_no_whole_number(typed):
     ],
 )
 def test_a_slip_gets_a_suggestion(typed, meant):
-    assert CliRunner().invoke(app, list(typed)).output.endswith(f"; did you mean '{meant}'?\n")
+    assert run(*typed).output.endswith(f"; did you mean '{meant}'?\n")

@@ -18,7 +18,6 @@ from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs.fatestones import read_log
@@ -182,19 +181,6 @@ def test_exact_values_against_another_recursion():
         best = (slow_value(own, other, "best") + slow_value(other, own, "best")) / 2
         assert draw.best_response == pytest.approx(best, abs=1e-12)
         assert draw.unfairness == pytest.approx(abs(slow_value(own, other, "nash")), abs=1e-8)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
-def test_nash_leaves_nothing_to_be_won(hand_size):
-    variant = configure("fatestones", hand_size=hand_size, dice="all")
-    hands = draw_hands(variant, 100 if hand_size < 5 else 10, 3)
-    result = evaluate(variant, agents.make("nash"), hands, 1)
-    lost, _ = result.exploitability()
-    assert abs(lost) <= 1e-9
-    assert solve_draws(hands).gap <= 1e-9
-    # In each draw Nash play secures the value: its guarantees in the two seats are opposite numbers.
-    assert np.abs(result.kept.sum(axis=1)).max() <= 1e-9
 
 
 def test_the_reference_values_of_the_fair_dice():

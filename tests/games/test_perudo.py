@@ -15,6 +15,7 @@ from dice_envs.games.liars_dice import raises
 from dice_envs.pictures.drawing import layout
 from dice_envs.pictures.render import frame_size
 from tests.games.test_liars_dice import bid, call_of, legal, table
+from tests.support.subsets import few
 
 CALL, EXACT = "call", "exact"
 
@@ -131,7 +132,7 @@ GAMES = [
 ]
 
 
-@pytest.mark.parametrize("options", GAMES, ids=range(len(GAMES)))
+@few(6, "options", GAMES, ids=range(len(GAMES)))
 def test_games_follow_the_rules_in_plain_python(options):
     """Random games: what is legal, by mask and one by one, who moves, the dice left, what is earned and seen."""
     variant = configure("liars_dice", **options)

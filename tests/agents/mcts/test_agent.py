@@ -21,13 +21,9 @@ from dice_envs.agents.mcts.search import Searches
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.exact.liars_dice.measures import exploitability
-from dice_envs.experiments.arena import tournament
 from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 from tests.support.subsets import few
-
-ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
 
 
 @cache
@@ -106,19 +102,6 @@ def test_search_finds_the_winning_die():
     for agent in (*map(agents.make, specs), JointSearch(200)):
         turn = Turn(batch.variant, batch.states, np.arange(20), new_streams(1, 20))
         assert (agent.act(turn) == 0).all()
-
-
-@pytest.mark.thorough
-def test_search_beats_random_at_liars_dice():
-    for rollout in ("random", "numbers"):
-        result = tournament(ONE_DIE, [f"mcts:200,rollout={rollout}", "random"], 1000, seed=1)
-        assert result.win_rate[0][1] > 0.6
-
-
-@pytest.mark.thorough
-def test_more_simulations_leave_less_to_be_won_at_liars_dice():
-    few, many = (exploitability(ONE_DIE, agents.make(f"mcts:{n},select=regret"), 1) for n in (10, 300))
-    assert many < few - 0.05
 
 
 @few(

@@ -10,10 +10,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from dice_envs import agents, configure, measure
-from dice_envs.core.dice import new_streams
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.score_dice import HELD, Options
+from dice_envs.games.score_dice import Options
 from tests.support.policies import Noisy, uniform
 from tests.support.subsets import covering, few
 
@@ -35,47 +34,6 @@ def test_open_hands_are_an_assignment_problem():
         points = np.sign(np.subtract.outer(a, b))
         total += points[linear_sum_assignment(points, maximize=True)].sum()
     assert ResponseToHighest(options, 0).game_value() == pytest.approx(total / 4**6)
-
-
-def every_roll(variant):
-    """States after every roll of both pools, spare dice dropped, A to choose."""
-    pools = variant.options.pools
-    rolls = list(itertools.product(*(itertools.product(*(range(1, size + 1) for size in pool)) for pool in pools)))
-    states = np.zeros(len(rolls), variant.game.state)
-    variant.kernels.deal(variant.params, states, np.arange(len(rolls)))
-    for state, dice in zip(states, rolls, strict=True):
-        variant.game.arrange(variant.options, state, {"dice": dice})
-    return states
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
-        {"pool_a": (4, 3), "pool_b": (4, 3, 2), "reward": "score"},
-        {"pool_a": (4, 3, 2), "pool_b": (3, 2), "ties": "reroll"},
-        {"pool_a": (3, 3, 2), "pool_b": (3, 2, 2), "open_hands": True},
-    ],
-    ids=str,
-)
-def test_values_of_choices_are_those_of_the_game(options):
-    variant = configure("score_dice", **options)
-    states = every_roll(variant)
-    index = np.arange(len(states))
-    for seat in range(2):
-        response = ResponseToHighest(variant.options, seat)
-        now = states.copy()
-        if seat == 1:
-            masks = np.zeros((len(now), variant.facts.num_actions), np.int8)
-            variant.kernels.legal(variant.params, now, index, masks)
-            variant.kernels.play(variant.params, now, index, masks.argmax(axis=1))
-        values = response.action_values(variant, now)
-        assert ((values > -np.inf) == (now["status"][:, seat, : values.shape[1]] == HELD)).all()
-        assert values.max(axis=1).mean() == pytest.approx(response.game_value(), abs=1e-12)
-        again = np.empty_like(now)
-        variant.kernels.reroll(variant.params, now, index, np.full(len(now), seat), new_streams(1, len(now)), again)
-        assert (response.action_values(variant, again) == values).all()  # what is hidden is not looked at
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------
@@ -138,7 +96,7 @@ def test_random_play_scores_0_and_the_best_response_1(name):
     assert measure("score_dice", Odd(), **options).score < 1
 
 
-@few(2, "name", ["2d4", "three kinds", "score", "spare", "open"])
+@few(1, "name", ["2d4", "three kinds", "score", "spare", "open"])
 def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
     assert by_name("random", **options)["exploitability"].value == pytest.approx(0, abs=1e-12)
@@ -200,7 +158,7 @@ def test_response_to_highest_is_that_of_a_slow_recursion(options, seat):
     assert ResponseToHighest(options, seat).game_value() == pytest.approx(expected, abs=1e-12)
 
 
-@few(2, "name", ["2d4", "three kinds", "score", "open"])
+@few(1, "name", ["2d4", "three kinds", "score", "open"])
 def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
     options = configure("score_dice", **MEASURED[name]).options
     expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2

@@ -192,13 +192,6 @@ def test_agents_that_only_act_or_answer_at_random_are_measured():
         assert sampled.value == pytest.approx(known.value, abs=2 * sampled.error)
 
 
-def test_progress_of_a_measure_is_told():
-    told = []
-    measure("shakes", uniform, mode="maesters", done=lambda amount, total: told.append((amount, total)))
-    assert {total for _, total in told} == {3 * 12_376}
-    assert sum(amount for amount, _ in told) == 3 * 12_376
-
-
 @pytest.mark.parametrize(
     ("agent", "options", "message"),
     [

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import Batch, configure, describe, measure
 from dice_envs.agent import Turn, Uniform
@@ -23,10 +22,10 @@ from dice_envs.exact.shakes.policies import (
     open_values,
     solve,
 )
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
+from tests.support.commands import run
 from tests.support.shakes_tools import states_with
 from tests.support.subsets import few
 
@@ -194,11 +193,11 @@ def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
         def act(self, turn):
             return (turn.rng.random(len(turn)) < self.probabilities(turn)[:, 1]).astype(np.int64)
 
-    returns = play_table(variant, [Agent()] * 3, 20_000, 5)[:, 0]
+    returns = play_table(variant, [Agent()] * 3, 8_000, 5)[:, 0]
     assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
 
 
-@few(2, "options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
+@few(1, "options", [{}, {"mode": "maesters"}, {"num_players": 6}, {"mode": "maesters", "num_players": 6}])
 def test_bayes_is_optimal(options):
     for reward in ("saved", "win"):
         variant = configure("shakes", **{"mode": "physician", "reward": reward, **options, **OPEN})
@@ -223,6 +222,7 @@ def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
     assert asked.saved == pytest.approx(ours.measures[0].value, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_evaluation_of_many_patients():
     """More than 64 bits hold: five treatments and 100 patients."""
     problem = Problem(EFFICACIES[5], 100, 60, True)
@@ -272,8 +272,6 @@ def test_an_agent_that_reaches_too_many_positions_is_played():
 
 @few(2, ("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])
 def test_solve(policy, value):
-    results = [
-        CliRunner().invoke(app, ["solve", "shakes", "--policy", policy, *more]) for more in ([], ["-o", "open_efficacies=true"])
-    ]
+    results = [run("solve", "shakes", "--policy", policy, *more) for more in ([], ["-o", "open_efficacies=true"])]
     hidden, ours = (float(re.search(r"patients saved ([\d.]+)", result.output)[1]) for result in results)
     assert ours == pytest.approx(hidden if value is None else value, abs=1e-6)

@@ -16,6 +16,7 @@ from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce.fatestones.searches import ProjectSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
+from tests.support.subsets import few
 
 
 def choices(first, second, simulations, games=2000, seed=1):
@@ -86,6 +87,7 @@ class Tree:
         return max(tried, key=lambda node: self.total[node] / self.visits[node])[2][0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("simulations", [10, 60])
 def test_it_chooses_as_a_plain_tree_does(simulations):
     first, second = (144444, 222555, 133356), (333336, 123456, 114456)
@@ -95,7 +97,7 @@ def test_it_chooses_as_a_plain_tree_does(simulations):
     assert np.bincount(plain, minlength=3) / 1000 == pytest.approx(choices(first, second, simulations, 4000), abs=0.07)
 
 
-@pytest.mark.parametrize("simulations", [10, 50])
+@few(1, "simulations", [10, 50])
 def test_it_takes_none_of_the_edge(simulations):
     """Like the published log of the source: 0.001 ± 0.020 with 10 simulations."""
     variant = configure("fatestones")

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 import typer
 from rich.table import Table
-from typer.testing import CliRunner
 
 from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui.console import console, finish, one_line_errors
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.findings import Finding, print_rows
@@ -24,15 +22,11 @@ from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.ui.plots import logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
 from tests.conftest import ROOT
+from tests.support.commands import done, run
 from tests.support.subsets import few
 
-runner = CliRunner()
 ARENA = ["arena", "fatestones", "random", "random", "--games", "20", "--seed", "1"]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def run(*arguments):
-    return runner.invoke(app, [str(argument) for argument in arguments])
 
 
 def full(*args, **kwargs):
@@ -65,11 +59,10 @@ def test_brackets_are_brackets(tmp_path):
     save_policy(folder / "policy.npz", NetworkPolicy("fatestones", {}, [layer]))
     agent = f"ppo:{folder}/policy.npz"
     out = folder / "out.json"
-    result = run("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
-    assert result.exit_code == 0, result.output
+    result = done("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
     assert json.loads(out.read_text())["agents"] == [agent, "random"]
-    assert "[/y]/:smile:$x" in result.output.replace("\n", "").replace(" ", "")
-    assert f"plot: {folder / 'arena_fatestones.png'}" in result.output
+    assert "[/y]/:smile:$x" in result.replace("\n", "").replace(" ", "")
+    assert f"plot: {folder / 'arena_fatestones.png'}" in result
 
 
 def test_tables_print_what_they_are_given(capsys):
@@ -126,10 +119,11 @@ def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, mo
 
 
 def process(*arguments, **kwargs):
-    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
+    command = [sys.executable, "-m", "experiments", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **kwargs)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_standard_output_on_a_full_disk(tmp_path):
     with open("/dev/full", "w") as nowhere, process(*ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:

@@ -7,6 +7,7 @@ from dice_envs.agents import NOT_FOUND, for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web.table import make_agent
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.subsets import few
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_agents_that_take_too_long_are_refused_before_they_are_asked(game, optio
     assert names_it in str(problem.value)
 
 
-@pytest.mark.parametrize("game", names())
+@few(2, "game", ["liars_dice", *(name for name in names() if name != "liars_dice")])
 def test_agents_as_they_are_usually_are_let_in(game):
     """No agent needs a parameter to be allowed on the page, and search is allowed in the longest games."""
     variants = [configure(game), *([configure(game, **LONG[game])] if game in LONG else [])]

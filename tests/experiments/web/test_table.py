@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -13,7 +11,6 @@ from dice_envs.exact.liars_dice.solver import solved_already
 from dice_envs.exact.progress import say
 from dice_envs.experiments.web.table import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.conftest import ROOT
 
 SOON = 60  # seconds, for a busy machine that also compiles kernels; blocked work waits forever
 
@@ -434,18 +431,3 @@ def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
 
 
 # --- the library ------------------------------------------------------------------------------------------------------
-
-
-def test_the_library_is_needed_for_the_page_alone():
-    code = (
-        "import sys\n"
-        "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
-        "import dice_envs.experiments.__main__\n"
-        "from dice_envs.experiments.web import table\n"
-        "try:\n"
-        "    import dice_envs.experiments.web.server\n"
-        "except ImportError as problem:\n"
-        "    print(problem)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'
