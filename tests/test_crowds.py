@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import json
-import os
 import sys
 
 import numpy as np
@@ -65,42 +64,6 @@ def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
     alone = json.loads(run_python(COLD.format(seed=SEED, processes=0, threads=1), **environment))
     assert crowd == alone * len(crowd), f"seed {SEED}"
     assert {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()} == files, "all of it was whole, and is used"
-
-
-COMPILE = """
-import resource, sys
-from dice_envs.core.dice import new_streams, roll
-if {limit}:
-    sys.dont_write_bytecode = True  # Python 3.11 keeps what the limit has cut short
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
-print(roll(new_streams({seed}, 1)[0], 6))
-"""
-
-
-@pytest.mark.thorough
-def test_a_full_disk_leaves_no_half_written_kernel_and_what_a_kill_has_left_is_removed(tmp_path, run_python):
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
-
-    def run(limit=0):
-        return run_python(COMPILE.format(limit=limit, seed=SEED), **environment)
-
-    def files():
-        return [path for path in tmp_path.rglob("*") if path.is_file()]
-
-    full = run(limit=1000)
-    assert files() == []
-    assert run() == full, f"seed {SEED}"
-    (folder,) = {path.parent for path in files()}
-    assert {path.suffix for path in files()} == {".nbc"}
-    old, fresh = folder / ".kernel.nbc.abcd_123.tmp", folder / ".kernel.nbc.abcd_124.tmp"
-    for left_over in (old, fresh):
-        left_over.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    for path in files():
-        if path.suffix == ".nbc":  # all, because one alone might be a kernel that is inlined in another one by now
-            path.unlink()
-    run()
-    assert [path for path in files() if path.suffix != ".nbc"] == [fresh]
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 
 import dice_envs
 from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, configure
-from dice_envs.agent import Promises, Turn, ask, ask_probabilities, fresh_memory
+from dice_envs.agent import Promises, ask, fresh_memory
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
@@ -88,19 +88,6 @@ def test_what_is_no_record_is_refused(remembers, words):
     agent.promises = Promises(remembers=remembers)
     with pytest.raises(AgentError, match=words):
         fresh_memory(agent, 1)
-
-
-def test_probabilities_read_a_record_and_begin_without_one():
-    class Stating(Counting):
-        def probabilities(self, turn):
-            assert turn.memory.dtype == self.promises.remembers
-            self.seen.append(turn.memory["turns"].copy())
-            return Uniform().probabilities(turn)
-
-    variant = configure("liars_dice", **ONE_DIE)
-    agent = Stating()
-    ask_probabilities(agent, Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(1, 2)))
-    assert agent.seen[0].tolist() == [0, 0]
 
 
 # --- matches ----------------------------------------------------------------------------------------------------------

@@ -260,20 +260,3 @@ def test_elo_of_known_odds():
     ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
     assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
     assert sum(ratings) == pytest.approx(3000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("bluffs", "preset", "expected"),
-    [
-        ((1, 0), "article", (49.3, 50.7)),
-        ((1, 0), "text", (42.4, 57.6)),
-        ((1, 0.75, 0.25, 0), "article", (23.3, 25.1, 25.6, 26.0)),
-    ],
-)
-def test_the_reference_figures_of_the_article(bluffs, preset, expected):
-    games = 1_000_000  # the number of games behind the figures
-    players = [agents.make(f"numbers:preset={preset},bluff={b}") for b in bluffs]
-    variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
-    wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
-    np.testing.assert_allclose(wins, expected, atol=0.3)

@@ -15,6 +15,7 @@ from dice_envs.experiments.web.table import make_agent
 from dice_envs.learn.presets import PRESETS
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import done, refusal, run
+from tests.support.sittings import finish
 from tests.support.subsets import covering
 from tests.support.walkthrough import shown
 
@@ -195,9 +196,7 @@ def test_what_others_have_written_runs_no_code_and_reaches_no_address(reader, ha
 
 
 def finished(changes):
-    sitting = Sitting(dice_envs.configure("liars_dice", num_dice=1), 1, ["random", "random"])
-    while not sitting.over:
-        sitting.step()
+    sitting = finish(Sitting(dice_envs.configure("liars_dice", num_dice=1), 1, ["random", "random"]))
     return {**sitting.save(), **changes}
 
 

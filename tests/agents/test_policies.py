@@ -101,18 +101,13 @@ def test_float16_numbers_that_are_not_finite(bad, path):
 
 WRONG = [
     ([], "about is []"),
-    ("text", "about is 'text'"),
     (None, "about is None"),
     ({"command": 1}, "about.command is 1"),
     ({"seed": 1.5}, "about.seed is 1.5"),
-    ({"seed": True}, "about.seed is True"),
     ({"steps": "many"}, "about.steps is 'many'"),
-    ({"minutes": [1]}, "about.minutes is [1]"),
     ({"minutes": 10**400}, "about.minutes is a number of about 401 digits"),
     ({"measures": {}}, "about.measures is {}"),
-    ({"measures": [1]}, "about.measures[0] is 1"),
     ({"measures": [{**ABOUT["measures"][0], "value": "0.1"}]}, "about.measures[0].value is '0.1'"),
-    ({"measures": [{**ABOUT["measures"][0], "name": None}]}, "about.measures[0].name is None"),
     ({"greedy_measures": [{}]}, "about.greedy_measures[0].name is None"),
     ({"table": []}, "about.table is []"),
     ({"table": {"agents": "ppo"}}, "about.table.agents is 'ppo'"),

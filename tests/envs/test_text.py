@@ -13,6 +13,7 @@ from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unread
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ
+from tests.support.sittings import finish
 from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL
 
@@ -115,17 +116,6 @@ def test_labelled_dice_are_named():
     assert "die 1: ?, die 2: ?, die 3: ?" in text
 
 
-def test_wrong_arguments():
-    variant = configure("thirties")
-    sitting = Sitting(variant, 1, [PERSON, PERSON])
-    with pytest.raises(ValueError, match="state"):
-        prompt(variant, 0)
-    with pytest.raises(ValueError, match="state"):
-        prompt(sitting, 0, state=sitting.state)
-    with pytest.raises(ValueError, match="seat must be"):
-        prompt(sitting, 2)
-
-
 # --- through words as through arrays --------------------------------------------------------------------------------------
 
 
@@ -134,9 +124,7 @@ def test_a_tables_agents_play_as_a_sittings(name, spec):
     variant = configure(name, **SMALL[name])
     count = variant.facts.num_seats
     for seed in range(3):
-        sitting = Sitting(variant, seed, [spec] * count)
-        while not sitting.over:
-            sitting.step()
+        sitting = finish(Sitting(variant, seed, [spec] * count))
         table = TextTable(variant, seed, [PERSON, *[spec] * (count - 1)])
         for entry in sitting.history():
             if not table.over and table.sitting.mover == entry.seat == 0 and len(table.sitting) == entry.number - 1:

@@ -8,12 +8,10 @@ import pytest
 
 from dice_envs import Batch, Turn, agents, configure, measure, response_values
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.fatestones import evaluate
-from dice_envs.exact.fatestones.draws import circles, draw_hands, margins
+from dice_envs.exact.fatestones.draws import circles, margins
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
 from tests.support.commands import done
-from tests.support.policies import Noisy
 from tests.support.subsets import few
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -43,25 +41,6 @@ def test_every_order_of_a_hand_counts():
     assert found["edge share"].value == pytest.approx(0, abs=1e-12)
     assert found["margin against random"].value == pytest.approx(0, abs=1e-12)
     assert found["exploitability"].gap > by_name("random", **SMALL)["exploitability"].gap  # but it is predictable
-
-
-def test_random_answers_are_averaged_and_said_to_be():
-    lost, share, margin = measure("fatestones", Noisy(), **SMALL).measures
-    assert lost.note.startswith("a random sample of 50 draws")
-    assert lost.note.endswith("mean of 10 runs, since the agent's answers are random")
-    assert share.value == pytest.approx(0, abs=share.error)
-    assert margin.value == pytest.approx(0, abs=margin.error)
-    variant = configure("fatestones", **SMALL)
-    single, _ = evaluate(variant, Noisy(), draw_hands(variant, 2_000, 1), 1).exploitability()
-    assert by_name("random", **SMALL)["exploitability"].value - lost.error < lost.value
-    assert lost.value + lost.error < single  # a best response to single answers wins too much
-
-
-def test_progress_adds_up():
-    told = []
-    measure("fatestones", "random", **SMALL, done=lambda amount, total: told.append((amount, total)))
-    assert sum(amount for amount, _ in told) == 1_680
-    assert {total for _, total in told} == {1_680}
 
 
 def test_dice_that_only_tie_leave_nothing_to_be_measured():

@@ -33,7 +33,7 @@ from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
 from tests.support.chance import second_stage_points
 from tests.support.commands import done, refusal, run
-from tests.support.policies import ActsOnly, uniform
+from tests.support.policies import uniform
 from tests.support.subsets import covering, few
 
 R = Rules()
@@ -271,18 +271,6 @@ def test_measures_are_the_exact_figures(name, goal):
         assert each.optimum == pytest.approx(float(optima[each.name]), abs=1e-9)
         assert each.gap == pytest.approx(abs(each.optimum - each.value), abs=1e-9)
         assert each.error == 0
-
-
-def test_agents_that_only_act_are_measured():
-    dice = DICE[1]
-    promises, silent = ActsOnly("thirties", deterministic=True), ActsOnly("thirties")
-    found, allowing, expected = (measure("thirties", each, **dice).measures for each in (promises, silent, "thirties"))
-    assert found == expected
-    assert [each.value for each in allowing] == [each.value for each in expected]
-    assert all(0 < each.error < 0.1 for each in allowing)
-    sampled, exact = (measure("thirties", each, **dice).measures[0] for each in (ActsOnly("random"), "random"))
-    assert exact.error == 0 < sampled.error < 0.1
-    assert sampled.value == pytest.approx(exact.value, abs=2 * sampled.error)
 
 
 @few(2, "options", [{"num_dice": 1, "num_faces": faces, "goal": goal, "target": 3} for faces in (3, 8) for goal in GOALS])

@@ -126,23 +126,6 @@ def test_a_redraw_follows_a_scratch():
     assert (np.abs(batch.rewards) == 1).all()
 
 
-def test_the_expectation_is_the_mean_of_play():
-    variant = configure("fatestones", scratch="draw")
-    batch = Batch(variant, 1, seed=5)
-    batch.play(np.array([1]))
-    rewards = np.zeros(2)
-    averaged = batch.states.copy()
-    goes_on = variant.game.expect(variant.params, averaged[0], 2, rewards)
-    many = np.repeat(batch.states, 40_000)
-    many["rng"] = new_streams(1, len(many))["rng"]
-    variant.kernels.play(variant.params, many, np.arange(len(many)), np.full(len(many), 2))
-    assert many["rewards"][:, 0].mean() == pytest.approx(rewards[0], abs=0.025)
-    assert (many["seat"] != OVER).mean() == pytest.approx(goes_on, abs=0.012)
-    after = many[many["seat"] != OVER][0]
-    for field in ("hands", "left", "committed", "seat"):
-        assert (after[field] == averaged[0][field]).all()
-
-
 # --- exact play ---------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.play.records import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.sittings import finish
 from tests.support.subsets import few
 
 WON = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
@@ -40,13 +41,7 @@ VARIANT = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
 @pytest.fixture
 def played(monkeypatch):
     monkeypatch.setattr("dice_envs.table.review.response_values", lambda variant: Fixed())
-    sitting = Sitting(VARIANT, 3, [PERSON, "random"])
-    while not sitting.over:
-        if sitting.mover == 0:
-            sitting.play(sitting.legal()[-1])
-        else:
-            sitting.step()
-    return sitting
+    return finish(Sitting(VARIANT, 3, [PERSON, "random"]))
 
 
 def test_play_and_luck_add_up_to_the_result(played):
@@ -89,12 +84,7 @@ def test_amounts_are_percent_of_winning_or_counts():
 
 def test_games_without_known_optimal_play_have_no_split():
     variant = configure("liars_dice", num_players=3, num_dice=1)
-    sitting = Sitting(variant, 1, [PERSON, "random", "random"])
-    while not sitting.over:
-        if sitting.mover == 0:
-            sitting.play(sitting.legal()[0])
-        else:
-            sitting.step()
+    sitting = finish(Sitting(variant, 1, [PERSON, "random", "random"]), 0)
     found = review(sitting)
     assert found.splits == {}
     assert "luck and play are told apart only where optimal play of whole games is known" in found.note
@@ -136,9 +126,7 @@ def test_few_games_have_no_interval_and_no_trend():
 def test_results_in_points_have_marks_but_no_split():
     """At a table of Thirties the values are points, which are no results; marks are by their range."""
     variant = configure("thirties", rounds=1)
-    sitting = Sitting(variant, 3, [PERSON, PERSON])
-    while not sitting.over:
-        sitting.play(sitting.legal()[-1])  # throws all but one die again
+    sitting = finish(Sitting(variant, 3, [PERSON, PERSON]))
     found = review(sitting)
     assert found.splits == {}
     assert "luck and play are told apart only" in found.note
@@ -162,9 +150,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
     seats = variant.facts.num_seats
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        sitting = Sitting(variant, seed, [PERSON] * seats)
-        while not sitting.over:
-            sitting.play(int(rng.choice(sitting.legal())))
+        sitting = finish(Sitting(variant, seed, [PERSON] * seats), rng)
         found = review(sitting)
         if not found.splits:
             assert "luck and play are told apart only" in found.note
@@ -179,12 +165,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
 def test_moves_after_what_optimal_play_never_does_are_not_counted():
     variant = configure("liars_dice", num_dice=2, num_faces=3, rounds="single")
     for seed in range(20):
-        sitting = Sitting(variant, seed, [PERSON, "random"])
-        while not sitting.over:
-            if sitting.mover == 0:
-                sitting.play(sitting.legal()[-1])
-            else:
-                sitting.step()
+        sitting = finish(Sitting(variant, seed, [PERSON, "random"]))
         found = review(sitting)
         reached = {move.number: action_values(variant, sitting.position(move.number - 1).state).reached for move in found.moves}
         assert {move.number: move.counted for move in found.moves} == reached

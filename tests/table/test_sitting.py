@@ -16,6 +16,7 @@ from dice_envs.envs.aec import raw_env
 from dice_envs.envs.text import TextEnv
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.table.sitting import CHOSEN, OVER, PERSON, Sitting
+from tests.support.sittings import finish
 
 SMALL = {
     "liars_dice": {"num_players": 3, "num_dice": 2},
@@ -212,8 +213,7 @@ def test_what_is_not_the_movers_to_do_is_refused_and_changes_nothing():
     sitting.play(0)
     with pytest.raises(ValueError, match="player 1 is to move, played by random, not by a person"):
         sitting.play(0)
-    while not sitting.over:
-        sitting.step()
+    finish(sitting)
     assert sitting.mover == OVER
     assert sitting.legal() == []
     for wrong in (sitting.step, lambda: sitting.play(0)):

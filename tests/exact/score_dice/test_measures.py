@@ -13,7 +13,7 @@ from dice_envs import agents, configure, measure
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.score_dice import Options
-from tests.support.policies import Noisy, uniform
+from tests.support.policies import uniform
 from tests.support.subsets import covering, few
 
 # --- best response --------------------------------------------------------------------------------------------------
@@ -193,18 +193,6 @@ def test_a_sample_agrees_with_the_whole():
         assert sampled.note.endswith("exploitability is not measured, since a smaller sample is asked for")
 
 
-def test_random_answers_have_an_interval():
-    for options in (
-        {"pool_a": (4, 4), "pool_b": (4, 4)},
-        {"pool_a": (4, 3), "pool_b": (4, 3), "ties": "reroll", "sample": 500},
-    ):
-        found = by_name(Noisy(), **options)
-        for quantity, exact in by_name("random", **options).items():
-            assert 0 < found[quantity].error < 0.2
-            assert found[quantity].value == pytest.approx(exact.value, abs=found[quantity].error + exact.error)
-            assert "mean of 10 runs" in found[quantity].note
-
-
 def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
     options = MEASURED["reroll"]
     (found,) = measure("score_dice", "score_response", **options).measures
@@ -220,14 +208,6 @@ def test_the_default_pools_are_sampled():
     (highest,) = measure("score_dice", "highest").measures
     assert highest.value == pytest.approx(0, abs=2 * highest.error)
     assert highest.error < 0.005
-
-
-@pytest.mark.parametrize(("name", "expected"), [("spare", 48 + 24), ("sample", 300)])
-def test_progress_adds_up(name, expected):
-    told = []
-    measure("score_dice", uniform, **MEASURED[name], done=lambda amount, total: told.append((amount, total)))
-    assert sum(amount for amount, _ in told) == expected
-    assert {total for _, total in told} == {expected}
 
 
 @pytest.mark.parametrize(

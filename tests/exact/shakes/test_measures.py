@@ -11,7 +11,7 @@ from dice_envs.agents import make
 from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_tally_team, as_team, evaluate, solve
-from tests.support.policies import ActsOnly, uniform
+from tests.support.policies import uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
 
@@ -172,24 +172,6 @@ def test_illegal_play_names_the_agent():
 
     with pytest.raises(AgentError, match=r"Silent in shakes, seat \d of game \d+: action 0 \(yield\) is not legal now"):
         measure("shakes", Silent(), mode="maesters", num_players=4, sample=200)
-
-
-def test_agents_that_only_act_or_answer_at_random_are_measured():
-    class Wavers:
-        """Uniform for the first patient; afterwards its probabilities are random."""
-
-        def probabilities(self, turn):
-            drawn = turn.rng.random(turn.legal.shape) if turn.observations[0, -1] < 1 else np.ones(turn.legal.shape)
-            return drawn / drawn.sum(axis=1, keepdims=True)
-
-    small = {"num_players": 2, "num_patients": 5, "goal": 3}
-    assert measure("shakes", ActsOnly("dogmatic", deterministic=True), mode="maesters", **small).measures == pytest.approx(
-        measure("shakes", Hidden("dogmatic"), mode="maesters", **small).measures
-    )
-    for agent, exact in ((ActsOnly("thompson"), "thompson"), (Wavers(), "random")):
-        sampled, known = (measure("shakes", each, **small).measures[0] for each in (agent, exact))
-        assert known.error == 0 < sampled.error < 0.1
-        assert sampled.value == pytest.approx(known.value, abs=2 * sampled.error)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import refusal, run
+from tests.support.sittings import finish
 
 
 @pytest.fixture(autouse=True)
@@ -83,9 +84,7 @@ def test_a_whole_game_with_every_command(game, tmp_path):
 @pytest.mark.parametrize("game", names())
 def test_a_finished_game_is_stepped_through(game, tmp_path):
     path = tmp_path / "game.json"
-    sitting = Sitting(configure(game), 5, ["random"] * configure(game).facts.num_seats)
-    while not sitting.over:
-        sitting.step()
+    sitting = finish(Sitting(configure(game), 5, ["random"] * configure(game).facts.num_seats))
     sitting.save_to(path)
     result = play("--load", path, typed=["", "", "b", "2", "e", "history", "hm", "q"])
     assert result.exit_code == 0, result.output
@@ -161,11 +160,9 @@ def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
 def test_a_game_is_written_in_its_sources_log_form(seed, tmp_path):
     """And read again: the choices are those of the game, player 1 being seat 0 where nobody plays."""
     saved, log = tmp_path / "game.json", tmp_path / "game.csv"
-    sitting = Sitting(
-        configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"]
+    sitting = finish(
+        Sitting(configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"])
     )
-    while not sitting.over:
-        sitting.step()
     sitting.save_to(saved)
     done = play("--load", saved, "--log", log, typed=["q"])
     assert done.exit_code == 0, done.output
@@ -205,10 +202,7 @@ def test_what_has_no_log_form_is_refused_before_play(tmp_path):
 def thrown_again(tmp_path):
     """A turn of Thirties in which all but the highest die are always thrown again, saved."""
     path = tmp_path / "turn.json"
-    sitting = Sitting(configure("thirties", num_players=1), 1, ["person"])
-    while not sitting.over:
-        sitting.play(sitting.legal()[-1])
-    sitting.save_to(path)
+    finish(Sitting(configure("thirties", num_players=1), 1, ["person"])).save_to(path)
     return path
 
 

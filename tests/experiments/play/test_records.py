@@ -12,18 +12,15 @@ from dice_envs.experiments.play.records import record_of
 from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.commands import done, refusal
+from tests.support.sittings import finish
 
 
 def save(folder, name, seats=(PERSON,), seed=1, over=True, **options):
     """Save a game in which people choose at random."""
     path = folder / f"{name}.json"
     sitting = Sitting(configure(options.pop("game", "thirties"), **options), seed, list(seats))
-    rng = np.random.default_rng(seed)
-    while over and not sitting.over:
-        if sitting.mover in sitting.people:
-            sitting.play(int(rng.choice(sitting.legal())))
-        else:
-            sitting.step()
+    if over:
+        finish(sitting, np.random.default_rng(seed))
     sitting.save_to(path)
     return path
 

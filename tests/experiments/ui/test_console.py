@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
-from rich.table import Table
 
 from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.experiments.ui.console import console, finish, one_line_errors
+from dice_envs.experiments.ui.console import finish, one_line_errors
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.findings import Finding
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.ui.plots import logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
@@ -63,18 +62,6 @@ def test_brackets_are_brackets(tmp_path):
     assert json.loads(out.read_text())["agents"] == [agent, "random"]
     assert "[/y]/:smile:$x" in result.replace("\n", "").replace(" ", "")
     assert f"plot: {folder / 'arena_fatestones.png'}" in result
-
-
-def test_tables_print_what_they_are_given(capsys):
-    table = Table(title="[/title] :smile:")
-    table.add_column("[/heading]")
-    table.add_row("[red]cell[/]")
-    console.print(table)
-    console.print("[/text]")
-    print_rows("[/rows]", [Finding("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
-    shown = capsys.readouterr().out
-    for text in ("[/title] :smile:", "[/heading]", "[red]cell[/]", "[/text]", "[/rows]", "[/figure]", "[/note]", "yes"):
-        assert text in shown
 
 
 # --- results that must not be lost ----------------------------------------------------------------------------------
@@ -258,48 +245,38 @@ def test_seeds():
 # --- progress -----------------------------------------------------------------------------------------------------
 
 
-def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
+@pytest.mark.parametrize(
+    ("label", "total", "told", "lines"),  # `told`: the second and what has been done since
+    [
+        (
+            "3 × 2,000 games",
+            6000,
+            [(second, 60 if second > 5 else 0) for second in range(1, 101)],
+            ["5 %, 300 of 6,000, about 3 min", "35 %, 2,100 of 6,000, about 72 s", "65 %, 3,900 of 6,000, about 37 s",
+             "95 %, 5,700 of 6,000, about 5 s"],
+        ),
+        (
+            "[games]",
+            10,
+            [(11, 0), (41, 1), (9000, 1)],
+            ["0 %, 0 of 10", "10 %, 1 of 10, about 4 min", "20 %, 2 of 10, about 10.0 h"],
+        ),
+        (
+            "measuring",
+            None,
+            [(11, 0.001), (21, 0.019), (31, 0.0), (51, 0.48)],
+            ["0 %", "2 %, about 9 min", "50 %, about 40 s"],
+        ),
+    ],
+)  # fmt: skip
+def test_progress_without_a_terminal_is_a_line_now_and_then(label, total, told, lines, capsys):
     now = 0.0
-    with progress("3 × 2,000 games", 6000, lambda: now) as done:
-        for second in range(1, 101):
+    with progress(label, total, lambda: now) as done:
+        for second, amount in told:
             now = float(second)
-            done(60 if second > 5 else 0)
-        lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "3 × 2,000 games: 5 %, 300 of 6,000, about 3 min left",
-        "3 × 2,000 games: 35 %, 2,100 of 6,000, about 72 s left",
-        "3 × 2,000 games: 65 %, 3,900 of 6,000, about 37 s left",
-        "3 × 2,000 games: 95 %, 5,700 of 6,000, about 5 s left",
-    ]
-
-
-def test_progress_before_anything_is_done(capsys):
-    now = 0.0
-    with progress("[games]", 10, lambda: now) as done:
-        now = 11.0
-        done(0)
-        now = 41.0
-        done()
-        now = 9000.0
-        done()
-    assert capsys.readouterr().err.splitlines() == [
-        "[games]: 0 %, 0 of 10",
-        "[games]: 10 %, 1 of 10, about 4 min left",
-        "[games]: 20 %, 2 of 10, about 10.0 h left",
-    ]
-
-
-def test_progress_in_per_cent_looks_again_soon_until_it_can_foretell(capsys):
-    now = 0.0
-    with progress("measuring", None, lambda: now) as done:
-        for second, share in ((11.0, 0.001), (21.0, 0.019), (31.0, 0.0), (51.0, 0.48)):
-            now = second
-            done(share)
-    assert capsys.readouterr().err.splitlines() == [
-        "measuring: 0 %",
-        "measuring: 2 %, about 9 min left",
-        "measuring: 50 %, about 40 s left",
-    ]
+            done(amount)
+        shown = capsys.readouterr().err.splitlines()
+    assert shown == [f"{label}: {line} left" if "about" in line else f"{label}: {line}" for line in lines]
 
 
 def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
