@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import graphlib
 import importlib.metadata
 import json
@@ -93,22 +94,6 @@ def run_apart(command, folder):
 
 
 @pytest.mark.slow
-def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
-    """Installed without dependencies into a folder, without access to the checkout."""
-    folder = tmp_path / "site"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(wheel)]
-    subprocess.run(command, check=True, capture_output=True)
-    hide = f"import sys; sys.path[:] = [{str(folder)!r}] + [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
-    code = (
-        hide
-        + INSTALLED.format(folder=str(folder))
-        + "assert not [m for m in sys.modules if m.split('.')[0] in ('agents', 'experiments')]"
-    )
-    assert run_apart([sys.executable, "-c", code], tmp_path) == "0.409\n"
-    assert run_apart([sys.executable, "-c", hide + PROGRAM], tmp_path) == PRINTED
-
-
-@pytest.mark.slow
 def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     """First with its requirements only, then with the extra for the command line, then with those for the page and learning."""
     programs = tmp_path / "fresh" / "bin"
@@ -179,9 +164,6 @@ def requirements(texts):
     return found
 
 
-EXTRAS = ("render", "sb3", "exact", "experiments")  # the extras for users
-
-
 def test_the_lowest_versions_are_those_of_pyproject():
     with open(ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]
@@ -215,6 +197,7 @@ def test_pinned_versions_run_on_the_first_release_of_the_lowest_python():
 FOLDERS = ("dice_envs", "agents", "experiments", "tests")
 
 
+@functools.cache
 def project_modules():
     """The paths of the project's modules by their names."""
     found = {}
@@ -226,8 +209,9 @@ def project_modules():
     return found
 
 
+@functools.cache
 def imports_of(module, path):
-    """A module's imports at any place, except those only for type checkers: (module, name in it or None)."""
+    """A module's imports at any place, except those only for type checkers: a list of (module, name in it or None)."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
 
     def walk(node):
@@ -240,7 +224,7 @@ def imports_of(module, path):
             for child in ast.iter_child_nodes(node):
                 yield from walk(child)
 
-    yield from walk(ast.parse(path.read_text()))
+    return list(walk(ast.parse(path.read_text())))
 
 
 # A package may import those of the rows above; within its row only itself.

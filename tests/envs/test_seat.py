@@ -95,6 +95,7 @@ def test_opponents_by_seat_and_by_pool():
         ({"num_envs": 0}, "num_envs must be a whole number from 1"),
         ({"autoreset_mode": "Never"}, "autoreset_mode must be one of 'NextStep', 'SameStep', 'Disabled', not 'Never'"),
         ({"render_mode": "3d"}, "render_mode must be one of human, ansi, rgb_array or None, not '3d'"),
+        ({"illegal_action": "ignore"}, "illegal_action must be one of 'lose', 'raise', not 'ignore'"),
         ({"num_dice": 0}, "num_dice must be"),
     ],
 )
@@ -142,6 +143,7 @@ def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
 
 
 @pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
+@pytest.mark.thorough
 def test_maskable_ppo_learns_out_of_the_box():
     """After a few thousand steps of MaskablePPO it beats random play clearly more often than random play does."""
     from sb3_contrib import MaskablePPO

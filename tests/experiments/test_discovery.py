@@ -31,11 +31,6 @@ def test_every_agent_is_listed_once():
         agents.for_game("chess")
 
 
-def test_players_of_the_game_and_of_any_are_made():
-    assert make_players(configure("liars_dice"), ["numbers:bluff=1", "mcts:5", "random"])[1].simulations == 5
-    assert make_players(configure("liars_dice"), []) == []
-
-
 @pytest.mark.parametrize("game", names())
 def test_other_names_are_those_of_a_games_own_agents(game):
     variant = configure(game)
@@ -52,21 +47,6 @@ def test_another_name_takes_parameters():
         make_players(configure("fatestones"), ["binomial"])
     with pytest.raises(ValueError, match="did you mean 'heuristic'"):
         make_players(configure("fatestones"), ["heuristics"])
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        (
-            "best_response:nash",
-            "best_response plays fatestones only, not liars_dice; agents for liars_dice are: ",
-        ),
-        ("wizard", "unknown agent 'wizard'"),
-    ],
-)
-def test_players_of_other_games_are_refused(spec, words):
-    with pytest.raises(ValueError, match=words):
-        make_players(configure("liars_dice"), ["random", spec])
 
 
 # --- policies choose the variant --------------------------------------------------------------------------------------
