@@ -242,9 +242,7 @@ def explain_illegal(variant: Variant, state: Any, action: int) -> str:
     count = variant.facts.num_actions
     if not 0 <= action < count:
         return f"action {shown(action)} does not exist; actions are 0 to {count - 1}"
-    mask = np.zeros(count, np.int8)
-    variant.game.legal(variant.params, state, mask)
-    legal = np.flatnonzero(mask)
-    examples = ", ".join(f"{a} ({variant.describe_action(int(a))})" for a in legal[:3])
+    legal = variant.legal_actions(state)
+    examples = ", ".join(f"{a} ({variant.describe_action(a)})" for a in legal[:3])
     more = f" and {len(legal) - 3} more" if len(legal) > 3 else ""
     return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {examples}{more}"
