@@ -6,7 +6,7 @@ import pytest
 from dice_envs import AgentError, Promises, configure
 from dice_envs.agent import Uniform, make_agent, promises_of
 from dice_envs.agents import factories
-from dice_envs.agents.adaptive.rounds import MEMORY
+from dice_envs.agents.adaptive import MEMORY
 from dice_envs.exact.agents import asked
 
 # The promises that are not the defaults, offers as True.
