@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Kernels, Variant, configure
+from dice_envs.core.game import OVER, Game, Variant, configure
 from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, shown
 from dice_envs.core.state import clear_rewards, end_game
 
@@ -121,14 +121,14 @@ def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = No
     return states
 
 
-def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any, kernels: Kernels | None = None) -> None:
-    """Play one action in each game of `index`. `states` is modified in place. `kernels` replace the variant's own.
+def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any) -> None:
+    """Play one action in each game of `index`. `states` is modified in place.
 
     Raises:
         IllegalActionError: some action is malformed or not legal; no game has moved.
     """
     array = as_actions(actions, len(index))
-    row = (kernels or variant.kernels).checked_play(variant.params, states, index, array)
+    row = variant.kernels.checked_play(variant.params, states, index, array)
     if row >= 0:
         raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
 

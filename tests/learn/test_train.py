@@ -722,9 +722,9 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
     monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
-    folder = tmp_path / "run"
+    folder = tmp_path / "one_die"
     assert run("--out", folder, "--seed", 3, "-o", "num_dice=1").exit_code == 0
-    result = CliRunner().invoke(app, ["agents", "--add", str(folder), "--name", "one_die"])
+    result = CliRunner().invoke(app, ["agents", "--add", str(folder)])
     assert result.exit_code == 0, result.output
     policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
     about = policy.about
@@ -734,11 +734,8 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     assert about["greedy_measures"][0]["value"] == measure("liars_dice", greedy, num_dice=1).measures[0].value
     assert about["table"]["agents"][0] == "ppo"
     assert len(about["table"]["win_rate"]) == len(about["table"]["agents"])
-    for wrong, words in (
-        (["--add", tmp_path], "is a folder without a policy.npz"),
-        (["--add", folder, "--name", "a/b"], "name"),
-    ):
-        one_line(CliRunner().invoke(app, ["agents", *map(str, wrong)]), words)
+    for wrong, words in ((package, "is a folder without a policy.npz"), (tmp_path / "a-b", "name")):
+        one_line(CliRunner().invoke(app, ["agents", "--add", str(wrong)]), words)
     (folder / "results.json").unlink()
     one_line(CliRunner().invoke(app, ["agents", "--add", str(folder)]), "holds no finished run of `train`")
 
