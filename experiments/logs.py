@@ -3,8 +3,8 @@
 `dice_envs.experiments.arena.play_table` calls `after_move(states, games, shift)` of a `Writer(variant)` with (m,) arrays: the
 states of the games that have just moved, their numbers, and agent 0's seat. `text()` returns the whole log.
 
-FateStones has CSV, one line for each roll, which is also read here. Ten columns: player 1's dice (three codes, empty for dice that
-are gone), player 2's dice, the two choices (index from 0 among the dice left), and the two results.
+FateStones has CSV, one line for each roll, which is also read here. Ten columns: player 1's dice (three codes, empty for dice
+that are gone), player 2's dice, the two choices (index from 0 among the dice left), and the two results.
 """
 
 from __future__ import annotations
