@@ -35,6 +35,8 @@ def main(
     """
     variant = configure("shakes", **{"mode": "physician", **game_options(option)})
     options = variant.options
+    if options.mode != "physician":
+        raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
     check_writable(json)
     start = time.perf_counter()
