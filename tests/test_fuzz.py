@@ -24,7 +24,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.core.options import option_texts, parse_options
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments.logs.fatestones import read_log
+from dice_envs.experiments.logs import read_log
 from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.experiments.ui.options import game_options

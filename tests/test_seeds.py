@@ -24,9 +24,9 @@ from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.measuring import random_odds
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
+from dice_envs.experiments.commands import distill
 from dice_envs.experiments.commands import measure as response
 from dice_envs.experiments.ui.plots import saved_plot
-from dice_envs.learn import distill
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting

@@ -20,8 +20,7 @@ Three kinds of kernels are put together into one search: a rollout policy, a sel
 Here are the agent `mcts`, its parameters, and searches of many games on several threads. Modules:
     search     the engine: simulations, their turns, and the policy that they make; rollout policies
     selection  how simulations choose in the tree, and learn: UCB1, regret matching
-    tree       the arrays of the tree, and its nodes
-    room       how large the arrays are, and how they grow
+    tree       the arrays of the tree, its nodes, and how the arrays grow
 """
 
 from __future__ import annotations
@@ -40,10 +39,9 @@ from dice_envs.core.game import Facts, Game, Variant
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
 
-from . import room
 from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
 from .selection import REGRET, UCT, Selection
-from .tree import Settings
+from .tree import PAUSED, Settings, grown, most, new_tree, tell_full
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
@@ -175,14 +173,14 @@ class MCTS(Drawing):
         search = compile_search(game, self.rollout, self.selection, self._turns(facts))
         copies = np.zeros(facts.num_actions + 1, game.state)
         scratch = WorkSpace(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
-        tree = room.new_tree(settings, facts)
+        tree = new_tree(settings, facts)
         longest = LONGEST_CHUNK if self.seconds is None else min(LONGEST_CHUNK, self.seconds / 8)
         chunk, start = FIRST_CHUNK, time.monotonic()
         searched, began = -1, start  # the game that is searched, and since when, but for its first chunk: it may compile
         tree.runs["left"] = chunk
         while lacking := search(variant.params, settings, searches, scratch, tree):
-            if lacking != room.PAUSED:
-                tree = room.grown(tree, lacking, settings)
+            if lacking != PAUSED:
+                tree = grown(tree, lacking, settings)
                 continue
             if stop.is_set():
                 return
@@ -194,7 +192,7 @@ class MCTS(Drawing):
             chunk, start = next_chunk(chunk, now - start, longest), now
             tree.runs["left"] = chunk
         if tree.runs["full"][0]:
-            room.tell_full(self.memory, int(tree.runs["nodes"][0]))
+            tell_full(self.memory, int(tree.runs["nodes"][0]))
 
     @property
     def selection(self) -> Selection:
@@ -210,7 +208,7 @@ class MCTS(Drawing):
     def _settings(self, game: Game, facts: Facts) -> Settings:
         regret = self.select == "regret"
         exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
-        most_nodes, most_edges = room.most(self.memory, int(self._most), game, facts)
+        most_nodes, most_edges = most(self.memory, int(self._most), game, facts)
         return Settings(
             simulations=int(self._most),
             exploration=float(exploration),

@@ -15,9 +15,8 @@ from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
-from .room import ENOUGH, PAUSED, lacking
 from .selection import UCT, Selection
-from .tree import NO_NODE, SALT, find, hash_words
+from .tree import ENOUGH, NO_NODE, PAUSED, SALT, find, hash_words, lacking
 
 RANDOM = "random"  # the rollout policy of every game
 # "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is

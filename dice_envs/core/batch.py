@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Kernels, Variant, configure
+from dice_envs.core.game import OVER, Game, Variant, configure
 from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, shown
 from dice_envs.core.state import clear_rewards, end_game
 
@@ -121,14 +121,14 @@ def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = No
     return states
 
 
-def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any, kernels: Kernels | None = None) -> None:
-    """Play one action in each game of `index`. `states` is modified in place. `kernels` replace the variant's own.
+def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any) -> None:
+    """Play one action in each game of `index`. `states` is modified in place.
 
     Raises:
         IllegalActionError: some action is malformed or not legal; no game has moved.
     """
     array = as_actions(actions, len(index))
-    row = (kernels or variant.kernels).checked_play(variant.params, states, index, array)
+    row = variant.kernels.checked_play(variant.params, states, index, array)
     if row >= 0:
         raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
 
@@ -242,9 +242,7 @@ def explain_illegal(variant: Variant, state: Any, action: int) -> str:
     count = variant.facts.num_actions
     if not 0 <= action < count:
         return f"action {shown(action)} does not exist; actions are 0 to {count - 1}"
-    mask = np.zeros(count, np.int8)
-    variant.game.legal(variant.params, state, mask)
-    legal = np.flatnonzero(mask)
-    examples = ", ".join(f"{a} ({variant.describe_action(int(a))})" for a in legal[:3])
+    legal = variant.legal_actions(state)
+    examples = ", ".join(f"{a} ({variant.describe_action(a)})" for a in legal[:3])
     more = f" and {len(legal) - 3} more" if len(legal) > 3 else ""
     return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {examples}{more}"

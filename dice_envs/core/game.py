@@ -497,6 +497,12 @@ class Variant:
         check_range("action", action, 0, self.facts.num_actions - 1)
         return self.game.describe_action(self.options, action)
 
+    def legal_actions(self, state: Any) -> list[int]:
+        """The legal actions of the seat to move in one state record, in their order; none once the game is over."""
+        mask = np.zeros(self.facts.num_actions, np.int8)
+        self.game.legal(self.params, state, mask)
+        return [int(action) for action in np.flatnonzero(mask)]
+
     def explain_illegal(self, state: Any, action: int) -> str:
         """Why an action that exists is not legal now, in words; "" if the game does not say."""
         explain = self.game.explain_illegal

@@ -1,7 +1,7 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
 `ppo` is the learner, `sb3` that of Stable-Baselines3. `run` trains against opponents, measures and saves, `checkpoint` reads
-and writes its state. `distill` trains a network that plays a solution.
+and writes its state.
 """
 
 from __future__ import annotations

@@ -120,10 +120,8 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
     if team is None or spec == "random":
         return None
     context, finish, seat = context_of(variant, team), compile_finish(variant.game, team.choosers), int(state["seat"])
-    mask = np.zeros(variant.facts.num_actions, np.int8)
-    variant.game.legal(variant.params, state, mask)
-    rest = np.flatnonzero(mask)
-    behind, errors = np.full(len(mask), np.nan), np.full(len(mask), np.nan)
+    rest = np.array(variant.legal_actions(state))
+    behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
     spread = variant.facts.max_return - variant.facts.min_return
     level, games, moves, played_out, told = 0.0, LEAST, 0, 0, False
     for number in range(ROUNDS):

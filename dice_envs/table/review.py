@@ -161,7 +161,7 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     entries = [
         entry
         for entry in sitting.history()
-        if entry.seat in seats and _has_choice(variant, sitting.position(entry.number - 1).state)
+        if entry.seat in seats and len(variant.legal_actions(sitting.position(entry.number - 1).state)) > 1
     ]
     if not seats:
         return Review((), {}, {}, "")
@@ -170,12 +170,6 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     except ValueError:
         return _by_single_values(sitting, seats, entries, done)
     return _by_response_values(sitting, seats, entries, values, done)
-
-
-def _has_choice(variant: Variant, state: Any) -> bool:
-    mask = np.zeros(variant.facts.num_actions, np.int8)
-    variant.game.legal(variant.params, state, mask)
-    return int(mask.sum()) > 1
 
 
 def _quick_values(variant: Variant, state: Any) -> ResponseValues:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-import dice_envs.experiments.logs
 from dice_envs.agent import Agent, check_plays, promises_of, resolve
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE, MOST_GAMES, Watch, check_match, pieces_of, play_pieces
@@ -32,8 +31,8 @@ from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, TeamResult, parts_of, shares_of
-from dice_envs.experiments.commands import modules
 from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.logs import WRITERS
 
 __all__ = [
     "MOST_GAMES",
@@ -263,12 +262,11 @@ def log_writer(variant: Variant, agents: int) -> Any:
     Raises:
         ValueError: the game has no log format, or the format does not hold these options or more than two agents.
     """
-    formats = modules(dice_envs.experiments.logs)
-    if variant.game.name not in formats:
-        raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(formats)}")
+    if variant.game.name not in WRITERS:
+        raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(WRITERS)}")
     if agents != 2:
         raise ValueError(f"a log holds the games of one pair: name 2 agents, not {agents}")
-    return formats[variant.game.name].Writer(variant)
+    return WRITERS[variant.game.name](variant)
 
 
 def elo(win_rate: Matrix, games: int) -> list[float]:

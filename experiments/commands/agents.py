@@ -15,7 +15,7 @@ from dice_envs.agents import aliases, for_game
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs.core.files import read_json
-from dice_envs.core.options import check_range, shown
+from dice_envs.core.options import shown
 from dice_envs.experiments.ui.console import console, print_docstring, print_heading
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.findings import figure_text, measuring
@@ -30,11 +30,6 @@ def main(
     add: Annotated[
         Path | None, typer.Option(help="Measure the policy of this run's folder, add it to the package, and list all.")
     ] = None,
-    name: Annotated[str, typer.Option(help="With --add: name of its file; the folder's name if left out.")] = "",
-    floor: Annotated[
-        float | None,
-        typer.Option(help="With --add: drop actions whose probability is below this share of the likeliest one's."),
-    ] = None,
 ) -> None:
     """List the agents and their parameters, by the game that they play; with --policies, the trained policies.
 
@@ -44,7 +39,7 @@ def main(
     check_writable(json)
     games = names() if game is None else (load(game).name,)
     if add is not None:
-        add_policy(add, name or add.name, floor)
+        add_policy(add)
     if policies or add is not None or json is not None:
         list_policies(json, games)
         return
@@ -63,26 +58,22 @@ def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> Non
         print_docstring(factory.__doc__ or "")
 
 
-def add_policy(folder: Path, name: str, floor: float | None = None) -> Path:
-    """Put a run's policy into the package, in half precision, and measure it in that form. Return its file.
+def add_policy(folder: Path) -> Path:
+    """Put a run's policy into the package, under the folder's name and in half precision, and measure it so. Return its file.
 
     Its header has the command that made it, the result of `measure` with the run's seed (if the variant has an exact measure)
     and its row of the run's cross table.
 
     Args:
         folder: folder of a finished run of `train`.
-        name: name of the file, without its ending.
-        floor: replaces the run's floor (see `dice_envs.agents.ppo.NetworkPolicy`).
 
     Raises:
-        ValueError: the folder does not hold a finished run, or the name is not letters, digits and _.
+        ValueError: the folder does not hold a finished run, or its name is not letters, digits and _.
     """
+    name = folder.name
     if not name.replace("_", "").isalnum():
-        raise ValueError(f"name must be letters, digits and _, not {shown(name)}")
+        raise ValueError(f"the folder's name must be letters, digits and _, not {shown(name)}")
     policy = in_half(load_policy(folder))
-    if floor is not None:
-        check_range("floor", floor, 0, 0.99, whole=False)
-        policy.floor = float(floor)
     try:
         run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
         about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}

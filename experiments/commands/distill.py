@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from dice_envs import Measures, configure, measure
+from dice_envs import Batch, Measures, Variant, configure, measure
+from dice_envs.agent import ask, draw_actions, make_agent
 from dice_envs.agents.about import measures_as_dicts
-from dice_envs.agents.ppo import Likeliest, NetworkPolicy, save_policy
-from dice_envs.core.machine import torch_device
-from dice_envs.core.options import shown
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, save_policy
+from dice_envs.core.dice import derived_seeds, new_streams
+from dice_envs.core.machine import torch_device, torch_threads
+from dice_envs.core.options import Range, check_types, shown
 from dice_envs.exact.liars_dice.shares import check_measurable
-from dice_envs.exact.liars_dice.solver import solve, throttled
+from dice_envs.exact.liars_dice.solution import Solution
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.ui.console import console, finish, print_mode
 from dice_envs.experiments.ui.files import check_writable, write_json
@@ -34,9 +37,43 @@ from dice_envs.experiments.ui.options import (
     seed_or_fresh,
 )
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.learn.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
 
 SAY_EVERY = 500  # updates
+
+GAMES = 8192  # played side by side
+EXPLORERS = (0.0, 0.15, 0.5, 1.0)  # the exploring player's share of random actions, drawn for each game
+NUMBERS = 0.2  # share of games in which that player is a numbers agent
+BATCH = 2048  # positions of one update
+COLLECTED = 96  # batches collected at once
+PASSES = 3  # updates from each position
+FLOORS = (0.005, 0.01, 0.02, 0.05)  # of the policy, to try; the one with the lowest exploitability is chosen
+LEAST_LOGIT = -1e9  # of illegal actions
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillSettings:
+    """How to distill.
+
+    Attributes:
+        hidden: the sizes of the network's hidden layers.
+        steps: updates.
+        minutes: most minutes of training; a run that they end is not repeatable.
+        rate: Adam's learning rate, which falls to 0 along a cosine.
+        precision: the exploitability of the solution.
+    """
+
+    hidden: tuple[Annotated[int, Range(1, 4096)], ...] = (512, 512)
+    steps: Annotated[int, Range(1, 10**9)] = 9_000
+    minutes: float = math.inf
+    rate: Annotated[float, Range(1e-6, 1)] = 7e-3
+    precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if not self.hidden:
+            raise ValueError("hidden must name the size of one layer or more, such as 512,512")
+        if not self.minutes > 0:
+            raise ValueError(f"minutes must be above 0, not {self.minutes}")
 
 
 def main(
@@ -48,9 +85,6 @@ def main(
         float | None, typer.Option(help="Stop training after this many minutes; the seed alone does not repeat the run then.")
     ] = None,
     rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = DistillSettings().rate,
-    memoryless: Annotated[
-        bool, typer.Option("--memoryless", help="The network sees the last bid only: it is measured fast, but plays worse.")
-    ] = False,
     precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = DistillSettings().precision,
     out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
     seed: SeedOption = None,
@@ -65,7 +99,7 @@ def main(
     Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
     """
     limit = math.inf if minutes is None else minutes
-    settings = DistillSettings(hidden_sizes(hidden), steps, limit, rate, memoryless, precision)
+    settings = DistillSettings(hidden_sizes(hidden), steps, limit, rate, precision)
     distill(game, option or [], settings, out, seed, json, device)
 
 
@@ -160,7 +194,6 @@ def _command(option: Sequence[str], settings: DistillSettings, seed: int, device
     given = [f"-o {each}" for each in option]
     given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]
     given += [f"--minutes {settings.minutes:g}"] if math.isfinite(settings.minutes) else []
-    given += ["--memoryless"] if settings.memoryless else []
     given += [f"--precision {settings.precision:g}", f"--seed {seed}"]
     given += [] if device == "cpu" else [f"--device {device}"]
     return " ".join(["python -m experiments distill liars_dice", *given])
@@ -172,3 +205,143 @@ def hidden_sizes(text: str) -> tuple[int, ...]:
     if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
         raise ValueError(f"hidden must be sizes of layers such as 512,512, not {shown(text)}")
     return tuple(map(int, parts))
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+class TrainingPositions:
+    """An endless stream of positions of a player of the solution, against exploring players.
+
+    In each game one seat is the learner's. The other seat's player is drawn for each game: the solution, the solution with a
+    share of random actions, or a numbers agent. Games continue from one collection to the next.
+
+    Args:
+        variant: the game.
+        solution: its solution.
+        seed: fixes all games.
+    """
+
+    def __init__(self, variant: Variant, solution: Solution, seed: int) -> None:
+        self.variant, self.solution = variant, solution
+        deals, players, actions = derived_seeds(seed, "positions", 3)
+        self.batch = Batch(variant, GAMES, deals)
+        self.rng = np.random.default_rng(players)
+        self.streams = new_streams(actions, GAMES)
+        self.numbers = make_agent("numbers:bluff=0.5")
+        self.learner = np.zeros(GAMES, np.int64)
+        self.explores = np.zeros(GAMES)
+        self.counts = np.zeros(GAMES, bool)
+        self._cast(np.arange(GAMES))
+
+    def _cast(self, games: np.ndarray) -> None:
+        """Choose the players of new games."""
+        self.learner[games] = self.rng.integers(2, size=len(games))
+        self.explores[games] = self.rng.choice(EXPLORERS, len(games))
+        self.counts[games] = self.rng.random(len(games)) < NUMBERS
+
+    def step(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Make one move in every game.
+
+        Returns:
+            Observations (n, size) float32, action masks (n, actions) int8, and the solution's probabilities (n, actions)
+            float32 at the positions where a player of the solution had a choice.
+        """
+        states, seats = self.batch.states, self.batch.seats.astype(np.int64)
+        masks, observations = self.batch.legal(), self.batch.observe()
+        chances = self.solution.probabilities(states)
+        other = seats != self.learner
+        plain = other & (self.explores == 0) & ~self.counts  # plays the solution too, so its positions serve as well
+        kept = (~other | plain) & (masks.sum(axis=1) > 1)
+        found = observations[kept], masks[kept], chances[kept].astype(np.float32)
+        actions = draw_actions(self.streams, chances)
+        wild = other & ~self.counts & (self.rng.random(GAMES) < self.explores)
+        legal = masks[wild] / masks[wild].sum(axis=1, keepdims=True)
+        streams = self.streams[wild]
+        actions[wild] = draw_actions(streams, legal)
+        self.streams[wild] = streams
+        counting = np.flatnonzero(other & self.counts)
+        if len(counting):
+            actions[counting] = ask(self.numbers, self.variant, states, counting, self.streams)
+        self.batch.play(actions)
+        over = np.flatnonzero(self.batch.seats < 0)
+        self.batch.deal(over)
+        self._cast(over)
+        return found
+
+    def collect(self, number: int) -> list[np.ndarray]:
+        """Observations, masks and probabilities of at least `number` positions."""
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        while sum(len(part[0]) for part in parts) < number:
+            parts.append(self.step())
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+
+class Learner:
+    """A network that learns the solution's probabilities. It does not see past rounds, which the solution ignores.
+
+    Args:
+        variant: the game.
+        settings: the network's sizes, its inputs and the learning rate.
+        seed: of the initial weights.
+        device: PyTorch's.
+    """
+
+    def __init__(self, variant: Variant, settings: DistillSettings, seed: int, device: str = "cpu") -> None:
+        import torch
+
+        from dice_envs.learn.ppo import mlp
+
+        self.variant, self.settings, self.device = variant, settings, device
+        self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), block_inputs(variant, "past_bids"))
+        (weights,) = derived_seeds(seed, "weights")
+        with torch.random.fork_rng(devices=[]):  # layers draw their first weights from PyTorch's global stream
+            torch.default_generator.manual_seed(weights)
+            self.network: Any = mlp([len(self.seen), *settings.hidden, variant.facts.num_actions])
+        # Inputs are counts divided by their largest values. Scaled like this, the network begins like one that sees the counts.
+        largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
+        with torch.no_grad():
+            self.network[0].weight *= torch.from_numpy(np.maximum(largest[self.seen], 1))  # type: ignore[operator]
+        self.network.to(device)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), settings.rate, fused=True)
+
+    def learn(self, observations: np.ndarray, masks: np.ndarray, chances: np.ndarray, share: float) -> float:
+        """Make an update after a share of the training; return the mean Kullback-Leibler divergence before it."""
+        import torch
+
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate * (1 + math.cos(math.pi * share)) / 2
+        seen, legal, wanted = (torch.from_numpy(each).to(self.device) for each in (observations[:, self.seen], masks, chances))
+        logits = self.network(seen).masked_fill(legal == 0, LEAST_LOGIT)
+        loss = -(wanted * torch.log_softmax(logits, dim=1)).sum(dim=1).mean()
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        entropy = -(chances * np.log(np.where(chances > 0, chances, 1))).sum(axis=1).mean()
+        return float(loss.detach()) - float(entropy)
+
+    def policy(self) -> NetworkPolicy:
+        """The network as a policy in float16, with zero weights for the inputs that it does not see."""
+        from dice_envs.learn.ppo import layers_of
+
+        (first, biases), *others = layers_of(self.network)
+        weights = np.zeros((len(first), self.variant.facts.observation_size), np.float32)
+        weights[:, self.seen] = first
+        return in_half(NetworkPolicy(self.variant.game.name, self.variant.changed_options(), [(weights, biases), *others]))
+
+
+@torch_threads(1)
+def train(learner: Learner, positions: TrainingPositions, done: Callable[[int, float], Any]) -> int:
+    """Make the updates that steps and time allow; return their number. `done` is called with each one's number and loss."""
+    settings, rng = learner.settings, np.random.default_rng(positions.rng.integers(2**31))
+    start, made = time.monotonic(), 0
+    while True:
+        data = positions.collect(BATCH * COLLECTED)
+        for _ in range(PASSES):
+            for rows in np.array_split(rng.permutation(len(data[0])), len(data[0]) // BATCH):
+                share = max(made / settings.steps, (time.monotonic() - start) / (60 * settings.minutes))
+                if share >= 1:
+                    return made
+                made += 1
+                observations, masks, chances = (array[rows] for array in data)
+                done(made, learner.learn(observations, masks, chances, share))

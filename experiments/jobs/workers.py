@@ -37,7 +37,7 @@ from dice_envs.experiments.ui.options import seed_or_fresh
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds
-PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.(npz|npy|json)")  # earlier versions wrote .npy and .json
+PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.npz")
 ON_NODES = __name__  # the module that every node must be able to import
 LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part ends
 MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause

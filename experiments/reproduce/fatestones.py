@@ -45,7 +45,7 @@ from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, ma
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, resumable
-from dice_envs.experiments.logs.fatestones import Log, Writer, read_log
+from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import chapter_of
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_report, check_writable

@@ -12,7 +12,6 @@ import typer
 from dice_envs import configure
 from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, ScoreDistribution, score_distribution
-from dice_envs.exact.score_dice.solvers import ResponseToHighest
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -24,20 +23,12 @@ from dice_envs.experiments.ui.progress import progress
 def main(
     option: OptionOption = None,
     pairing: Annotated[str, typer.Option(help="sorted: highest with highest; unsorted: a random pairing.")] = "sorted",
-    best_response: Annotated[
-        bool, typer.Option("--best-response", help="Also the best responses of A and B to sorted play: seconds for 5d6.")
-    ] = False,
-    equilibrium: Annotated[bool, typer.Option("--equilibrium", help="Also the equilibrium value.")] = False,
     json: JsonOption = None,
     report: ReportOption = None,
 ) -> None:
     """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
 
     The score is A's points minus B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
-
-    --best-response and --equilibrium add the values of better play under the options `reward` and `open_hands`. The
-    equilibrium value is that of the unsorted game: a player that chooses at random makes every pairing equally likely,
-    whatever the other does, so neither can gain on that.
 
     Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
     """
@@ -65,30 +56,12 @@ def main(
         "closeness": result.closeness,
         "distribution": {str(score): str(chance) for score, chance in result.chances.items()},
     }
-    if best_response:
-        values = [ResponseToHighest(options, seat).game_value() for seat in range(2)]
-        summary["best_response"] = dict(zip(("a", "b"), values, strict=True))
-        console.print(
-            f"best response to sorted play, expected reward={options.reward}: A {values[0]:+.6f}, B {values[1]:+.6f}; "
-            f"{pairing} play itself gives A {_mean_reward(result, options):+.6f}",
-        )
-    if equilibrium:
-        unsorted = score_distribution(options.pool_a, options.pool_b, options.ties, "unsorted")  # type: ignore[arg-type]
-        summary["equilibrium"] = _mean_reward(unsorted, options)
-        console.print(f"equilibrium, A's expected reward={options.reward}: {summary['equilibrium']:+.6f}")
 
     def plot(folder: Path) -> None:
         with saved_plot(folder, "score_dice_distribution", "The exact distribution of the score.") as (_, axes):
             plot_histogram(axes, result, game)
 
     finish(lambda: write_json(json, summary), lambda: plot(report) if report is not None else None)
-
-
-def _mean_reward(result: Any, options: Any) -> float:
-    """Return A's expected reward under this distribution of the score."""
-    if options.reward == "score":
-        return float(sum(score * chance for score, chance in result.chances.items()))
-    return float(result.win_bias) / 100
 
 
 Pool = tuple[int, ...]  # sizes of dice

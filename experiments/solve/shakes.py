@@ -11,7 +11,6 @@ from rich.text import Text
 from dice_envs import agents, configure
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.game import Variant
-from dice_envs.core.options import check_choice
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.shakes.chances import Problem
 from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open
@@ -22,7 +21,6 @@ from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_opti
 
 def main(
     option: OptionOption = None,
-    reward: Annotated[str | None, typer.Option(help="The reward: saved (patients) or win (of the team).")] = None,
     policy: Annotated[str, typer.Option(help="optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ...")] = "optimal",
     json: JsonOption = None,
 ) -> None:
@@ -33,14 +31,12 @@ def main(
 
     JSON: {"value", "distribution"}; entry k of the distribution, from k = 0, is the probability that k patients are saved.
 
-    Example: solve shakes -o num_players=4 --reward win --policy argument
+    Example: solve shakes -o num_players=4 -o reward=win --policy argument
     """
-    check_choice("reward", reward, (None, "saved", "win"))
-    given = {"mode": "physician", **game_options(option)}
-    if reward is not None:
-        given["reward"] = reward
-    variant = configure("shakes", **given)
+    variant = configure("shakes", **{"mode": "physician", **game_options(option)})
     options = variant.options
+    if options.mode != "physician":
+        raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
     check_writable(json)
     start = time.perf_counter()

@@ -20,7 +20,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
-from dice_envs.experiments.logs.fatestones import read_log
+from dice_envs.experiments.logs import read_log
 from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)

@@ -9,8 +9,7 @@ from dice_envs import Batch, configure, measure
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import load_policy
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments.commands.distill import distill
-from dice_envs.learn.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
+from dice_envs.experiments.commands.distill import FLOORS, DistillSettings, Learner, TrainingPositions, distill, train
 from tests.support.commands import done, run
 
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -59,33 +58,28 @@ def test_a_network_learns_the_solution(small):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("memoryless", [False, True])
-def test_distill_saves_what_it_measured(memoryless, tmp_path):
+def test_distill_saves_what_it_measured(tmp_path):
     option = [f"{name}={value}" for name, value in ONE.items()]
     out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"
     arguments = [
         *("distill", "liars-dice", "--hidden", "16", "--steps", "60", "--rate", "0.01", "--seed", "5", "--precision", "1e-6"),
         *(word for each in option for word in ("-o", each)),
-        *("--out", str(out), "--json", str(json_path), *(["--memoryless"] if memoryless else [])),
+        *("--out", str(out), "--json", str(json_path)),
     ]
     done(*arguments)
     policy = load_policy(out)
     about = policy.about
     assert about == json.loads(json_path.read_text())
-    assert policy.promises.memoryless == memoryless
     assert policy.floor in FLOORS
     assert (about["seed"], about["steps"], about["method"]) == (5, 60, "distill")
     options = "".join(f" -o {each}" for each in option)
-    flag = " --memoryless" if memoryless else ""
     assert about["command"] == (
-        f"python -m experiments distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01{flag} --precision 1e-06 --seed 5"
+        f"python -m experiments distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01 --precision 1e-06 --seed 5"
     )
     for field, spec in (("measures", f"ppo:{out}"), ("greedy_measures", f"ppo:{out},greedy=true")):
         found = measures_as_dicts(measure(policy.variant, spec))
         assert [each["value"] for each in found] == pytest.approx([each["value"] for each in about[field]], abs=1e-6)
-    again = distill(
-        "liars_dice", option, DistillSettings((16,), 60, rate=0.01, memoryless=memoryless, precision=1e-6), out, 5, None
-    )
+    again = distill("liars_dice", option, DistillSettings((16,), 60, rate=0.01, precision=1e-6), out, 5, None)
     assert again["measures"] == about["measures"]
 
 

@@ -489,9 +489,9 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
     monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
-    folder = tmp_path / "run"
+    folder = tmp_path / "one_die"
     train("--out", folder, "--seed", 3, "-o", "num_dice=1")
-    done("agents", "--add", folder, "--name", "one_die")
+    done("agents", "--add", folder)
     policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
     about = policy.about
     assert about["command"] == "python -m experiments train liars_dice --preset quick -o num_dice=1 --seed 3"
@@ -500,11 +500,8 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     assert about["greedy_measures"][0]["value"] == measure("liars_dice", greedy, num_dice=1).measures[0].value
     assert about["table"]["agents"][0] == "ppo"
     assert len(about["table"]["win_rate"]) == len(about["table"]["agents"])
-    for wrong, words in (
-        (["--add", tmp_path], "is a folder without a policy.npz"),
-        (["--add", folder, "--name", "a/b"], "name"),
-    ):
-        assert words in refusal("agents", *wrong)
+    for wrong, words in ((package, "is a folder without a policy.npz"), (tmp_path / "a-b", "name")):
+        assert words in refusal("agents", "--add", wrong)
     (folder / "results.json").unlink()
     assert "holds no finished run of `train`" in refusal("agents", "--add", folder)
 

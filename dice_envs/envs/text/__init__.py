@@ -19,7 +19,7 @@ from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
 from dice_envs.core.game import OVER, Game, Variant, configure
 from dice_envs.core.options import check_choice, check_range, check_seed, shown
 from dice_envs.envs.learner import Opponents, Pool, resolve_opponents, seat_variant
-from dice_envs.envs.text.words import IllegalMove, Unreadable, legal_actions, prompt, read_move, read_reply
+from dice_envs.envs.text.words import IllegalMove, Unreadable, prompt, read_move, read_reply
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -237,7 +237,7 @@ class TextEnv(gymnasium.Env[str, str]):
             self.render()
         rules = self.rules == "always" or (self.rules == "first" and not table.sitting.latest(self._learner))
         text = prompt(table.sitting, self._learner, legal=self.legal, rules=rules)
-        actions = legal_actions(self.variant, table.sitting.state) if self._playing else []
+        actions = self.variant.legal_actions(table.sitting.state) if self._playing else []
         moves = [self.variant.describe_action(action) for action in actions]
         return text, {"seat": self._learner, "legal_moves": moves, **info}
 

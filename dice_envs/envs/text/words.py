@@ -9,8 +9,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from dice_envs.core.batch import IllegalActionError, check_record
 from dice_envs.core.game import OVER, Picture, Variant
 from dice_envs.core.options import check_range, shown
@@ -116,7 +114,7 @@ def _question(variant: Variant, state: Any, seat: int, legal: bool) -> str:
         return f"{out}It is the turn of {variant.seat_name(mover)}."
     lines = ["It is your turn."]
     if legal:
-        words = ", ".join(variant.describe_action(action) for action in legal_actions(variant, state))
+        words = ", ".join(variant.describe_action(action) for action in variant.legal_actions(state))
         lines.append(f"Legal moves: {words}")
     lines.append('End your reply with the line "Move: …", with your move in place of the dots.')
     return "\n".join(lines)
@@ -159,7 +157,7 @@ def read_reply(variant: Variant, state: Any, reply: str) -> int:
         ValueError: the game is over.
     """
     check_record(variant, state)
-    legal = legal_actions(variant, state)
+    legal = variant.legal_actions(state)
     allowed = f"allowed: {listed([variant.describe_action(action) for action in legal])}"
     try:
         action = read_move(variant, reply)
@@ -221,13 +219,6 @@ def _plain(text: str) -> str:
 def ask_again(problem: object) -> str:
     """Return the answer to a reply without a legal move, which asks for another one; `problem` is the error."""
     return f'That is no legal move: {problem}. End your reply with the line "Move: …", with a legal one in place of the dots.'
-
-
-def legal_actions(variant: Variant, state: Any) -> list[int]:
-    """Return the legal actions of the seat to move; none once the game is over."""
-    mask = np.zeros(variant.facts.num_actions, np.int8)
-    variant.game.legal(variant.params, state, mask)
-    return [int(action) for action in np.flatnonzero(mask)]
 
 
 def listed(words: Sequence[str]) -> str:

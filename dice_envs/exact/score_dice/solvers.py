@@ -87,9 +87,9 @@ def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
     return dice[:at] + dice[at + 1 :]
 
 
-def _settle_value(step: Callable[[float], float], start: float = 0.0) -> float:
+def _settle_value(step: Callable[[float], float]) -> float:
     """Find the fixed point of an increasing map with slope below 1 (here at most 1/2) by iteration."""
-    value = start
+    value = 0.0
     for _ in range(200):
         after = step(value)
         if abs(after - value) < TOLERANCE:

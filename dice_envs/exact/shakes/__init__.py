@@ -38,8 +38,6 @@ from dice_envs.exact.shakes.chances import (
 from dice_envs.exact.shakes.policies import (
     TooManyReached,
     as_policy,
-    as_tally_team,
-    as_team,
     check_in_passing,
     evaluate,
     evaluate_open,
@@ -68,13 +66,6 @@ def _openers(variant: Variant, agent: Any) -> range:
     """Return the seats that may open the game, if it makes a difference to the agent; else the first one."""
     matters = variant.options.mode == "maesters" and not looks_at_tally_alone(agent)
     return range(variant.options.num_players if matters else 1)
-
-
-def _policy(agent: Any, variant: Variant, opener: int, seed: int, efficacies: np.ndarray | None = None) -> Policy:
-    """Return the agent's policy as the physician, or as all maesters if this seat opens the game."""
-    if variant.options.mode == "physician":
-        return as_policy(agent, variant, seed, efficacies)
-    return (as_tally_team if looks_at_tally_alone(agent) else as_team)(agent, variant, opener, seed, efficacies)
 
 
 def _positions(variant: Variant, agent: Any) -> int:
@@ -130,7 +121,7 @@ class _Outcome(NamedTuple):
 def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:
     """Return the outcome of an agent that does not see the efficacies, from its answers at all tallies."""
     problem, merged = Problem.of(variant.options), _merges(variant, agent)
-    policies = [_policy(agent, variant, opener, seed) for opener in _openers(variant, agent)]
+    policies = [as_policy(agent, variant, opener, seed) for opener in _openers(variant, agent)]
     count = sum(len(level.keys) for level in tallies(problem, merged)[:-1])
 
     def watched(policy: Policy) -> Policy:
@@ -159,7 +150,7 @@ def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
     try:
         for opener in openers:
             most = allowed // _positions_at_tally(variant, agent)
-            policy_of = functools.partial(_policy, agent, variant, opener, effort.seed)
+            policy_of = functools.partial(as_policy, agent, variant, opener, effort.seed)
             report = lambda amount, total: effort.done(amount, total * len(openers))  # noqa: E731
             found.append(evaluate_open(problem, policy_of, most, report).distribution)
     except TooManyReached:

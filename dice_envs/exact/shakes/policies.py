@@ -355,30 +355,33 @@ def _answers(agent: Any, variant: Variant, states: np.ndarray, seeds: np.random.
     return ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
 
 
-def _check_told(variant: Variant, agent: Any, efficacies: np.ndarray | None) -> None:
-    """Raise ValueError if the agent sees efficacies and none are given."""
-    if efficacies is None and sees_efficacies(variant, agent):
-        raise ValueError("open_efficacies: what this agent does depends on the efficacies, so they must be given")
+def as_policy(agent: Any, variant: Variant, opener: int = 0, seed: int = 0, efficacies: np.ndarray | None = None) -> Policy:
+    """Return the policy of an agent as the physician of `variant`, or of a table where it plays every maester.
 
-
-def as_policy(agent: Any, variant: Variant, seed: int = 0, efficacies: np.ndarray | None = None) -> Policy:
-    """Return the policy of an agent with `probabilities` as the physician of `variant`; evaluate it with `merged=False`.
+    A maester is asked about every combination of dice that those before it may have kept. As in the observation, it sees which
+    die each of them kept, but not the dice taken away. One that looks at the tally alone is asked once for each tally, as the
+    first to speak: the order of speaking matters only where all may yield, because then the last must argue.
 
     Args:
-        agent: see `dice_envs.agent.ask_probabilities`.
+        agent: see `dice_envs.agent.ask_probabilities`. Unless it looks at the tally alone, evaluate with `merged=False`.
         variant: the game.
+        opener: the maester that speaks first on the first patient.
         seed: of the agent's own random streams.
         efficacies: (n,) of the treatments, if they are open; see `evaluate_open`.
 
     Raises:
-        ValueError: the variant is not the physician's, or the agent sees efficacies that are not given.
+        ValueError: the variant is another game, or the agent sees efficacies that are not given.
         AgentError: the agent states no probabilities; raised when the policy is first asked.
     """
-    if variant.game.name != "shakes" or variant.options.mode != "physician":
-        raise ValueError('an agent is evaluated as a physician: the game must be shakes with mode="physician"')
-    _check_told(variant, agent, efficacies)
+    if variant.game.name != "shakes":
+        raise ValueError(f"the game must be shakes for a policy of its agents, not {variant.game.name}")
+    if efficacies is None and sees_efficacies(variant, agent):
+        raise ValueError("open_efficacies: what this agent does depends on the efficacies, so they must be given")
     seeds = np.random.SeedSequence(seed)
-    return lambda treated, saved: _answers(agent, variant, _states(variant, treated, saved, efficacies), seeds)
+    if variant.options.mode == "physician":
+        return lambda treated, saved: _answers(agent, variant, _states(variant, treated, saved, efficacies), seeds)
+    team = _tally_team if looks_at_tally_alone(agent) else _team
+    return functools.partial(team, agent, variant, opener, seeds, efficacies)
 
 
 # --- a table of maesters as a policy ------------------------------------------------------------------------------
@@ -402,32 +405,25 @@ def _winners(sets: np.ndarray, treated: np.ndarray, saved: np.ndarray, ties: Lit
     return wins
 
 
-def as_tally_team(
-    agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0, efficacies: np.ndarray | None = None
-) -> Policy:
-    """Return the policy of a table where every maester is an agent that looks at the tally alone.
-
-    It is asked once for each tally and maester, as the first to speak. The order of speaking matters only where all
-    may yield, because then the last must argue.
-
-    Arguments and errors are those of `as_team`.
-    """
-    _check_told(variant, agent, efficacies)
-    n, ties = variant.options.num_players, variant.options.ties
-    seeds = np.random.SeedSequence(seed)
-
-    def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        sets = np.ones((len(treated), 1))
-        for seat in range(n):
-            states = _states(variant, treated, saved, efficacies)
-            states["opener"] = states["seat"] = seat
-            argues = _answers(agent, variant, states, seeds)[:, [ARGUE]]
-            sets = np.hstack([sets * (1 - argues), sets * argues])
-        last = (first_opener + treated.sum(axis=1) - 1) % n
-        sets[np.arange(len(sets)), 1 << last] += sets[:, 0]  # if all others yield, the last must argue
-        return _winners(sets, treated, saved, ties)
-
-    return policy
+def _tally_team(
+    agent: Any,
+    variant: Variant,
+    opener: int,
+    seeds: np.random.SeedSequence,
+    efficacies: np.ndarray | None,
+    treated: np.ndarray,
+    saved: np.ndarray,
+) -> np.ndarray:
+    """Return P(each maester wins), (m, n), where every maester is an agent that looks at the tally alone."""
+    n, sets = variant.options.num_players, np.ones((len(treated), 1))
+    for seat in range(n):
+        states = _states(variant, treated, saved, efficacies)
+        states["opener"] = states["seat"] = seat
+        argues = _answers(agent, variant, states, seeds)[:, [ARGUE]]
+        sets = np.hstack([sets * (1 - argues), sets * argues])
+    last = (opener + treated.sum(axis=1) - 1) % n
+    sets[np.arange(len(sets)), 1 << last] += sets[:, 0]  # if all others yield, the last must argue
+    return _winners(sets, treated, saved, variant.options.ties)
 
 
 @functools.lru_cache(maxsize=8)
@@ -437,45 +433,31 @@ def _histories(spoken: int) -> np.ndarray:
     return np.array(said, np.int8).reshape(len(said), spoken)
 
 
-def as_team(agent: Any, variant: Variant, first_opener: int = 0, seed: int = 0, efficacies: np.ndarray | None = None) -> Policy:
-    """Return the policy of a table where the agent plays every maester; evaluate it with `merged=False`.
-
-    Each maester is asked about every combination of dice that those before it may have kept. As in the observation, it
-    sees which die each of them kept, but not the dice taken away.
-
-    Args:
-        agent: see `dice_envs.agent.ask_probabilities`.
-        variant: the game, of maesters.
-        first_opener: the first seat to speak on the first patient.
-        seed: of the agent's own random streams.
-        efficacies: (n,) of the treatments, if they are open; see `evaluate_open`.
-
-    Raises:
-        ValueError: the agent sees efficacies that are not given.
-        AgentError: the agent states no probabilities; raised when the policy is first asked.
-    """
-    _check_told(variant, agent, efficacies)
-    n, ties = variant.options.num_players, variant.options.ties
-    seeds = np.random.SeedSequence(seed)
-    at_once = max(1, ROWS_AT_ONCE // len(_histories(n - 1)))
-    members = _members(n)
-
-    def policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-        order = (first_opener + treated.sum(axis=1)[:, None] + np.arange(n)) % n  # seats as they speak
-        blocks = [slice(first, first + at_once) for first in range(0, len(treated), at_once)]
-        tied = np.concatenate(
-            [_tied(agent, variant, treated[rows], saved[rows], order[rows], seeds, efficacies) for rows in blocks]
-        )
-        if ties == "again":
-            in_turn = np.take_along_axis(treated, order, axis=1), np.take_along_axis(saved, order, axis=1)
-            wins = _winners(tied, *in_turn, ties)
-        else:
-            wins = tied @ (members / np.maximum(members.sum(axis=1, keepdims=True), 1))
-        by_seat = np.empty(wins.shape)
-        np.put_along_axis(by_seat, order, wins, axis=1)
-        return by_seat
-
-    return policy
+def _team(
+    agent: Any,
+    variant: Variant,
+    opener: int,
+    seeds: np.random.SeedSequence,
+    efficacies: np.ndarray | None,
+    treated: np.ndarray,
+    saved: np.ndarray,
+) -> np.ndarray:
+    """Return P(each maester wins), (m, n), where the agent plays every maester."""
+    n = variant.options.num_players
+    at_once, members = max(1, ROWS_AT_ONCE // len(_histories(n - 1))), _members(n)
+    order = (opener + treated.sum(axis=1)[:, None] + np.arange(n)) % n  # seats as they speak
+    blocks = [slice(first, first + at_once) for first in range(0, len(treated), at_once)]
+    tied = np.concatenate(
+        [_tied(agent, variant, treated[rows], saved[rows], order[rows], seeds, efficacies) for rows in blocks]
+    )
+    if variant.options.ties == "again":
+        in_turn = np.take_along_axis(treated, order, axis=1), np.take_along_axis(saved, order, axis=1)
+        wins = _winners(tied, *in_turn, "again")
+    else:
+        wins = tied @ (members / np.maximum(members.sum(axis=1, keepdims=True), 1))
+    by_seat = np.empty(wins.shape)
+    np.put_along_axis(by_seat, order, wins, axis=1)
+    return by_seat
 
 
 def _tied(

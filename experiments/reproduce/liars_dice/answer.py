@@ -22,14 +22,18 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     MOST,
     NAMERS,
     NONE,
+    PARTS,
     Habits,
+    RoundChances,
     Worth,
     chance_that_bids_hold,
     habits_of,
+    mean_loss,
     round_shares,
     values_of_all_rounds,
+    wins_against,
+    wins_games,
 )
-from dice_envs.experiments.reproduce.liars_dice.parts import PARTS, RoundChances, mean_loss, wins_against, wins_games
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.findings import Finding

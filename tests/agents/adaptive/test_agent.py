@@ -5,8 +5,7 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.agent import Promises, Turn, ask, fresh_memory, resolve
-from dice_envs.agents.adaptive import Adaptive
-from dice_envs.agents.adaptive.rounds import MOST_LOST
+from dice_envs.agents.adaptive import MOST_LOST, Adaptive
 from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams

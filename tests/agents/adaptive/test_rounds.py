@@ -3,8 +3,7 @@
 import pytest
 
 from dice_envs import configure
-from dice_envs.agents.adaptive import Adaptive
-from dice_envs.agents.adaptive.rounds import decisions_of
+from dice_envs.agents.adaptive import Adaptive, decisions_of
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.experiments.arena import play_table
 from tests.agents.adaptive.cases import SMALL

@@ -9,7 +9,9 @@ import pytest
 
 from dice_envs import Batch, agents, configure
 from dice_envs.agent import Turn
-from dice_envs.agents.mcts import MCTS, room
+from dice_envs.agents import mcts
+from dice_envs.agents.mcts import MCTS
+from dice_envs.agents.mcts import tree as room
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.experiments.reproduce.fatestones import JointSearch
@@ -32,7 +34,7 @@ def trees(monkeypatch):
         grown.append(grow(*arguments))
         return grown[-1]
 
-    monkeypatch.setattr(room, "grown", note)
+    monkeypatch.setattr(mcts, "grown", note)
     return grown
 
 
@@ -41,7 +43,7 @@ def limit(monkeypatch):
     """Limit the tree to these numbers of nodes and edges, and reset its once-only warning."""
 
     def to(nodes, edges):
-        monkeypatch.setattr(room, "most", lambda *_: (nodes, edges))
+        monkeypatch.setattr(mcts, "most", lambda *_: (nodes, edges))
         monkeypatch.setattr(room, "_told_full", False)
 
     return to

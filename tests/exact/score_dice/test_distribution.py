@@ -130,15 +130,6 @@ def test_solve_command(tmp_path):
     refusal(*command, "--pairing", "shuffled")
 
 
-def test_solve_command_values_of_play(tmp_path):
-    file = tmp_path / "out.json"
-    command = ["solve", "score_dice", "-o", "pool_a=6,6", "-o", "pool_b=6,6", "-o", "ties=a", "-o", "reward=score"]
-    done(*command, "--best-response", "--equilibrium", "--json", str(file))
-    data = json.loads(file.read_text())
-    assert data["equilibrium"] == pytest.approx(2 / 6)
-    assert data["best_response"]["a"] > data["equilibrium"] > -data["best_response"]["b"]
-
-
 @pytest.mark.thorough
 def test_reproduce_command(tmp_path):
     file = tmp_path / "out.json"

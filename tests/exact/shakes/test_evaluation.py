@@ -254,7 +254,7 @@ def test_wrong_use_is_refused():
         evaluate(SMALL, lambda treated, saved: np.full(treated.shape, 0.4))
     with pytest.raises(ValueError, match='variation="cooperative", not "competitive"'):
         Problem.of(configure("shakes", variation="competitive").options)
-    with pytest.raises(ValueError, match='mode="physician"'):
-        as_policy(Uniform(), configure("shakes"))
+    with pytest.raises(ValueError, match="the game must be shakes"):
+        as_policy(Uniform(), configure("thirties"))
     with pytest.raises(ValueError, match="states no probabilities"):
         evaluate(SMALL, as_policy(object(), configure("shakes", mode="physician")))

@@ -9,8 +9,9 @@ from dice_envs import configure, measure
 from dice_envs.agent import AgentError, Uniform
 from dice_envs.agents import make
 from dice_envs.exact import Effort, shakes
+from dice_envs.exact.shakes import policies
 from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
-from dice_envs.exact.shakes.policies import as_tally_team, as_team, evaluate, solve
+from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from tests.support.policies import uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
@@ -79,7 +80,7 @@ def test_a_tables_policy_against_all_that_may_be_said(treated, saved, ties):
     n, patients = len(treated), sum(treated)
     variant = configure("shakes", num_players=n, ties=ties)
     for first in range(n):
-        policy = as_team(Listener(), variant, first)
+        policy = as_policy(Listener(), variant, first)
         expected = team_by_brute_force(Listener(), n, (first + patients) % n, treated, saved, ties)
         assert np.allclose(policy(*tally(treated, saved))[0], expected, atol=1e-13)
 
@@ -95,13 +96,17 @@ def test_what_only_resembles_random_play_is_asked():
 
 
 @covering(("ties", "spec"), ["again", "random"], ["random", "bayes", "thompson", "ucb", "argument", "dogmatic"])
-def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties):
+def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties, monkeypatch):
     variant = configure("shakes", num_players=3, ties=ties, num_patients=5, goal=2)
     levels = tallies(Problem.of(variant.options), merged=False)[:-1]
     treated, saved = (np.concatenate([getattr(level, name) for level in levels]) for name in ("treated", "saved"))
     for first in range(3):
-        teams = [each(make(spec), variant, first)(treated, saved) for each in (as_team, as_tally_team)]
-        assert np.allclose(*teams, atol=1e-13)
+        once = as_policy(make(spec), variant, first)
+        with monkeypatch.context() as patched:
+            patched.setattr(policies, "looks_at_tally_alone", lambda agent: False)
+            always = as_policy(make(spec), variant, first)
+        assert once.func is not always.func
+        assert np.allclose(once(treated, saved), always(treated, saved), atol=1e-13)
 
 
 @pytest.mark.thorough

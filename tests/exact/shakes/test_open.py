@@ -15,8 +15,6 @@ from dice_envs.exact import action_values, optima
 from dice_envs.exact.shakes.chances import Problem, argument_chances, best_of
 from dice_envs.exact.shakes.policies import (
     as_policy,
-    as_tally_team,
-    as_team,
     evaluate_open,
     open_optimum,
     open_values,
@@ -245,9 +243,8 @@ def test_nothing_is_silently_wrong():
     for agent in (make("mcts:2"), make("bayes")):
         with pytest.raises(ValueError, match="open_efficacies: what this agent does depends on the efficacies"):
             as_policy(agent, variant)
-    for team in (as_team, as_tally_team):
-        with pytest.raises(ValueError, match="open_efficacies: what this agent does"):
-            team(make("bayes"), configure("shakes", **OPEN))
+    with pytest.raises(ValueError, match="open_efficacies: what this agent does"):
+        as_policy(make("bayes"), configure("shakes", **OPEN))
     as_policy(make("thompson"), variant)
     with pytest.raises(ValueError, match="a policy must give 3 chances"):
         evaluate_open(Problem.of(variant.options), lambda efficacies: lambda treated, saved: treated * 0.0)

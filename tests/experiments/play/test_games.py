@@ -8,7 +8,7 @@ import pytest
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.logs.fatestones import read_log
+from dice_envs.experiments.logs import read_log
 from dice_envs.experiments.play.words import number_choices
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import game_options

@@ -11,7 +11,7 @@ from dice_envs.agents.liars_dice import LiarsDiceNash
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments.reproduce.liars_dice.parts import (
+from dice_envs.experiments.reproduce.liars_dice.habits import (
     BOTH,
     KEPT,
     PARTS,

@@ -17,7 +17,7 @@ from tests.support.subsets import few
 @few(1, ("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
 def test_solve_writes_value_and_distribution(tmp_path, policy, value):
     path = tmp_path / "value.json"
-    done("solve", "shakes", "-o", "num_players=4", "--reward", "win", "--policy", policy, "--json", path)
+    done("solve", "shakes", "-o", "num_players=4", "-o", "reward=win", "--policy", policy, "--json", path)
     written = json.loads(path.read_text())
     assert rounds_to(value, written["value"])
     assert len(written["distribution"]) == 19
@@ -37,7 +37,6 @@ def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--reward", "lives"], "reward must be one of None, 'saved', 'win', not 'lives'"),
         (["-o", "variation=competitive"], 'variation must be "cooperative"'),
         (["--policy", "dogmatic"], "dogmatic is a maester"),
         (["--policy", "wizard"], "unknown agent 'wizard'"),
