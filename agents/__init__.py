@@ -23,22 +23,6 @@ from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = [
-    "NOT_FOUND",
-    "aliases",
-    "check_harmless",
-    "factories",
-    "for_game",
-    "games_of",
-    "in_words",
-    "levels",
-    "make",
-    "parameters_of",
-    "parse",
-    "required",
-    "usual",
-]
-
 
 @functools.cache
 def factories() -> dict[str, Any]:

@@ -30,19 +30,6 @@ from dice_envs.core.view import Block, offsets
 from .about import POLICIES, check_about
 from .base import Deterministic
 
-__all__ = [
-    "AGENTS",
-    "Likeliest",
-    "NetworkPolicy",
-    "Ppo",
-    "block_inputs",
-    "history_inputs",
-    "in_half",
-    "load_policy",
-    "save_policy",
-    "shipped",
-]
-
 FORMAT = 1
 MOST_LAYERS = 64
 MOST_NUMBERS = 2**24  # weights and biases of a policy

@@ -32,7 +32,7 @@ from dice_envs.envs.learner import Pool
 from dice_envs.evaluation import Evaluation, evaluate
 from dice_envs.exact import ActionValues, Measurement, Measures, ResponseValues, action_values, measure, response_values
 from dice_envs.learn import Trained, TrainingCallback, train
-from dice_envs.pictures.describe import Description, Reading, describe, layout
+from dice_envs.pictures import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The command line: `python -m experiments COMMAND`. Each module of `dice_envs.experiments.commands` is a command."""
+"""The command line: `python -m experiments COMMAND`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 
 import dice_envs
-import dice_envs.experiments.commands
 from dice_envs.core.options import check_seed
-from dice_envs.experiments.discovery import add_commands, modules
+from dice_envs.experiments.commands import LISTED, add_commands, commands
 from dice_envs.experiments.jobs.guard import ends_at_once
 from dice_envs.experiments.ui.console import one_line_errors
 from dice_envs.experiments.ui.options import own_game
@@ -57,7 +56,7 @@ def _options(version: VersionOption = False) -> None:
     pass
 
 
-add_commands(app, modules(dice_envs.experiments.commands), guarded)
+add_commands(app, commands(), guarded, LISTED)
 
 
 def main(name: str) -> None:

@@ -44,8 +44,6 @@ with needs("mcp", "the server for assistants"):
     from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
     from pydantic import Field
 
-__all__ = ["Games", "make_server", "serve"]
-
 MOST_GAMES = 100  # kept at a time
 INSTRUCTIONS = """Dice games against agents, up to optimal play. list_games names the games, rules explains one, and new_game
 begins one. The answers to new_game, look and move tell all that your seat may know. Where they ask for a line "Move: …", call

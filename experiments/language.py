@@ -31,21 +31,6 @@ from dice_envs.experiments.leaderboard import usual_agents
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = [
-    "DEFAULT_TASKS",
-    "Bluffs",
-    "Kind",
-    "Positions",
-    "Score",
-    "TaskField",
-    "field_of",
-    "named_players",
-    "players_of",
-    "positions_of",
-    "score",
-    "task_of",
-]
-
 DEFAULT_TASKS = ("liars_dice_openspiel_1", "liars_dice_3", "fatestones", "thirties_maximize", "shakes_3")
 EXPLORES = 0.25  # chance of a move at random in the games from which the positions come
 MOST_GAMES = 100  # tried for each position that is wanted

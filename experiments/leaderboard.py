@@ -6,22 +6,19 @@ The command `leaderboard` shows it.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
-from dice_envs.agent import Agent, ask, check_plays, is_stochastic, resolve
+from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
-from dice_envs.core.own import load_own
+from dice_envs.core.own import split_own
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import share_half_width
@@ -30,18 +27,6 @@ from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import HERE, Workers
 from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.page import versions
-
-__all__ = [
-    "TIMED",
-    "Board",
-    "Place",
-    "Standing",
-    "board",
-    "chosen",
-    "made_by",
-    "plan",
-    "unmeasured",
-]
 
 # Parameters worth a row of the board, in place of an agent's defaults.
 SPECS: dict[str, tuple[str, ...]] = {
@@ -103,7 +88,7 @@ class Standing:
 
 
 @dataclasses.dataclass
-class Place:
+class TaskBoard:
     """A task and its standings: measured agents, the best first, then the others."""
 
     name: str
@@ -121,7 +106,7 @@ class Board:
 
     seed: int
     sample: int | None
-    tasks: list[Place]
+    tasks: list[TaskBoard]
     versions: dict[str, str]
 
 
@@ -137,7 +122,8 @@ def usual_agents(game: str) -> list[str]:
 
 
 def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
-    """Read tasks and specs of agents from words in any order: the name of a task, of a game for all its tasks, or a spec.
+    """Read tasks and specs of agents from words in any order: the name of a task, of a game for all its tasks, or a spec,
+    also of an agent of the user's own.
 
     Without a task it is all tasks. Without a spec the list of specs is empty, which stands for the usual agents.
 
@@ -155,7 +141,7 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
             if not of_game:
                 raise ValueError(f"there is no task of {plain}; tasks are: {', '.join(TASKS)}")
             tasks |= of_game
-        elif word.partition(":")[0] in agents.factories():
+        elif split_own(word) or word.partition(":")[0] in agents.factories():
             agents.make(word)
             specs.append(word)
         else:
@@ -163,91 +149,39 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
     return list(tasks.values()) or list(TASKS.values()), list(dict.fromkeys(specs))
 
 
-def made_by(text: str) -> Callable[[Variant], Any]:
-    """Return a function that makes an agent for a variant, from MODULE:FACTORY or FILE.py:FACTORY.
-
-    The current folder is searched first.
-
-    FACTORY is called without arguments, or with the variant if it needs one. It returns what `dice_envs.measure` takes.
-
-    Raises:
-        ValueError: the text has another form, or there is no such module or factory.
-    """
-    where, _, name = text.rpartition(":")
-    if not where or not name:
-        raise ValueError(f"--agent must be MODULE:FACTORY or FILE.py:FACTORY, not {shown(text)}")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    factory = load_own(where, name, "--agent")
-    if not callable(factory):
-        raise ValueError(f"--agent {shown(text)}: {where} has {name}, but it cannot be called")
-    needed = _needed(factory)
-    if len(needed) > 1:
-        raise ValueError(f"--agent {shown(text)}: {name} must need no arguments or the variant alone, not {', '.join(needed)}")
-
-    def make(variant: Variant) -> Any:
-        try:
-            return factory(variant) if needed else factory()
-        except Exception as problem:
-            raise ValueError(f"{name} has failed: {_words(problem)}") from problem
-
-    return make
-
-
-def _needed(function: Callable[..., Any]) -> list[str]:
-    """Return the names of a function's required arguments."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # some built-in functions have no signature
-        return []
-    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [each.name for each in parameters if each.default is each.empty and each.kind in by_place]
-
-
-def _words(problem: BaseException) -> str:
-    return f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
-
-
-def plan(tasks: Sequence[Task], specs: Sequence[str] | None, others: Mapping[str, Any]) -> list[tuple[Task, str, Any]]:
-    """List the measurements: task, agent's name, and the agent, its spec, or a function that makes it; see `board`."""
-    rows: list[tuple[Task, str, Any]] = []
-    for task in tasks:
-        own = usual_agents(task.game) if specs is None else specs
-        rows += [(task, spec, spec) for spec in dict.fromkeys(["random", *own])]
-        rows += [(task, name, agent) for name, agent in others.items()]
-    return rows
+def plan(tasks: Sequence[Task], specs: Sequence[str] | None) -> list[tuple[Task, str]]:
+    """List the measurements, each of an agent by its spec on a task; see `board`."""
+    return [
+        (task, spec)
+        for task in tasks
+        for spec in dict.fromkeys(["random", *(usual_agents(task.game) if specs is None else specs)])
+    ]
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _standing(
-    seed: int, sample: int | None, minutes: float, task: str | Task, name: str, agent: Any, done: Any
-) -> dict[str, Any]:
+def _standing(seed: int, sample: int | None, minutes: float, task: str | Task, spec: str, done: Any) -> dict[str, Any]:
     """Measure one agent on one task; returns a Standing as a dict."""
     of = TASKS[task] if isinstance(task, str) else task
-    found = Standing(of.name, name)
+    found = Standing(of.name, spec)
     variant = of.variant
     try:
-        plays = isinstance(agent, str | Agent) or is_stochastic(agent)
-        if not plays and callable(agent) and len(_needed(agent)) < 2:  # with two arguments it is a policy function
-            agent = agent(variant)
-        player: Any = asked(agent, variant)
-        original = resolve(agent, of.game) if isinstance(agent, str) else agent if isinstance(agent, Agent) else player
-        check_plays(original, variant)
+        player = resolve(spec, of.game)
+        check_plays(player, variant)
+        about = getattr(asked(spec, variant).agent, "about", None) or {}
         by_play = _against_field if of.field else _measured
-        by_play(found, of, variant, agent, original, seed, sample, minutes)
+        by_play(found, of, variant, player, seed, sample, minutes)
         if not found.missing:
-            about = getattr(player.agent, "about", None) or {}
             found.steps, found.minutes = about.get("steps"), about.get("minutes")
-            found.batch_ms, found.alone_ms = (_milliseconds(variant, original, games, seed) for games in (TIMED, 1))
-    except (ValueError, ImportError, MemoryError) as problem:
-        found.missing = _words(problem) if isinstance(problem, MemoryError) else " ".join(str(problem).split())
+            found.batch_ms, found.alone_ms = (_milliseconds(variant, player, games, seed) for games in (TIMED, 1))
+    except (ValueError, ImportError) as problem:
+        found.missing = " ".join(str(problem).split())
     except Exception as problem:
-        if isinstance(agent, str):
+        if split_own(spec) is None and not isinstance(problem, MemoryError):
             raise
-        found.missing = _words(problem)  # a fault of the user's own agent must not stop the others
+        # A fault of the user's own agent must not stop the others.
+        found.missing = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
     done(1)
     return dataclasses.asdict(found)
 
@@ -264,11 +198,11 @@ def _in_time(minutes: float, sizes: Sequence[Any], attempt: Callable[[Any, Any],
 
 
 def _measured(
-    found: Standing, task: Task, variant: Variant, agent: Any, player: Agent, seed: int, sample: int | None, minutes: float
+    found: Standing, task: Task, variant: Variant, player: Agent, seed: int, sample: int | None, minutes: float
 ) -> None:
     """Fill in the measured figures, from a smaller sample where the usual one takes too long."""
     sizes = SAMPLES if sample is None else (sample,)
-    _, measured = _in_time(minutes, sizes, lambda size, done: measure(variant, agent, seed=seed, sample=size, done=done))
+    _, measured = _in_time(minutes, sizes, lambda size, done: measure(variant, found.agent, seed=seed, sample=size, done=done))
     if isinstance(measured, str):
         found.missing = f"it would take more than {minutes:g} minutes: there are {measured} to evaluate"
         _played(found, variant, player, seed, minutes)
@@ -300,7 +234,7 @@ def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes
 
 
 def _against_field(
-    found: Standing, task: Task, variant: Variant, agent: Any, player: Agent, seed: int, sample: int | None, minutes: float
+    found: Standing, task: Task, variant: Variant, player: Agent, seed: int, sample: int | None, minutes: float
 ) -> None:
     """Fill in the share of wins at a table with the field, and its Elo rating."""
     seats = variant.facts.num_seats
@@ -353,7 +287,6 @@ def _milliseconds(variant: Variant, player: Agent, games: int, seed: int) -> flo
 def board(
     tasks: Sequence[str | Task] = (),
     agents: Sequence[str] | None = None,
-    others: Mapping[str, Any] | None = None,
     seed: int = 0,
     sample: int | None = None,
     minutes: float = 3.0,
@@ -364,8 +297,8 @@ def board(
 
     Args:
         tasks: names in `dice_envs.TASKS`, or Tasks of your own; all if left out.
-        agents: specs of agents; the usual ones of each game if left out. Random play is always measured.
-        others: your own agents by name: anything `dice_envs.measure` takes, or a function that makes it for a variant.
+        agents: specs of agents, also of your own (`FILE.py:CLASS`); the usual ones of each game if left out. Random play is
+            always measured.
         seed: fixes all random draws.
         sample: deals or games to sample where there are too many for all of them; None: the game's number, fewer where
             that would take too long.
@@ -387,15 +320,14 @@ def board(
         raise ValueError(f"there is no task {shown(unknown[0])}; tasks are: {', '.join(TASKS)}")
     seed = check_seed(seed)
     wanted = [TASKS[each] if isinstance(each, str) else each for each in tasks or TASKS]
-    rows = plan(wanted, agents, others or {})
-    parts = [(task.name if TASKS.get(task.name) == task else task, name, agent) for task, name, agent in rows]
+    parts = [(task.name if TASKS.get(task.name) == task else task, spec) for task, spec in plan(wanted, agents)]
     found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts, done=done)]
     places = []
     for task in wanted:
         mine = [each for each in found if each.task == task.name]
         mine.sort(key=_order)
         options = dict(task.options)
-        places.append(Place(task.name, task.game, options, task.headline, task.asks, list(task.field), mine))
+        places.append(TaskBoard(task.name, task.game, options, task.headline, task.asks, list(task.field), mine))
     return Board(seed, sample, places, versions())
 
 

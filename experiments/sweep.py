@@ -26,8 +26,6 @@ from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.presets import Preset, presets_of
 
-__all__ = ["RECIPES", "parse_settings", "runs_of", "sweep"]
-
 MOST_RUNS = 10_000
 
 # One pass over each rollout, and a critic that sees what its seat sees.

@@ -30,8 +30,6 @@ from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
-__all__ = ["PoolShare", "TrainingResult", "measured", "setting_text", "train"]
-
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
 

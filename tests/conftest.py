@@ -54,7 +54,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WRAPPING_MODULES = (
     "dice_envs.core.dice",
     "dice_envs.agents.mcts.tree",
-    "dice_envs.experiments.reproduce.fatestones.searches",
+    "dice_envs.experiments.reproduce.fatestones",
 )
 
 

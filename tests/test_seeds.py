@@ -236,8 +236,8 @@ def plot(folder):
 
 
 def distilled(folder):
-    small = distill.Learner(VARIANT, distill.Settings((8,), steps=2), seed=1)
-    distill.train(small, distill.Positions(VARIANT, solve(VARIANT, 1e-2), seed=1), lambda made, loss: None)
+    small = distill.Learner(VARIANT, distill.DistillSettings((8,), steps=2), seed=1)
+    distill.train(small, distill.TrainingPositions(VARIANT, solve(VARIANT, 1e-2), seed=1), lambda made, loss: None)
 
 
 CALLS = {  # `make test` makes the first six

@@ -43,7 +43,7 @@ from .beliefs import (
     QUARTERS,
     RAISING,
     Composed,
-    Reading,
+    FixedReader,
     Style,
     Way,
     learn,
@@ -52,8 +52,6 @@ from .beliefs import (
 )
 from .responses import NOWHERE, PlayedResponse, respond_to, response_to
 from .rounds import MEMORY, began, decisions_of, may_respond, open_rounds, settle
-
-__all__ = ["AGENTS", "Adaptive"]
 
 _ANSWERS = tuple(sum(len(style.answered) for style in styles) for styles in PARTS)  # of each part
 _MIXED_ANSWERS = int(np.prod(_ANSWERS))  # responses to readers are numbered from here on
@@ -211,7 +209,7 @@ def _opponent(response: int) -> Composed:
     """Return the opponent that the response of this number answers."""
     if response >= _MIXED_ANSWERS:
         nerve, level = divmod(response - _MIXED_ANSWERS, len(QUARTERS))
-        reading = Way(Reading(QUARTERS[level]))
+        reading = Way(FixedReader(QUARTERS[level]))
         return Composed(Way(Reader(nerve=NERVES[nerve])), reading, reading)
     opening, raising, calling = np.unravel_index(response, _ANSWERS)
     ways = [[Way(style.first, style.second, share) for style in styles for share in style.answered] for styles in PARTS]

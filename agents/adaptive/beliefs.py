@@ -94,7 +94,7 @@ class Claims:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class FixedReader:
     """`reader` with a fixed opinion of its opponent.
 
     Attributes:

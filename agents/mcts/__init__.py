@@ -17,8 +17,7 @@ One engine serves turns and simultaneous choices, chance and hidden information.
 
 Three kinds of kernels are put together into one search: a rollout policy, a selection rule and how a turn is played.
 
-Modules:
-    agent      the agent `mcts` and its parameters
+Here are the agent `mcts`, its parameters, and searches of many games on several threads. Modules:
     search     the engine: simulations, their turns, and the policy that they make; rollout policies
     selection  how simulations choose in the tree, and learn: UCB1, regret matching
     tree       the arrays of the tree, and its nodes
@@ -27,6 +26,205 @@ Modules:
 
 from __future__ import annotations
 
-from .agent import AGENTS, MCTS
+import dataclasses
+import itertools
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
-__all__ = ["AGENTS", "MCTS"]
+import numpy as np
+
+from dice_envs.agent import Drawing, Promises, Turn
+from dice_envs.core.game import Facts, Game, Variant
+from dice_envs.core.machine import check_threads
+from dice_envs.core.options import check_choice, check_range, shown
+
+from . import room
+from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
+from .selection import REGRET, UCT, Selection
+from .tree import Settings
+
+MAX_SIMULATIONS = 10_000_000
+# The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
+MOST_IN_PASSING = 100_000  # simulations
+MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, in games of the greatest length: a second or two
+MOST_GIB_IN_PASSING = 2
+MOST_SECONDS_IN_PASSING = 2
+SELECTIONS = {"uct": UCT, "regret": REGRET}
+FIRST_CHUNK = 64  # simulations until the first moment at which a search can be stopped
+LONGEST_CHUNK = 0.2  # seconds between two such moments
+
+
+def next_chunk(simulations: int, seconds: float, longest: float = LONGEST_CHUNK) -> int:
+    """Return the size of the next chunk, which may take `longest`: the last one had `simulations` and took `seconds`."""
+    if seconds > longest:
+        return max(1, simulations // 2)
+    return simulations if seconds > longest / 2 else 2 * simulations
+
+
+@dataclasses.dataclass(frozen=True)
+class MCTS(Drawing):
+    """Monte Carlo tree search, for every game: `mcts:50`, `mcts:seconds=0.1`, `mcts:1000,select=regret`,
+    `mcts:50,opponent=random,expect=true`.
+
+    Attributes:
+        simulations: for each move, 1 to 10,000,000; None: 100, or as many as `seconds` allow.
+        seconds: of thinking for each move, 0.001 to 3600, if that ends before its simulations. How many simulations these are
+            depends on the machine and on what else it does, so a seed does not repeat such play. A move has some dozens
+            of simulations, however short its time.
+        select: "uct"; "regret": regret matching, for simultaneous choices.
+        exploration: "uct": the constant of UCB1 on returns scaled to a range of 1 (default 1.4); "regret": how often the
+            learning seat picks at random (default 0.2).
+        opponent: "search": the tree search chooses for the others too; "random": they are modelled as uniformly random.
+        expect: take the expectation over rolls instead of sampling them, and over a random opponent's simultaneous
+            choice; only for games that support it.
+        rollout: how simulations continue below the tree: "random"; "numbers" (Liar's Dice); "strongest" (FateStones).
+        final: "best" plays the most visited action, "mixed" in proportion to visits or, for "regret", the average
+            strategy; None: "mixed" for "regret", else "best".
+        memory: GiB that the tree of each thread may take, 0.01 to 1000. Simulations in a full tree add no nodes.
+        threads: threads that search games in parallel, 1 to 256, and as many as there are cores at most. Results do not
+            depend on it, but for `seconds`.
+    """
+
+    simulations: int | None = None
+    select: Literal["uct", "regret"] = "uct"
+    exploration: float | None = None
+    opponent: Literal["search", "random"] = "search"
+    expect: bool = False
+    rollout: str = RANDOM
+    final: Literal["best", "mixed"] | None = None
+    memory: float = 2.0
+    threads: int = 1
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        check_range("simulations", self._most, 1, MAX_SIMULATIONS)
+        if self.seconds is not None:
+            check_range("seconds", self.seconds, 0.001, 3600, whole=False)
+        check_choice("select", self.select, tuple(SELECTIONS))
+        if self.exploration is not None:
+            check_range("exploration", self.exploration, 0, 1 if self.select == "regret" else 100, whole=False)
+        check_choice("opponent", self.opponent, ("search", "random"))
+        check_choice("expect", self.expect, (False, True))
+        check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
+        check_choice("final", self.final, (None, "best", "mixed"))
+        check_range("memory", self.memory, 0.01, 1000, whole=False)
+        check_threads(self.threads)
+
+    @property
+    def _most(self) -> int:
+        """Simulations of a move at most."""
+        if self.simulations is None:
+            return 100 if self.seconds is None else MAX_SIMULATIONS
+        return self.simulations
+
+    @property
+    def promises(self) -> Promises:
+        """With a limit in seconds it thinks by the clock."""
+        return Promises(by_clock=self.seconds is not None)
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for a game without the kernels that the parameters need, or that needs more `memory`."""
+        if self.expect and variant.game.expect is None:
+            raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
+        rollout_of(variant.game, self.rollout)
+        self._settings(variant.game, variant.facts)
+
+    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+        """Raise ValueError for a search of more than a second or two, or of several threads."""
+        fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
+        most = max(1, min(MOST_IN_PASSING, fitting))
+        for name, value, allowed in (
+            ("simulations", 1 if self.seconds is not None else self._most, most),
+            ("seconds", self.seconds or 0, MOST_SECONDS_IN_PASSING / asked),
+            ("memory", self.memory, MOST_GIB_IN_PASSING),
+            ("threads", self.threads, 1),
+        ):
+            if value > allowed:
+                raise ValueError(f"{name} must be at most {allowed:,} where people wait for a move, not {shown(value)}")
+
+    def search(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
+        """Search every game of the turn. Return policies (n, num_actions) and the searchers' mean returns (n,), float64.
+
+        Raises:
+            ValueError: the game does not support the parameters, or `memory` is too little for it.
+        """
+        self.check_variant(turn.variant)
+        policies = np.empty((len(turn), turn.variant.facts.num_actions))
+        searches = Searches(turn.states, turn.streams, policies, np.empty(len(turn)))
+        threads = min(check_threads(self.threads), len(turn))
+        if threads <= 1:
+            self._search_all(turn.variant, searches, threading.Event())
+        else:
+            ends = [len(turn) * number // threads for number in range(threads + 1)]
+            shares = [searches.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
+            stop = threading.Event()
+            with ThreadPoolExecutor(threads) as pool:
+                try:
+                    list(pool.map(lambda share: self._search_all(turn.variant, share, stop), shares))
+                except BaseException:  # Ctrl-C, or an error in one of them: the others are not worth waiting for
+                    stop.set()
+                    raise
+        return searches.policies, searches.values
+
+    def _search_all(self, variant: Variant, searches: Searches, stop: threading.Event) -> None:
+        """Search states one after another, with one tree. In place. Ends early, with nothing to use, once `stop` is set."""
+        game, facts = variant.game, variant.facts
+        settings = self._settings(game, facts)
+        search = compile_search(game, self.rollout, self.selection, self._turns(facts))
+        copies = np.zeros(facts.num_actions + 1, game.state)
+        scratch = WorkSpace(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
+        tree = room.new_tree(settings, facts)
+        longest = LONGEST_CHUNK if self.seconds is None else min(LONGEST_CHUNK, self.seconds / 8)
+        chunk, start = FIRST_CHUNK, time.monotonic()
+        searched, began = -1, start  # the game that is searched, and since when, but for its first chunk: it may compile
+        tree.runs["left"] = chunk
+        while lacking := search(variant.params, settings, searches, scratch, tree):
+            if lacking != room.PAUSED:
+                tree = room.grown(tree, lacking, settings)
+                continue
+            if stop.is_set():
+                return
+            now = time.monotonic()
+            if tree.runs["game"][0] != searched:
+                searched, began = tree.runs["game"][0], now
+            elif self.seconds is not None and now - began >= self.seconds:
+                tree.runs["simulation"], chunk = settings.simulations, FIRST_CHUNK  # this search is over
+            chunk, start = next_chunk(chunk, now - start, longest), now
+            tree.runs["left"] = chunk
+        if tree.runs["full"][0]:
+            room.tell_full(self.memory, int(tree.runs["nodes"][0]))
+
+    @property
+    def selection(self) -> Selection:
+        """The kernels of the selection rule; a subclass may have others."""
+        return SELECTIONS[self.select]
+
+    def _turns(self, facts: Facts) -> Turns:
+        if not self.expect:
+            return "sampled"
+        at_once = self.opponent == "random" and facts.simultaneous and facts.num_seats == 2
+        return "averaged" if at_once else "expected"
+
+    def _settings(self, game: Game, facts: Facts) -> Settings:
+        regret = self.select == "regret"
+        exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
+        most_nodes, most_edges = room.most(self.memory, int(self._most), game, facts)
+        return Settings(
+            simulations=int(self._most),
+            exploration=float(exploration),
+            opponent_random=self.opponent == "random",
+            best=(self.final or ("mixed" if regret else "best")) == "best",
+            span=max(float(facts.max_return - facts.min_return), 1e-9),
+            seats=facts.num_seats,
+            most_nodes=most_nodes,
+            most_edges=most_edges,
+        )
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        """Return the policy of one search for each game, (n, num_actions) float64. It differs between searches."""
+        return self.search(turn)[0]
+
+
+AGENTS = {"mcts": MCTS}

@@ -10,7 +10,7 @@ import numpy as np
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 
-from .tree import CHAINS, EDGE, NODE, RUN, STEP, Settings, Tree, fill_table
+from .tree import CHAINS, EDGE, NODE, RUN, STEP, SearchTree, Settings, fill_table
 
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
@@ -62,11 +62,11 @@ def _table_for(nodes: int) -> np.ndarray:
     return np.empty(1 << (2 * nodes).bit_length(), np.int32)
 
 
-def new_tree(settings: Settings, facts: Facts) -> Tree:
+def new_tree(settings: Settings, facts: Facts) -> SearchTree:
     """Make an empty tree."""
     begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
     nodes = _fitting(settings.most_nodes, begin)
-    return Tree(
+    return SearchTree(
         table=_table_for(nodes),
         nodes=np.empty(nodes, NODE),
         edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), EDGE),
@@ -78,7 +78,7 @@ def new_tree(settings: Settings, facts: Facts) -> Tree:
     )
 
 
-def grown(tree: Tree, lacks: int, settings: Settings) -> Tree:
+def grown(tree: SearchTree, lacks: int, settings: Settings) -> SearchTree:
     """Return the tree with room for twice the nodes or edges, up to the limit."""
     used = tree.runs[0]
     if lacks == MORE_EDGES:

@@ -39,7 +39,7 @@ class Searches(NamedTuple):
         return Searches(*(array[games] for array in self))
 
 
-class Scratch(NamedTuple):
+class WorkSpace(NamedTuple):
     """Work space of one thread."""
 
     worlds: np.ndarray  # (actions + 1,) of the game's states: the simulation's, and its copies in an averaged turn

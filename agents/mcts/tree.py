@@ -70,7 +70,7 @@ RUN = np.dtype(  # the current simulation
 )
 
 
-class Tree(NamedTuple):
+class SearchTree(NamedTuple):
     """Arrays of one search, reused by the next."""
 
     table: np.ndarray  # (power of two,) int32: node at each place of the hash table, or NO_NODE

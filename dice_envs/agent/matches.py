@@ -96,12 +96,12 @@ def play_pieces(
             played.append(play_games(variant, agents, team, states, streams, shifts, match))
             done(count * match)
         else:
-            tables = _Tables(variant, agents, first, states, streams, shifts)
+            tables = _Matches(variant, agents, first, states, streams, shifts)
             played.append(tables.play(match, done, watch or Watch()))
     return np.concatenate(played)
 
 
-class _Tables:
+class _Matches:
     """Matches that are played at once by asking the agents for each move."""
 
     def __init__(

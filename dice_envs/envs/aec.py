@@ -30,8 +30,6 @@ from dice_envs.core.game import OVER, Game, Variant, configure, load
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render, svg
 
-__all__ = ["DiceAECEnv", "DiceParallelEnv", "env", "make_module", "parallel_env", "raw_env"]
-
 Observation: TypeAlias = Literal["dict", "box"]
 
 

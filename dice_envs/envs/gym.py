@@ -16,8 +16,6 @@ from dice_envs.core.options import check_choice, check_range, check_reset_option
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_spaces, seat_variant
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, svg
 
-__all__ = ["SeatEnv", "SeatVectorEnv"]
-
 
 def _or_fresh(env: Any, seed: Any) -> Any:
     """Return the seed; at the first reset the environment's own fresh one if none is given."""

@@ -19,8 +19,6 @@ from dice_envs.pictures.render import check_mode
 with needs("sb3", "dice_envs.envs.sb3"):
     from stable_baselines3.common.vec_env import VecEnv
 
-__all__ = ["SeatVecEnv", "make_vec_env"]
-
 
 class SeatVecEnv(VecEnv):
     """Many games with one learner's seat each. An ended game is dealt again at once: its last observation is in

@@ -20,8 +20,6 @@ from dice_envs.envs.learner.records import empty_step
 with needs("sb3", "dice_envs.TensorEnv"):
     import torch
 
-__all__ = ["TensorEnv", "TensorStep"]
-
 
 class TensorStep(NamedTuple):
     """Result of a step. The tensors are the same ones after each step, overwritten.

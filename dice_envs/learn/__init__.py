@@ -1,7 +1,7 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
-`ppo` is the learner, `rollout` what it learns from, `sb3` the learner of Stable-Baselines3. `run` trains against opponents,
-measures and saves, `checkpoint` reads and writes its state. `distill` trains a network that plays a solution.
+`ppo` is the learner, `sb3` that of Stable-Baselines3. `run` trains against opponents, measures and saves, `checkpoint` reads
+and writes its state. `distill` trains a network that plays a solution.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from dice_envs.learn.presets import Preset, plan_of
 if TYPE_CHECKING:
     from dice_envs.agent import Agent
     from dice_envs.agents.ppo import NetworkPolicy
-
-__all__ = ["Trained", "TrainingCallback", "train"]
 
 
 class TrainingCallback:

@@ -25,18 +25,6 @@ from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.learn.presets import Preset
 
-__all__ = [
-    "arrays_of",
-    "blamed_on",
-    "bytes_of",
-    "check_curve",
-    "check_state",
-    "copied",
-    "read_checkpoint",
-    "read_config",
-    "write_checkpoint",
-]
-
 FORMAT = 5
 
 

@@ -20,8 +20,6 @@ from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 
-__all__ = ["FLOORS", "Learner", "Positions", "Settings", "train"]
-
 GAMES = 8192  # played side by side
 EXPLORERS = (0.0, 0.15, 0.5, 1.0)  # the exploring player's share of random actions, drawn for each game
 NUMBERS = 0.2  # share of games in which that player is a numbers agent
@@ -33,7 +31,7 @@ LEAST_LOGIT = -1e9  # of illegal actions
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class DistillSettings:
     """How to distill.
 
     Attributes:
@@ -60,7 +58,7 @@ class Settings:
             raise ValueError(f"minutes must be above 0, not {self.minutes}")
 
 
-class Positions:
+class TrainingPositions:
     """An endless stream of positions of a player of the solution, against exploring players.
 
     In each game one seat is the learner's. The other seat's player is drawn for each game: the solution, the solution with a
@@ -137,7 +135,7 @@ class Learner:
         device: PyTorch's.
     """
 
-    def __init__(self, variant: Variant, settings: Settings, seed: int, device: str = "cpu") -> None:
+    def __init__(self, variant: Variant, settings: DistillSettings, seed: int, device: str = "cpu") -> None:
         import torch
 
         from dice_envs.learn.ppo import mlp
@@ -182,7 +180,7 @@ class Learner:
 
 
 @torch_threads(1)
-def train(learner: Learner, positions: Positions, done: Callable[[int, float], Any]) -> int:
+def train(learner: Learner, positions: TrainingPositions, done: Callable[[int, float], Any]) -> int:
     """Make the updates that steps and time allow; return their number. `done` is called with each one's number and loss."""
     settings, rng = learner.settings, np.random.default_rng(positions.rng.integers(2**31))
     start, made = time.monotonic(), 0

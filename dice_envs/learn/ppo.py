@@ -1,13 +1,15 @@
 """PPO for games of several seats, in plain PyTorch, on a CPU or on a GPU.
 
-It reads from top to bottom: networks, an iteration, the rollout, the loss, the policies that follow the learner, checkpoints.
+It reads from top to bottom: networks, the decisions to learn from and their advantages, an iteration, the rollout, the loss,
+the policies that follow the learner, checkpoints.
 
 The learner may play every seat of a game. Each of its decisions is then a sample; advantages follow the decisions of one
 seat, whatever the others do in between. In zero-sum games plain policy gradients circle around the equilibrium. A regulariser
 strong enough to keep policies mixed pulls them in: an entropy bonus, or a Kullback-Leibler term to a reference policy, fixed or
 slowly following the learner.
 
-Sources: J. Schulman et al., Proximal Policy Optimization Algorithms (2017), section 3; S. Sokota et al., A Unified Approach to
+Sources: J. Schulman et al., Proximal Policy Optimization Algorithms (2017), section 3, and High-Dimensional Continuous
+Control Using Generalized Advantage Estimation (2016), section 3; S. Sokota et al., A Unified Approach to
 Reinforcement Learning, Quantal Response Equilibria, and Two-Player Zero-Sum Games (ICLR 2023, magnetic mirror descent);
 M. Rudolph et al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025), sections 3 and 5.
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +30,6 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
 from dice_envs.learn.presets import Preset, between, falling
-from dice_envs.learn.rollout import ILLEGAL, estimate_advantages, room_for_rollout
 
 with needs("sb3", "dice_envs.learn.ppo"):
     import torch
@@ -36,8 +37,7 @@ with needs("sb3", "dice_envs.learn.ppo"):
 
     from dice_envs.envs.tensor import TensorEnv
 
-__all__ = ["PPO", "captured", "layers_of", "mlp"]
-
+ILLEGAL = -1e9  # added to the logits of illegal actions: their probability is then exactly 0
 MOST_NORM = 0.5  # of the gradient, which is scaled down to it
 
 
@@ -68,6 +68,108 @@ def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Copy the dense layers of `mlp`: (weights (out, in), biases (out,)) float32 of each, first layer first."""
     dense = [part for part in network if isinstance(part, nn.Linear)]
     return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in dense]
+
+
+# --- the decisions that it learns from -----------------------------------------------------------------------------
+
+
+class Rollout(NamedTuple):
+    """Decisions in each game, (steps, games, ...); each is one of the seat whose turn it was.
+
+    Attributes:
+        inputs: of the networks, float32: the observation; with a central critic those of all seats, the seat to move first.
+        bias: (…, actions) float32, 0 for legal actions and ILLEGAL for others.
+        played: (…, actions) float32, log probabilities of the policy that played.
+        anchor: (…, actions) float32, log probabilities of the reference policy and of the one that played, each multiplied by
+            its weight in the loss; no actions where there are no such terms.
+        actions, seats: int64.
+        log_probs: float32, of the actions taken.
+        earned: (…, seats) float32, what each seat earns between this decision and the game's next one.
+        ended: bool, whether the game ends before its next decision.
+        players: (…, seats) int64, and gained: float64, of the game: who had each seat, and the seat's return so far.
+        values: float32, the critic's value before the action is chosen.
+        taken: float32, its value of the action taken, or `values` where the critic values positions only. An advantage then
+            says how much better the action was than the critic thought.
+        advantages, returns: float32.
+        known: bool, whether the value of the seat's next decision is known. After a seat's last decision in the rollout only
+            others may move before the rollout ends; the advantage is then 0.
+    """
+
+    inputs: Tensor
+    bias: Tensor
+    played: Tensor
+    anchor: Tensor
+    actions: Tensor
+    seats: Tensor
+    log_probs: Tensor
+    earned: Tensor
+    ended: Tensor
+    players: Tensor
+    gained: Tensor
+    values: Tensor
+    taken: Tensor
+    advantages: Tensor
+    returns: Tensor
+    known: Tensor
+
+
+def room_for_rollout(variant: Variant, preset: Preset, device: torch.device) -> Rollout:
+    """Return a rollout of zeros for the preset's games and steps."""
+    shape, facts = (preset.num_steps, preset.num_envs), variant.facts
+    seats, actions = facts.num_seats, facts.num_actions
+
+    def room(*sizes: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.zeros(*shape, *sizes, dtype=dtype, device=device)
+
+    return Rollout(
+        inputs=room(facts.observation_size * (seats if preset.central_critic else 1)),
+        bias=room(actions),
+        played=room(actions),
+        anchor=room(actions if preset.kl or preset.proximal else 0),
+        actions=room(dtype=torch.int64),
+        seats=room(dtype=torch.int64),
+        log_probs=room(),
+        earned=room(seats),
+        ended=room(dtype=torch.bool),
+        players=room(seats, dtype=torch.int64),
+        gained=room(dtype=torch.float64),
+        values=room(),
+        taken=room(),
+        advantages=room(),
+        returns=room(),
+        known=room(dtype=torch.bool),
+    )
+
+
+def estimate_advantages(r: Rollout, ahead: Tensor, known: Tensor, decay: float, opposed: bool) -> None:
+    """Set generalised advantage estimates and returns of each decision, over the decisions of its own seat, undiscounted.
+
+    Args:
+        r: a rollout; `advantages`, `returns` and `known` are modified in place.
+        ahead: (games, seats) float32, the value of the position after the last step for each seat where it is known.
+            Modified in place.
+        known: (games, seats) bool, where it is. Modified in place.
+        decay: lambda, 0 to 1.
+        opposed: whether the game is zero-sum between two seats, and the critic sees both hands. The value of the other seat's
+            decision is then this seat's value negated, so each decision is followed by the game's next one, whoever makes it,
+            and the luck of the other seat's choice adds no noise. Not for a critic that sees one hand: its value for the
+            other seat is biased.
+    """
+    # ahead[seat]: rewards up to its next decision, the value there, and the decayed advantage of it.
+    for t in range(len(r.seats) - 1, -1, -1):
+        ended, seat, taken = r.ended[t].unsqueeze(1), r.seats[t].unsqueeze(1), r.taken[t].unsqueeze(1)
+        ahead.masked_fill_(ended, 0.0).add_(r.earned[t])
+        known.logical_or_(ended)
+        sure = known.gather(1, seat)
+        advantage = (ahead.gather(1, seat) - taken) * sure
+        r.advantages[t].copy_(advantage[:, 0])
+        r.known[t].copy_(sure[:, 0])
+        worth = r.values[t].unsqueeze(1) + decay * advantage
+        if opposed:
+            ahead.copy_(-worth)
+        ahead.scatter_(1, seat, worth)
+        known.scatter_(1, seat, True)
+    torch.add(r.advantages, r.taken, out=r.returns)
 
 
 # --- the learner ------------------------------------------------------------------------------------------------------

@@ -11,8 +11,6 @@ from dice_envs.core.game import Variant, with_expected_rewards
 from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_choice, check_range, check_types, options_text, shown
 
-__all__ = ["LEARNERS", "PRESETS", "Preset", "between", "falling", "plan_of", "preset_of", "presets_of"]
-
 # Learners by name: their module and class.
 LEARNERS = {"ppo": ("dice_envs.learn.ppo", "PPO"), "sb3": ("dice_envs.learn.sb3", "StockPPO")}
 

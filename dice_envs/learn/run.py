@@ -31,8 +31,6 @@ from dice_envs.learn.presets import LEARNERS, Preset
 if TYPE_CHECKING:
     from dice_envs.learn import TrainingCallback
 
-__all__ = ["Opponents", "Run", "open_run"]
-
 CHEAP_POSITIONS = 1_500_000  # most positions at which a policy is asked during training: a few seconds
 
 

@@ -29,8 +29,6 @@ with needs("sb3", "dice_envs.learn.sb3"):
 
     from dice_envs.envs.sb3 import make_vec_env
 
-__all__ = ["StockPPO"]
-
 
 class StockPPO:
     """A MaskablePPO with its games. The arguments are those of `dice_envs.learn.ppo.PPO`.

@@ -22,8 +22,6 @@ from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.measuring import compile_finish, odds
 
-__all__ = ["MOST_MOVES", "Advice", "Row", "figure", "give_hint", "give_odds", "percent_of_winning", "values_of"]
-
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
 LEAST, MOST = 100, 20_000  # playouts of a choice in a round
@@ -32,7 +30,7 @@ _MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class MoveWorth:
     """One choice and its value.
 
     Attributes:
@@ -64,7 +62,7 @@ class Advice:
 
     title: str
     meaning: str
-    rows: tuple[Row, ...]
+    rows: tuple[MoveWorth, ...]
     note: str
 
 
@@ -162,13 +160,13 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
 def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
     legal = np.flatnonzero(~np.isnan(values.values))
     best_first = legal[np.argsort(-values.values[legal], kind="stable")].tolist()
-    rows: list[Row] = []
+    rows: list[MoveWorth] = []
     for action in best_first:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
         close = not rows or (error is not None and rows[0].worth - worth <= error)
-        rows.append(Row(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
+        rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
     return Advice(title, _MEANINGS.get(values.unit, values.unit.removeprefix("% of ")), tuple(rows), values.note)
 
 

@@ -18,8 +18,6 @@ from dice_envs.exact import ActionValues, ResponseValues, action_values, respons
 from dice_envs.table.advice import MOST_MOVES, figure, percent_of_winning, values_of
 from dice_envs.table.sitting import Entry, Sitting
 
-__all__ = ["FINE", "SLIP", "Judged", "Mark", "Point", "Review", "Split", "amount", "level", "review"]
-
 MOST_REVIEWED = 8 * MOST_MOVES  # limit on the moves of all playouts of a review together
 NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
 

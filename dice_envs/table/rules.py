@@ -12,23 +12,8 @@ from typing import Any, NamedTuple
 
 from dice_envs.core.game import Game, Variant
 
-__all__ = [
-    "OptionWords",
-    "Section",
-    "attributes",
-    "is_table",
-    "known_as",
-    "option_words",
-    "rules_for_players",
-    "rules_in_short",
-    "rules_text",
-    "sections",
-    "variant_words",
-    "without_code",
-]
 
-
-class Section(NamedTuple):
+class RuleSection(NamedTuple):
     """Part of the rules.
 
     Attributes:
@@ -41,14 +26,14 @@ class Section(NamedTuple):
     paragraphs: tuple[str, ...]
 
 
-def sections(game: Game) -> tuple[Section, ...]:
+def sections(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules of a game from the docstring of its module; none if it has no docstring."""
     text = inspect.cleandoc(sys.modules[game.deal.__module__].__doc__ or "")
-    found: list[Section] = []
+    found: list[RuleSection] = []
     for part in re.split(r"\n\s*\n(?=\S)", text):
         lines = part.splitlines()
         heading, body = ("", lines) if not found else (lines[0], lines[1:])
-        found.append(Section(heading, tuple(_paragraphs(textwrap.dedent("\n".join(body)).splitlines()))))
+        found.append(RuleSection(heading, tuple(_paragraphs(textwrap.dedent("\n".join(body)).splitlines()))))
     return tuple(section for section in found if section.paragraphs)
 
 
@@ -176,11 +161,11 @@ def variant_words(variant: Variant) -> str:
 _FOR_PROGRAMS = re.compile(r"\w_\w|\*\*|gymnasium|PettingZoo|environment|episode", re.IGNORECASE)
 
 
-def rules_for_players(game: Game) -> tuple[Section, ...]:
+def rules_for_players(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules in full without code: how the game is played, where it is from, and how its rules are read."""
     found = []
     for heading, paragraphs in sections(game):
         plain = [". ".join(s for s in without_code(each).split(". ") if not _FOR_PROGRAMS.search(s)) for each in paragraphs]
         if heading in ("Play", "Source", "Sources", "Readings"):
-            found.append(Section(heading, tuple(f"{each}." for each in plain if each)))
+            found.append(RuleSection(heading, tuple(f"{each}." for each in plain if each)))
     return tuple(found)

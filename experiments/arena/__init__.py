@@ -31,8 +31,8 @@ from dice_envs.evaluation.games import expected_returns, play_valued
 from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.progress import TooLong, up_to
-from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, Team, parts_of, shares_of
-from dice_envs.experiments.discovery import modules
+from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, TeamResult, parts_of, shares_of
+from dice_envs.experiments.commands import modules
 from dice_envs.experiments.jobs.workers import HERE, Workers
 
 __all__ = [
@@ -168,7 +168,7 @@ def tournament(
         pairs = list(itertools.combinations(range(n), 2))
         if seats == 1:
             earned = [play([member], own_seed) for member, own_seed in enumerate(seeds)]
-            result.teams = [Team.of(variant, [member], own.reshape(-1, match)) for member, own in enumerate(earned)]
+            result.teams = [TeamResult.of(variant, [member], own.reshape(-1, match)) for member, own in enumerate(earned)]
             yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in pairs)
         else:
             groups = pairs if seats == 2 else [tuple(range(n))]
@@ -177,7 +177,7 @@ def tournament(
     for members, returns in tables():
         shares, is_tie = shares_of(returns)
         if result.cooperative:
-            result.teams.append(Team.of(variant, list(members), returns[:, 0].reshape(-1, match)))
+            result.teams.append(TeamResult.of(variant, list(members), returns[:, 0].reshape(-1, match)))
         elif seats > 2 and len(set(specs)) < n:
             result.copies = Copies.each_of(variant, specs, shares, returns, match)
         for place, member in enumerate(members):

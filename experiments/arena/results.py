@@ -12,8 +12,6 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.exact.intervals import match_half_width
 
-__all__ = ["Best", "Copies", "Edge", "Matrix", "Meeting", "Part", "Result", "Team", "parts_of", "shares_of"]
-
 Matrix = list[list[float | None]]
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
 LEAST_EDGE = 0.005  # over half of the games; of less nobody can be said to have a share
@@ -104,7 +102,7 @@ class Meeting:
 
 
 @dataclasses.dataclass
-class Team:
+class TeamResult:
     """Results of agents that earn together, or of one that plays alone.
 
     Attributes:
@@ -120,7 +118,7 @@ class Team:
     win_ci95: float | None = None
 
     @classmethod
-    def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> Team:
+    def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> TeamResult:
         """Results from the returns, (matches, games) float64."""
         team = cls(members, float(returns.mean()), _return_half_width(variant, returns))
         winning = variant.facts.winning_return
@@ -202,7 +200,7 @@ class Result:
     cooperative: bool = False
     meetings: list[Meeting] = dataclasses.field(default_factory=list)
     elo: list[float] | None = None
-    teams: list[Team] = dataclasses.field(default_factory=list)
+    teams: list[TeamResult] = dataclasses.field(default_factory=list)
     copies: list[Copies] = dataclasses.field(default_factory=list)
     optimal: dict[str, float] | None = None
     without_luck: bool = False

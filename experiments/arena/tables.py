@@ -13,8 +13,6 @@ from dice_envs.experiments.arena.results import Edge, Result
 from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
 from dice_envs.experiments.ui.plots import ORANGE, bars, saved_plot
 
-__all__ = ["edge_grid", "save_plot", "show", "tournament_grids"]
-
 
 def show(result: Result) -> None:
     """Print the tables of a tournament, then ties and the full names of agents whose names are cut there."""

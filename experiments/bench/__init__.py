@@ -1,4 +1,4 @@
-"""Speed beside peers in the same run.
+"""`bench`: speed beside peers in the same run.
 
 A module here offers `PARTS`. There is one for each subject: environments, training, search, exact solutions. Longer comparisons
 with a peer that plays one game only are in the module of that game.
@@ -7,16 +7,24 @@ with a peer that plays one game only are in the module of that game.
 from __future__ import annotations
 
 import dataclasses
+import os
+import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dice_envs.core.game import names
+from dice_envs.core.machine import torch_device
 from dice_envs.core.options import shown
-from dice_envs.experiments.discovery import modules
-
-__all__ = ["BenchPart", "BenchRow", "beside_openspiel", "best_rate", "best_seconds", "chosen_parts"]
+from dice_envs.experiments.commands import modules
+from dice_envs.experiments.ui.console import console, finish
+from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.options import DeviceOption, JsonOption
+from dice_envs.experiments.ui.page import versions
 
 
 @dataclasses.dataclass
@@ -111,3 +119,35 @@ def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
 def best_rate(work: Callable[[], Any], amount: float, repeats: int = 3) -> float:
     """Return `amount` divided by the least time of several runs."""
     return amount / best_seconds(work, repeats)
+
+
+def main(
+    only: Annotated[list[str] | None, typer.Argument(help="Games or parts, say liars_dice or search; all if left out.")] = None,
+    quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
+    device: DeviceOption = "cpu",
+    json: JsonOption = None,
+) -> None:
+    """Measure speed, and that of other libraries (peers) in the same run, on one core unless a row says otherwise.
+
+    With --device cuda: what runs on a GPU.
+    """
+    device = device if device == "cpu" else torch_device(device)  # without PyTorch, a CPU has parts to measure
+    parts = chosen_parts(only or [], device)
+    check_writable(json)
+    rows, cells = [], []
+    for part in parts:
+        for row in part.measured(quick, device):
+            rows.append({**vars(row), "ratio": row.ratio})
+            figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
+            ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
+            console.print(f"{row.name}: {figures[0]} {ratio}")
+            cells.append((part.game, row.name, *figures, row.peer_name, ratio, row.note))
+    grid = Grid("bench", ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"), cells, words=(0, 1, 5, 7))
+    machine: dict[str, Any] = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
+    if device != "cpu":
+        import torch
+
+        machine["device"] = torch.cuda.get_device_name(device)
+        console.print(f"on {machine['device']}")
+    about = {"versions": versions(), "machine": machine}
+    finish(grid.show, lambda: write_json(json, {**about, "rows": rows}))

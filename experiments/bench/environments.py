@@ -22,8 +22,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate, best_seconds
 
-__all__ = ["PARTS", "SPIEL", "spiel_rate"]
-
 VECTOR_GAMES = 4096
 SPIEL = "pyspiel liars_dice from Python"
 

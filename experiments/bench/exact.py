@@ -36,8 +36,6 @@ from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, b
 from dice_envs.experiments.reproduce.thirties import all_rows
 from dice_envs.games.thirties import GOALS
 
-__all__ = ["PARTS"]
-
 
 def _fatestones(quick: bool) -> Iterator[BenchRow]:
     variant = configure("fatestones")

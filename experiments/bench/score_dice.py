@@ -20,8 +20,6 @@ try:
 except ImportError:  # it comes with the extra `test`
     icepool = None
 
-__all__ = ["PARTS", "chances", "evaluators", "sorted_pairs", "sorted_reroll", "tables", "unsorted_pairs"]
-
 
 def _distributions(quick: bool) -> Iterator[BenchRow]:
     """Time the tables of the paper, and 20d6 against 20d6."""

@@ -15,8 +15,6 @@ from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_rate, best_seconds
 
-__all__ = ["PARTS"]
-
 BUDGET = 1000  # simulations a search
 THREADS = 2
 

@@ -16,8 +16,6 @@ from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate
 from dice_envs.experiments.bench.environments import SPIEL, spiel_rate
 from dice_envs.learn.ppo import captured
 
-__all__ = ["PARTS"]
-
 GAMES = (4096, 16_384, 65_536)
 ROUNDS = 16  # steps of one recorded graph
 NASHBENCH = "nashbench, published: random moves, 2.8, 42 and 340 M/s with 64, 1,024 and 16,384 games on an RTX A6000"

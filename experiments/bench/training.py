@@ -22,8 +22,6 @@ from dice_envs.experiments.bench import BenchPart, BenchRow
 from dice_envs.learn.presets import PRESETS
 from dice_envs.learn.run import Run
 
-__all__ = ["PARTS"]
-
 
 def _ppo(quick: bool, device: str) -> Iterator[BenchRow]:
     """Time whole training iterations of `train --preset quick`: play, update and bookkeeping. On a CPU, of one core."""

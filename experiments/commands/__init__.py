@@ -1,5 +1,61 @@
-"""The commands: a module each, of the command's name. Its `main` is the command, whose arguments are the options.
+"""The commands: a module each, of the command's name, or the package that does its work. `main` is the command, whose arguments
+are the options.
 
-A module with `group` in place of `main` holds a group of commands. PLACE orders the list of --help; commands without it
-follow by name.
+A module with `group` in place of `main` holds a group of commands.
 """
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import typer
+
+PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
+# The list of --help, by heading; commands that no heading names follow.
+LISTED = {
+    "Games and players": ("games", "agents"),
+    "Train": ("train", "distill"),
+    "Compare and measure": ("arena", "measure", "evaluate", "leaderboard", "benchmark"),
+    "Play": ("play", "review", "sheet", "mcp"),
+    "Exact and published figures, and speed": ("solve", "reproduce", "bench"),
+}
+
+
+def commands() -> dict[str, ModuleType]:
+    """Return every command: name → module or package."""
+    packages = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
+    return {**modules(sys.modules[__name__]), **packages}
+
+
+def modules(package: ModuleType) -> dict[str, ModuleType]:
+    """Return name → module, of the modules and packages inside a package, private ones left out."""
+    found = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+    return {name: importlib.import_module(f"{package.__name__}.{name}") for name in found}
+
+
+def add_commands(
+    app: typer.Typer,
+    found: Mapping[str, ModuleType],
+    guarded: Callable[..., Any],
+    listed: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Add modules to the app as commands, wrapped by `guarded`: `main` is a command, `group` makes a group of commands.
+
+    `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
+    hyphens for underscores. The name with underscores works, too, but is not listed.
+    """
+    headings = {name: heading for heading, names in (listed or {}).items() for name in names}
+    for name in dict.fromkeys([*headings, *found]):
+        module, heading = found[name], headings.get(name)
+        if "group" in vars(module):
+            app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
+            continue
+        command = guarded(module.main)
+        app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
+        if "_" in name:
+            app.command(name, hidden=True)(command)

@@ -48,9 +48,6 @@ from dice_envs.experiments.ui.options import (
 )
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["PLACE", "main"]
-
-PLACE = 4  # in the list of --help
 LEAST_COMPARED = 100  # games of each meeting; for fewer, whose intervals are wide, no best response is looked for
 
 

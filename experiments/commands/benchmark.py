@@ -24,8 +24,6 @@ from dice_envs.experiments.ui.page import About, Section, command_line, write_pa
 from dice_envs.experiments.ui.plots import plots_noted, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["group"]
-
 MOST_POSITIONS = 10_000
 MOST_COLUMNS = 6  # of a table on the terminal; all tables are on the page
 INTRO = (

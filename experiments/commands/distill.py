@@ -34,11 +34,8 @@ from dice_envs.experiments.ui.options import (
     seed_or_fresh,
 )
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.learn.distill import FLOORS, Learner, Positions, Settings, train
+from dice_envs.learn.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
 
-__all__ = ["PLACE", "best_floor", "distill", "main"]
-
-PLACE = 8  # in the list of --help
 SAY_EVERY = 500  # updates
 
 
@@ -46,15 +43,15 @@ def main(
     game: GameArgument,
     option: OptionOption = None,
     hidden: Annotated[str, typer.Option(help="The sizes of the hidden layers, separated by commas.")] = "512,512",
-    steps: Annotated[int, count_option(help="Updates of the network, each from 2,048 positions.")] = Settings().steps,
+    steps: Annotated[int, count_option(help="Updates of the network, each from 2,048 positions.")] = DistillSettings().steps,
     minutes: Annotated[
         float | None, typer.Option(help="Stop training after this many minutes; the seed alone does not repeat the run then.")
     ] = None,
-    rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = Settings().rate,
+    rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = DistillSettings().rate,
     memoryless: Annotated[
         bool, typer.Option("--memoryless", help="The network sees the last bid only: it is measured fast, but plays worse.")
     ] = False,
-    precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = Settings().precision,
+    precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = DistillSettings().precision,
     out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
     seed: SeedOption = None,
     device: DeviceOption = "cpu",
@@ -68,7 +65,7 @@ def main(
     Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
     """
     limit = math.inf if minutes is None else minutes
-    settings = Settings(hidden_sizes(hidden), steps, limit, rate, memoryless, precision)
+    settings = DistillSettings(hidden_sizes(hidden), steps, limit, rate, memoryless, precision)
     distill(game, option or [], settings, out, seed, json, device)
 
 
@@ -91,7 +88,7 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
 def distill(
     game: str,
     option: Sequence[str],
-    settings: Settings,
+    settings: DistillSettings,
     out: Path | None,
     seed: int | None,
     json: Path | None,
@@ -118,7 +115,7 @@ def distill(
     print_mode(variant)
     say = throttled(lambda each: console.print(line_of(each)), 2.0, ends=True)
     solution = solve(variant, settings.precision, resume=True, done=say)
-    learner, positions = Learner(variant, settings, seed, device), Positions(variant, solution, seed)
+    learner, positions = Learner(variant, settings, seed, device), TrainingPositions(variant, solution, seed)
     losses: list[float] = []
     start = time.monotonic()
     with progress("updates", settings.steps) as done:
@@ -158,7 +155,7 @@ def distill(
     return policy.about
 
 
-def _command(option: Sequence[str], settings: Settings, seed: int, device: str) -> str:
+def _command(option: Sequence[str], settings: DistillSettings, seed: int, device: str) -> str:
     """The command that makes the same policy again, without --out; a time limit may make it another one."""
     given = [f"-o {each}" for each in option]
     given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]

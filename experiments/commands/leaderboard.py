@@ -17,7 +17,7 @@ import typer
 from dice_envs.core.files import write_text
 from dice_envs.core.options import options_text
 from dice_envs.experiments.jobs.workers import resumable
-from dice_envs.experiments.leaderboard import TIMED, Board, Place, board, chosen, made_by, plan, unmeasured
+from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
 from dice_envs.experiments.ui.console import console, finish
 from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
@@ -26,14 +26,12 @@ from dice_envs.experiments.ui.page import About, Section, command_line, write_pa
 from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = ["PLACE", "as_markdown", "main", "plot_scores", "sections"]
-
-PLACE = 10  # in the list of --help
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
-    "play and 1 for optimal play; ± is half of a 95 % interval (± ?: not known), and figures without it are exact. Time per "
+    "play and 1 for optimal play; where one opponent is given, as in score dice, that is the best response to it, which an "
+    "equilibrium is not. ± is half of a 95 % interval (± ?: not known), and figures without it are exact. Time per "
     f"move is that of one process: {TIMED} games together, and one alone. Large games are measured on a sample, as their notes "
     "say."
 )
@@ -45,9 +43,6 @@ def main(
         typer.Argument(
             help="Tasks (or a game, for all its tasks) and agents, in any order; if left out, all tasks and the usual agents."
         ),
-    ] = None,
-    agent: Annotated[
-        list[str] | None, typer.Option(help="Your own agent, MODULE:FACTORY or FILE.py:FACTORY; repeat it for more.")
     ] = None,
     sample: Annotated[
         int | None, count_option(help="Deals or games to sample where there are too many for all of them.")
@@ -67,27 +62,24 @@ def main(
     thirties:heuristic. Where an agent cannot play a task, or not within --minutes, the board gives the reason. If it is too
     slow to be measured, but best responses to nash are known, it plays nash, and the board has its wins without luck.
 
-    --agent adds your own agent: MODULE or FILE.py is found in the current folder, FACTORY is called without arguments, or
-    with the game's variant if it needs one, and returns anything that `dice_envs.measure` takes.
+    An agent of your own is FILE.py:CLASS, as in all commands.
 
     With --json each agent's result on a task is kept when it is done; after a stop the same command with --resume continues.
 
-    Example: leaderboard liars_dice_openspiel_1 random nash --agent mine:make --report report
+    Example: leaderboard liars_dice_openspiel_1 random nash mine.py:Agent --report report
     """
     tasks, specs = chosen(names or [])
-    others = {text: made_by(text) for text in agent or []}
     for path in (json, markdown):
         check_writable(path)
     check_report(report)
-    given = {"names": [task.name for task in tasks], "agents": specs, "others": [*others]}
+    given = {"names": [task.name for task in tasks], "agents": specs}
     with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
         console.print(f"seed {seed}")
-        rows = plan(tasks, specs or None, others)
-        with progress("agents on tasks", len(rows)) as done:
-            found = board([task.name for task in tasks], specs or None, others, seed, sample, minutes, done, workers)
-        nowhere = unmeasured(found, [*specs, *others])
+        with progress("agents on tasks", len(plan(tasks, specs or None))) as done:
+            found = board([task.name for task in tasks], specs or None, seed, sample, minutes, done, workers)
+        nowhere = unmeasured(found, specs)
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
-        typed = {"agent": agent, "sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
+        typed = {"sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
         command = command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
 
         def write_report(folder: Path) -> None:
@@ -116,7 +108,7 @@ def _figure(value: float | None, error: float | None, digits: int) -> str:
     return f"{value:.{digits}f} ± ?" if error is None else plus_minus(value, error or None, digits)
 
 
-def _grid(place: Place) -> Grid:
+def _grid(place: TaskBoard) -> Grid:
     """Return the agents of a task, the best first; notes have what was sampled, long names and why agents are missing."""
     rows, told = [], dict[str, list[str]]()
     measured = [each for each in place.standings if not each.missing]
@@ -142,7 +134,7 @@ def _number(value: float | None, digits: int) -> str:
     return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
-def _about_task(place: Place) -> list[str]:
+def _about_task(place: TaskBoard) -> list[str]:
     random, optimum = _compared(place)
     facts = [f"{place.game} ({options_text(place.options)})"]
     facts += [] if random is None else [f"random play {random:.6g}"]
@@ -151,7 +143,7 @@ def _about_task(place: Place) -> list[str]:
     return [f"{place.asks[0].upper()}{place.asks[1:]}.", "; ".join(facts) + "."]
 
 
-def _compared(place: Place) -> list[float | None]:
+def _compared(place: TaskBoard) -> list[float | None]:
     """Return the values of random and of optimal play, None where they are not known."""
     found = ([each.value for each in place.standings if each.agent == "random"], [each.optimum for each in place.standings])
     return [next((value for value in values if value is not None), None) for values in found]

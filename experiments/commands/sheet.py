@@ -1,20 +1,29 @@
-"""`sheet`: a score sheet to print."""
+"""`sheet`: a score sheet to print, one page in HTML with lines and boxes to fill in. The Shakes has one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dice_envs import configure
-from dice_envs.experiments.sheets import write_sheet
+from dice_envs import Variant, configure
+from dice_envs.core.extras import needs
+from dice_envs.core.files import write_text
+from dice_envs.core.options import check_choice, shown
 from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui.files import check_writable
 from dice_envs.experiments.ui.options import GameArgument, OptionOption, game_options
+from dice_envs.games.shakes import TREATMENTS, Options
 
-__all__ = ["PLACE", "main"]
+with needs("commands", "a score sheet"):
+    import jinja2
 
-PLACE = 13  # in the list of --help
+PAPERS: Mapping[str, tuple[str, str]] = {"a4": ("210mm", "297mm"), "letter": ("8.5in", "11in")}  # width and height
+MOST_BOXES = 24  # in a line; more patients are counted by tally marks
+MOST_NUMBERED = 40  # patients of a team that have a box each
+MOST_COUNTED = 30  # patients of a team for which there are numbers to cross off when one is saved
 
 
 def main(
@@ -31,3 +40,187 @@ def main(
     """
     write_sheet(file, configure(game, **game_options(option)), paper)
     console.whole_line(f"wrote {file}")
+
+
+def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
+    """Write the variant's score sheet, as HTML that prints on one page.
+
+    Args:
+        path: the file; ends with .html.
+        variant: the game with its options.
+        paper: one of PAPERS.
+
+    Raises:
+        ValueError: the game has no score sheet, the path has another ending, or the paper is unknown.
+        OSError: the file cannot be written.
+    """
+    check_choice("paper", paper, tuple(PAPERS))
+    if path.suffix.lower() != ".html":
+        raise ValueError(f"a score sheet is written as .html, not {shown(path.name)}")
+    if variant.game.name != "shakes":
+        raise ValueError(f"{variant.game.name} has no score sheet; those that have: shakes")
+    check_writable(path)
+    options: Options = variant.options
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    text = environment.from_string(_TEMPLATE).render(
+        paper=PAPERS[paper],
+        options=options,
+        physician=options.mode == "physician",
+        players=_players(options),
+        aim=_aim(options),
+        rules=_how_to_play(options),
+        treatments=TREATMENTS,
+        most_boxes=MOST_BOXES,
+        most_numbered=MOST_NUMBERED,
+        most_counted=MOST_COUNTED,
+    )
+    write_text(path, text + "\n")
+
+
+def _players(options: Options) -> str:
+    if options.mode == "physician":
+        return f"a physician with {options.num_players} treatments"
+    return f"{options.num_players} maesters"
+
+
+def _aim(options: Options) -> str:
+    if options.competitive:
+        return f"the first to save {options.to_win} wins"
+    who = "the physician" if options.mode == "physician" else "the team"
+    return f"{options.patients} patients, {who} wins with {options.to_win} saved or more"
+
+
+def _how_to_play(options: Options) -> list[str]:
+    """Return the rules in a few words, for these options."""
+    physician = options.mode == "physician"
+    dealt = ", ".join(map(str, options.efficacies))
+    rules = []
+    if options.treatments is None:
+        rules.append("Name the treatments, no two alike. A name changes nothing but the talk.")
+    if options.competitive:
+        rules.append(f"Every treatment has efficacy {options.efficacy}.")
+    elif options.open_efficacies:
+        who = "For every treatment throw" if physician else "Every maester throws"
+        rules.append(
+            f"{who} two dice; from the highest total to the lowest they get efficacies {dealt}, and equal totals are "
+            "thrown again. Write them into the column for all to see."
+        )
+    else:
+        rules.append(
+            f"Somebody who does not play deals the efficacies {dealt} in secret, throws a die for each patient out of sight, "
+            "and tells only whether the patient recovers. The column is filled in at the end."
+        )
+    if physician:
+        rules.append("Choose a treatment for each patient as it comes.")
+    else:
+        ties = "throw again" if options.ties == "again" else "let chance decide"
+        rules.append(
+            "Over each patient the maesters argue: throw one die and another for each patient you have treated so far, take "
+            "away the lowest, as many as you have saved, and keep the lowest that is left."
+        )
+        rules.append(
+            f"Whoever keeps the highest die treats the patient; those who tie {ties}. As a variant one may stay silent while "
+            "somebody else argues."
+        )
+    die = (
+        "The patient recovers if a die shows"
+        if not options.known
+        else "Throw one die for the patient, who recovers if it shows"
+    )
+    rules.append(f"{die} the efficacy or less. Tick a box beside treated, and one beside saved if the patient lives.")
+    if options.competitive:
+        end = f" After {options.patients} patients nobody has won." if options.num_patients is not None else ""
+        rules.append(f"The first to save {options.to_win} wins.{end}")
+    else:
+        who = "you have won" if physician else "the team has won"
+        rules.append(f"After {options.patients} patients {who} if {options.to_win} or more of them live.")
+    return rules
+
+
+_TEMPLATE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>The Shakes: score sheet for {{ players }}; {{ aim }}</title>
+<style>
+@page { size: {{ paper[0] }} {{ paper[1] }}; margin: 14mm }
+body { margin: 0 auto; max-width: 182mm; color: #1d2733; font: 9.5pt/1.35 sans-serif; overflow-wrap: anywhere }
+h1 { margin: 0; font-size: 24pt }
+h2 { margin: 5mm 0 1mm; font-size: 12pt }
+p { margin: 0 0 3mm }
+ol { margin: 0; padding-left: 1.5em }
+small, th { color: #5f6b7a; font-size: 9pt }
+table { width: 100%; border-spacing: 0 1.5mm }
+th { text-align: left }
+td { border: solid #d5dae1; border-width: 1px 0; padding: 1.5mm 2mm }
+td:last-child { width: 100% }
+.name { font-weight: bold }
+.name div { width: 32mm }
+.line { border-bottom: 1px solid #5f6b7a }
+.boxes { display: flex; gap: 0.5mm; align-items: center; height: 6mm }
+.boxes small { flex: none; width: 14mm }
+.boxes i { flex: 0 1 4.6mm; aspect-ratio: 1; border: 1px solid #5f6b7a; border-radius: 1px }
+.boxes i:nth-of-type(5n) { margin-right: 1mm }
+.boxes .tally { flex: 1; height: 5mm; aspect-ratio: auto }
+.efficacy { width: 9mm; height: 9mm; border: 1px solid; border-radius: 1mm; font-size: 14pt; text-align: center }
+.track { display: grid; grid-template-columns: repeat(20, 1fr); gap: 1mm; margin-bottom: 2mm }
+.track b { height: 8mm; border: 1px solid #5f6b7a; padding: 0 1mm; color: #5f6b7a; font: 6pt sans-serif }
+.saved { display: flex; gap: 1mm; align-items: center }
+.saved b { width: 4.4mm; height: 4.4mm; border: 1px solid #5f6b7a; border-radius: 50% }
+.saved b { text-align: center; font: 6pt/4.4mm sans-serif }
+.saved .goal { border-color: #c98a00; background: #ffe9a8; print-color-adjust: exact }
+</style>
+</head>
+<body>
+{% macro boxes(label, count) %}
+<div class="boxes"><small>{{ label }}</small>
+{%- if count > most_boxes %}<i class="tally"></i>{% else %}{{ '<i></i>'|safe * count }}{% endif %}</div>
+{% endmacro %}
+{% macro name(given) %}
+<td class="name"><div{% if not given %} class="line"{% endif %}>{{ given or '&nbsp;'|safe }}</div></td>
+{% endmacro %}
+{% set most_saved = options.to_win if options.competitive else options.patients %}
+{% set held = not physician or options.maesters is not none %}
+<h1>The Shakes</h1>
+<p>{{ players }}: {{ aim }} <span style="float: right">date ________________</span></p>
+<table>
+<tr>{% if held %}<th>maester</th>{% endif %}<th>treatment</th><th>efficacy</th><th>patients</th></tr>
+{% for seat in range(options.num_players) %}
+<tr>
+{% if held %}{{ name(options.maesters[seat] if options.maesters else '') }}{% endif %}
+{{ name(options.treatment_names[seat] if options.treatments is not none else '') }}
+<td><div class="efficacy">{{ options.efficacy if options.competitive }}</div></td>
+<td>{{ boxes('treated', options.patients) }}{{ boxes('saved', most_saved) }}</td>
+</tr>
+{% endfor %}
+</table>
+{% if not options.competitive %}
+<h2>All patients</h2>
+{% if options.patients > most_numbered %}
+{{ boxes('', options.patients) }}
+{% else %}
+<p>Write down {{ 'the treatment that each got' if physician else 'who treated each' }}, and cross out those who died;
+{{ options.to_win }} survivors win.</p>
+<div class="track">{% for number in range(1, options.patients + 1) %}<b>{{ number }}</b>{% endfor %}</div>
+{% if options.patients <= most_counted %}
+<div class="saved"><small>saved</small>
+{% for number in range(1, options.patients + 1) %}
+<b{% if number == options.to_win %} class="goal"{% endif %}>{{ number }}</b>
+{% endfor %}
+</div>
+{% endif %}
+{% endif %}
+{% endif %}
+<h2>How to play</h2>
+<ol>
+{% for rule in rules %}
+<li>{{ rule }}</li>
+{% endfor %}
+</ol>
+{% if options.treatments is none %}
+<small>Treatments to choose from: {{ treatments|join(', ') }}, or your own.</small><br>
+{% endif %}
+<small>After The Shakes by Allen Downey (2020), AllenDowney/TheShakes on GitHub, Creative Commons BY-NC-SA 4.0.</small>
+</body>
+</html>"""

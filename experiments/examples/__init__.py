@@ -21,8 +21,6 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_probability
 
-__all__ = ["CommandLine", "Policy", "network", "print_wins"]
-
 Policy = Callable[[np.ndarray, np.ndarray], Any]  # observations and action masks of n positions → action probabilities
 
 

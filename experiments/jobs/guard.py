@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["answer_interrupt", "ends_at_once", "first_signal_waits", "follow_parent", "held_back", "writer_errors_name"]
-
 PATIENCE = 0.8  # seconds from Ctrl-C to the end of the process, unless something answers it
 _answered = threading.Event()  # whether something has answered the last Ctrl-C
 _interrupted = threading.Event()  # whether it has raised KeyboardInterrupt, and nothing has answered that yet

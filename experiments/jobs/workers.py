@@ -34,8 +34,6 @@ from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import seed_or_fresh
 
-__all__ = ["HERE", "Done", "Kept", "OnRay", "Processes", "Workers", "kept_beside", "on_ray", "resumable", "stamp"]
-
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds
@@ -59,7 +57,7 @@ def stamp() -> str:
     return digest.hexdigest()[:16]
 
 
-class Kept:
+class KeptParts:
     """Finished parts in a folder, each in a file of its own, written whole or not at all.
 
     Nothing is written in the first KEEP_AFTER seconds, because most work ends before that. Where nothing can be written, a
@@ -152,7 +150,7 @@ class Workers:
         kept: keeps finished parts, and returns those of a stopped run; None: nothing is kept.
     """
 
-    def __init__(self, kept: Kept | None = None) -> None:
+    def __init__(self, kept: KeptParts | None = None) -> None:
         self.kept = kept
 
     def run(
@@ -209,7 +207,7 @@ class Processes(Workers):
         kept: as for Workers.
     """
 
-    def __init__(self, number: int, kept: Kept | None = None) -> None:
+    def __init__(self, number: int, kept: KeptParts | None = None) -> None:
         super().__init__(kept)
         self.number = number
 
@@ -248,7 +246,7 @@ class OnRay(Workers):
         ValueError: there is no such cluster, no node has enough cores, or a node has no sources or other ones.
     """
 
-    def __init__(self, address: str, kept: Kept | None = None, cores: int = 1) -> None:
+    def __init__(self, address: str, kept: KeptParts | None = None, cores: int = 1) -> None:
         super().__init__(kept)
         self.cores = cores
         with needs("ray", "--ray"):
@@ -368,7 +366,7 @@ def _compute(function: Callable[..., Any], shared: Sequence[Any], part: Sequence
 
 
 @contextlib.contextmanager
-def on_ray(address: str | None, kept: Kept | None = None, cores: int = 1) -> Iterator[Workers]:
+def on_ray(address: str | None, kept: KeptParts | None = None, cores: int = 1) -> Iterator[Workers]:
     """Yield a cluster's workers, for as long as the block runs; without an address, this process."""
     if address is None:
         yield Workers(kept)
@@ -383,7 +381,7 @@ def on_ray(address: str | None, kept: Kept | None = None, cores: int = 1) -> Ite
 
 
 @contextlib.contextmanager
-def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None) -> Iterator[Kept | None]:
+def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None) -> Iterator[KeptParts | None]:
     """Keep finished parts beside a result's file while the block runs, and remove them when it ends without an error.
 
     Args:
@@ -407,7 +405,7 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
         if not resume:
             raise ValueError(f"{folder} holds parts of a run that was stopped: add --resume to go on with it, or remove it")
         seed = _seed_of(folder, plan, seed)
-    kept = Kept(folder, seed_or_fresh(seed), plan)
+    kept = KeptParts(folder, seed_or_fresh(seed), plan)
     well = False
     try:
         if (folder / PLAN).exists():

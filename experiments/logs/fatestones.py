@@ -17,8 +17,6 @@ from dice_envs.exact.fatestones import ratio
 from dice_envs.exact.fatestones.draws import edges
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
-__all__ = ["Log", "Writer", "read_log"]
-
 COLUMNS = 10
 HAND = 3
 

@@ -1,4 +1,4 @@
-"""`reproduce score-dice`: every table of the paper on score distributions, as published and as played; a search for pools.
+"""`reproduce score-dice`: every table of the paper on score distributions, as published and as played.
 
 Source: Isaksen, Holmgård, Togelius, Nealen, "Characterising Score Distributions in Dice Games", Game and Puzzle Design 2(1),
 2016, in the exact figures of the notebook that recomputes it with icepool. Section numbers are the paper's; the order is the
@@ -18,43 +18,23 @@ import typer
 
 from dice_envs import configure
 from dice_envs.agents.score_dice import Highest, Shuffled
-from dice_envs.core.options import check_choice, check_range
+from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.score_dice.distribution import PAIRINGS, Pairing, ScoreDistribution, score_distribution
+from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs.workers import Done, Workers, resumable
 from dice_envs.experiments.reproduce import chapter_of, printed
-from dice_envs.experiments.solve.score_dice import (
-    STANDARD_DICE,
-    Match,
-    Pool,
-    cells,
-    check_targets,
-    nearest_pools,
-    plot_histogram,
-    pool_name,
-    pools_of,
-)
+from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_report, check_writable
 from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import (
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    game_options,
-)
+from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
 from dice_envs.experiments.ui.page import Chapter
 from dice_envs.experiments.ui.plots import saved_plot
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.games.score_dice import MAX_DICE, Options
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
 SURE = 4.5
-MOST_PAIRS = 1_000_000  # pairs of pools that a search tries, in about an hour
 FIGURES = ("win bias", "tie %", "closeness")
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
@@ -217,42 +197,14 @@ def main(
         int, typer.Option(help="Games to play of every row as well, say 1000000, which takes minutes; 0: none.")
     ] = 0,
     seed: SeedOption = None,
-    bias: Annotated[float | None, typer.Option(help="Search: the win bias wanted, -100 to 100.")] = None,
-    ties: Annotated[float | None, typer.Option(help="Search: the tie percentage wanted, 0 to 100.")] = None,
-    closeness: Annotated[float | None, typer.Option(help="Search: the closeness wanted.")] = None,
-    pool_a: Annotated[str, typer.Option(help="Search: A's dice, say 6,6,6; or `any`.")] = "6,6,6,6,6",
-    most: Annotated[int | None, typer.Option(help="Search: the most dice of a pool; 5, or 3 where A's is `any`.")] = None,
-    fewest: Annotated[int, typer.Option(help="Search: the fewest dice of a pool.")] = 1,
-    rule: Annotated[str, typer.Option(help="Search: the tie rule, none, a or reroll.")] = "a",
-    pairing: Annotated[str, typer.Option(help="Search: sorted or unsorted.")] = "sorted",
-    count: Annotated[int, typer.Option(help="Search: how many pairs of pools to list.")] = 10,
     ray: RayOption = None,
     resume: ResumeOption = False,
 ) -> Chapter:
-    """Every table of the paper on score distributions, published beside computed; and a search for pools.
+    """Every table of the paper on score distributions, published beside computed.
 
-    All figures are exact; they agree if they are the same to the printed digits. With a target for win bias, ties or
-    closeness, the nearest pools of standard dice (d4, d6, d8, d10, d12, d20) are listed.
-
-    Example: reproduce score-dice --bias 0 --ties 0 --closeness 0.3
+    All figures are exact; they agree if they are the same to the printed digits.
     """
     check_range("games", games, 0, MOST_GAMES)
-    targets = {"bias": bias, "tie_percentage": ties, "closeness": closeness}
-    searching = any(target is not None for target in targets.values())
-    if searching:
-        check_targets(**targets)
-        check_range("count", count, 1, 10_000)
-        check_choice("rule", rule, ("none", "a", "reroll"))
-        check_choice("pairing", pairing, PAIRINGS)
-        most = most if most is not None else 3 if pool_a == "any" else 5
-        check_range("most", most, 1, MAX_DICE)
-        check_range("fewest", fewest, 1, most)
-        candidates = list(pools_of(STANDARD_DICE, fewest, most))
-        fixed = candidates if pool_a == "any" else [Options(**game_options([f"pool_a={pool_a}"])).pools[0]]
-        pairs = len(fixed) * len(candidates)
-        if pairs > MOST_PAIRS:
-            raise ValueError(f"most={most} gives {pairs:,} pairs of pools to search, {MOST_PAIRS:,} are allowed")
-
     check_writable(json)
     check_report(report)
     if resume and not games:
@@ -263,32 +215,7 @@ def main(
         if games:
             data["seed"] = seed
             data["rows"] += _play(games, seed, workers)
-        if searching:
-            with progress("pairs of pools", pairs) as done:
-                matches = nearest_pools(fixed, candidates, rule, pairing, count=count, done=done, **targets)  # type: ignore[arg-type]
-            wanted = zip(FIGURES, targets.values(), strict=True)
-            named = ", ".join(f"{name} {target:g}" for name, target in wanted if target is not None)
-            data["search"] = _print_matches(f"nearest to {named}: {pairing}, ties={rule}", matches)
         return chapter_of(f"Score dice: {SOURCE}", data, json, report, _draw)
-
-
-def _print_matches(title: str, matches: list[Match]) -> list[dict[str, Any]]:
-    """Print the pairs of pools that a search has found; return them as --json writes them."""
-    rows = [
-        (pool_name(match.pool_a), pool_name(match.pool_b), *cells(match.result), f"{match.distance:.4f}") for match in matches
-    ]
-    Grid(title, ("A", "B", *FIGURES, "distance"), rows, words=(0, 1)).show()
-    return [
-        {
-            "pool_a": match.pool_a,
-            "pool_b": match.pool_b,
-            "win_bias": float(match.result.win_bias),
-            "tie_percentage": float(match.result.tie_percentage),
-            "closeness": match.result.closeness,
-            "distance": match.distance,
-        }
-        for match in matches
-    ]
 
 
 def _print_tables() -> list[Finding]:

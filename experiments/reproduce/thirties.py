@@ -12,7 +12,6 @@ from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixe
 from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve
 from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, differences, foreknowledge, relative_skill
 from dice_envs.experiments.reproduce import chapter_of, printed
-from dice_envs.experiments.solve.thirties import position
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_report, check_writable
 from dice_envs.experiments.ui.findings import Finding, print_rows
@@ -73,6 +72,12 @@ def compute() -> Computed:
     assert given is not None  # only two faces make it infinite
     analyses = {name: analyse(rules, player) for name, player in players.items()}
     return Computed(second_stage(rules), given, players, analyses, foreknowledge(rules))
+
+
+def position(throw: Dice, aside: Dice | None) -> str:
+    """Format a position as the paper does, `5 6 6 6 | 5 5`; without the bar if `aside` is None."""
+    shown = " ".join(map(str, throw))
+    return shown if aside is None else f"{shown} | {' '.join(map(str, aside))}".rstrip()
 
 
 def compared(section: str, name: str, published: str, ours: Fraction, note: str = "") -> Finding:

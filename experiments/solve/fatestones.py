@@ -5,28 +5,17 @@ from __future__ import annotations
 import dataclasses
 import time
 from math import comb
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import typer
 
 from dice_envs import configure
 from dice_envs.core.options import check_range
-from dice_envs.exact.fatestones.draws import (
-    MOST_DRAWS,
-    add_up,
-    circles,
-    draw_hands,
-    margins,
-    mean_of,
-    parts_of_all,
-    solve_each,
-    solve_part,
-)
+from dice_envs.exact.fatestones.draws import MOST_DRAWS, add_up, draw_hands, mean_of, parts_of_all, solve_each, solve_part
 from dice_envs.experiments.jobs.workers import resumable
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.grids import Grid, plus_minus
+from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.options import (
     JsonOption,
     OptionOption,
@@ -37,11 +26,8 @@ from dice_envs.experiments.ui.options import (
     game_options,
 )
 from dice_envs.experiments.ui.progress import progress
-from dice_envs.games.fatestones import CODES, FACES
 
 DRAWS_IN_PART = 20_000
-MOST_IN_CIRCLES = 100  # different dice of a bag whose circles are listed
-CIRCLES_SHOWN = 10
 MOST_SOLVED = 10**9  # draws with --draws 0, which take hours
 
 
@@ -52,15 +38,8 @@ def main(
     json: JsonOption = None,
     resume: ResumeOption = False,
     ray: RayOption = None,
-    rank: Annotated[
-        bool, typer.Option("--rank", help="List the bag's dice from the worst to the best, and circles of dice, instead.")
-    ] = False,
 ) -> None:
     """Winnings of the best response and of the Nash strategy against a random player, over all draws or a sample.
-
-    With --rank every die of the bag is listed with its mean margin (chance to win less chance to lose) against a random one of
-    all 462 dice, and the number of dice that it beats in the bag; then the circles of three dice that beat each other. JSON:
-    {"dice": [{"die", "average_roll", "margin", "margin_in_bag", "beats", "loses_to"}], "circles": [{"dice", "least_margin"}]}.
 
     With --ray the draws are spread over a cluster, with the same result. With --json, solved parts are kept beside that file
     until the end, for --resume.
@@ -70,10 +49,6 @@ def main(
     if draws != 0:
         check_range("draws", draws, 2, MOST_DRAWS)
     variant = configure("fatestones", **game_options(option))
-    if rank:
-        check_writable(json)
-        write_json(json, _rank(np.unique(variant.params.bag)))
-        return
     bag, hand = len(variant.params.bag), variant.params.hand_size
     every = comb(bag, hand) * comb(bag - hand, hand)
     if draws == 0 and every > MOST_SOLVED:
@@ -103,43 +78,3 @@ def main(
         console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")
         console.print(f"  most left from Nash      {result.gap:.1e} at any position")
         write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})
-
-
-def _rank(dice: np.ndarray) -> dict[str, Any]:
-    """Print the dice and their circles; return what --json writes."""
-    inside = margins(dice)
-    against_all = margins(np.arange(len(FACES)))[dice].mean(axis=1)
-    rows: list[dict[str, Any]] = [
-        {
-            "die": CODES[die],
-            "average_roll": float(FACES[die].mean()),
-            "margin": float(against_all[place]),
-            "margin_in_bag": float(inside[place].mean()),
-            "beats": int((inside[place] > 0).sum()),
-            "loses_to": int((inside[place] < 0).sum()),
-        }
-        for place, die in enumerate(dice.tolist())
-    ]
-    rows.sort(key=lambda row: (round(row["margin"], 9), round(row["margin_in_bag"], 9), row["die"]))
-    headings = ("die", "average roll", "margin against all 462", "in the bag", "beats", "loses to")
-    cells = [
-        (str(row["die"]), f"{row['average_roll']:.3f}", f"{row['margin']:+.4f}", f"{row['margin_in_bag']:+.4f}",
-         str(row["beats"]), str(row["loses_to"]))
-        for row in rows
-    ]  # fmt: skip
-    Grid("from the worst", headings, cells, words=range(len(headings))).show()
-    console.print("The faces of all 462 dice together are even, so the mean margin against them follows the average roll.")
-    found = circles(dice) if len(dice) <= MOST_IN_CIRCLES else []
-    if len(dice) > MOST_IN_CIRCLES:
-        console.print(f"circles are listed for bags of up to {MOST_IN_CIRCLES} different dice, not {len(dice)}")
-    else:
-        console.print(
-            f"{len(found):,} circles of three dice, each of which beats the next; those with the greatest least margin:"
-        )
-    for circle in found[:CIRCLES_SHOWN]:
-        names = " > ".join(str(CODES[die]) for die in (*circle.dice, circle.dice[0]))
-        console.print(f"  {names}, each by {circle.least:.4f} or more")
-    return {
-        "dice": rows,
-        "circles": [{"dice": [CODES[die] for die in each.dice], "least_margin": each.least} for each in found],
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +11,8 @@ import typer
 from dice_envs import Variant, configure
 from dice_envs.agents import make
 from dice_envs.agents.thirties import function_in, named
-from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, solve, strategy_of, throws
-from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, differences
+from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
+from dice_envs.exact.thirties.figures import Analysis, Distribution, analyse
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -37,13 +36,6 @@ def main(
             "FILE.py:FUNCTION, MODULE.FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
         ),
     ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print the advice for every throw, or every throw | dice aside.")
-    ] = False,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="List every position in which two strategies (as for --strategy) differ, and their choices."),
-    ] = None,
     json: JsonOption = None,
 ) -> None:
     """The game of 30s: the best strategy for a goal, exactly.
@@ -55,8 +47,6 @@ def main(
 
     Example: solve thirties --goal optimal -o num_dice=5 -o target=25
     """
-    if strategy is not None and compare is not None:
-        raise ValueError("give only one of --strategy and --compare")
     parsed = game_options(option)
     for name, reason in (("goal", "use --goal"), ("num_players", "the turn of one player is solved")):
         if name in parsed:
@@ -66,16 +56,10 @@ def main(
     variant = configure("thirties", **{**parsed, "num_players": 1, **of_game})
     rules = Rules.of(variant.options)
     check_writable(json)
-    if compare is not None:
-        print_differences(rules, find(variant, compare[0]), find(variant, compare[1]), json)
-        return
     best_of_all, _ = solve(rules, valued)
     chosen = find(variant, strategy) if strategy else best_of_all
-    player = Player(rules, chosen)
-    analysis = analyse(rules, player)
+    analysis = analyse(rules, chosen)
     value = analysis.value(valued)
-    if verbose:
-        print_advice(player)
     print_figures(rules, chosen, analysis)
     console.print(f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}")
     if strategy:
@@ -91,11 +75,6 @@ def main(
         "value_exact": str(value),
         **exact_figures(rules, analysis),
     }
-    if verbose:
-        result["advice"] = [
-            {"throw": throw, "aside": aside, "again": again, "score": float(score)}
-            for throw, aside, again, score in advice(player)
-        ]
     write_json(json, result)
 
 
@@ -117,19 +96,14 @@ def figures(analysis: Analysis) -> dict[str, Fraction | None]:
     }
 
 
-def figures_as_floats(analysis: Analysis) -> dict[str, float | None]:
-    """Return the paper's columns as --json writes them; None is infinite."""
-    return {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()}
-
-
 def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
-    """Return a strategy's distribution and figures, as --json writes them."""
+    """Return a strategy's distribution and figures, as --json writes them; None is infinite."""
     found, given = analysis.distribution, expected_given(rules)
     return {
         "distribution": list(found.weights),
         "scores": [found.first + i for i in range(len(found.weights))],
         "cases": found.total,
-        "figures": figures_as_floats(analysis),
+        "figures": {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()},
         "expected_given": None if given is None else [float(points) for points in given],
     }
 
@@ -147,77 +121,3 @@ def cases_line(distribution: Distribution, faces: int) -> str:
     exponent = round(math.log(distribution.total, faces))
     cases = " ".join(map(str, distribution.weights))
     return f"dist: [{exponent}] from {distribution.first}: {cases} {{{distribution.total}}}"
-
-
-def position(throw: Dice, aside: Dice | None) -> str:
-    """Format a position as the paper does, `5 6 6 6 | 5 5`; without the bar if `aside` is None."""
-    shown = " ".join(map(str, throw))
-    return shown if aside is None else f"{shown} | {' '.join(map(str, aside))}".rstrip()
-
-
-def advice(player: Player) -> Any:
-    """Yield (throw, aside, dice to throw again, expected score) for every position.
-
-    For simple strategies aside is None, and scores are those of the throw alone.
-    """
-    rules = player.rules
-    if player.strategy.simple:
-        for dice in range(1, rules.num_dice + 1):
-            for throw, _ in throws(dice, rules.num_faces):
-                yield throw, None, *player.advice(throw)
-        return
-    for aside in asides(rules):
-        for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces):
-            yield throw, aside, *player.advice(throw, aside)
-
-
-def advice_line(player: Player, throw: Dice, aside: Dice | None) -> str:
-    """Format advice: `3 5 5 5 6 6 es: 30.843641 cap: 4` gives the expected score, and the dice to throw again."""
-    again, score = player.advice(throw, aside or ())
-    return f"{position(throw, aside)} es: {float(score):.6f} cap: {again}"
-
-
-def print_advice(player: Player) -> None:
-    """Print the advice for every position, and a summary after all throws with the same dice aside."""
-    last: Any = None
-    for throw, aside, _, _ in advice(player):
-        group = len(throw) if aside is None else aside
-        if last is not None and group != last:
-            print_summary(player, last)
-        last = group
-        console.whole_line(advice_line(player, throw, aside))
-    print_summary(player, last)
-
-
-def print_summary(player: Player, group: int | Dice) -> None:
-    """Print the expected score with a number of dice (simple strategies), or after these dice aside."""
-    if isinstance(group, int):
-        console.whole_line(f"es[{group} dice]: {float(player.expected_with(group)):.6f}\n")
-        return
-    dice = player.rules.num_dice - len(group)
-    score = float(player.expected_score(group))
-    console.whole_line(f"{' '.join(map(str, group))} expected score[{dice} dice]: {score:.6f}".strip())
-    console.whole_line(cases_line(player.distribution(group), player.rules.num_faces) + "\n")
-
-
-def print_differences(rules: Rules, first: Strategy, second: Strategy, json: Path | None) -> None:
-    """Print where the two differ, as the paper's program does: position, the first's choice, the second's."""
-    simple = first.simple and second.simple
-    found = list(differences(rules, first, second))
-    bar = " | " if simple else " "
-    for throw, aside, one, other in found:
-        console.whole_line(f"{position(throw, None if simple else aside)}{bar}{one} {other}")
-    kind = "throws" if simple else "positions"
-    console.print(f"{first.name} and {second.name} differ in {len(found)} {kind}")
-    write_json(
-        json,
-        {
-            "game": "thirties",
-            "strategies": [first.name, second.name],
-            "differences": [
-                {"throw": throw, "aside": None if simple else aside, "again": [one, other]}
-                for throw, aside, one, other in found
-            ],
-            "figures": [figures_as_floats(analyse(rules, strategy)) for strategy in (first, second)],
-        },
-    )

@@ -14,8 +14,6 @@ from dice_envs.agent import promises_of
 from dice_envs.agents.chat import Chat, Tally
 from dice_envs.experiments.jobs.workers import PLAN, Done, OnRay, Workers
 
-__all__ = ["Counted", "logged"]
-
 
 def logged(agents: Sequence[Agent], json: Path | None, resume: bool = False) -> list[Agent]:
     """Return the agents. Language models without a log get one beside the file of results, if there is one.

@@ -22,8 +22,6 @@ from rich.text import Text
 
 from dice_envs.core.game import Variant
 
-__all__ = ["Stopped", "console", "finish", "one_line_errors", "print_docstring", "print_heading", "print_mode"]
-
 LONGEST_LINE = 1000  # characters of an error
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # raised by bad input or a bad disk
 

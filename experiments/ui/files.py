@@ -15,8 +15,6 @@ from dice_envs.core.extras import check_extra
 from dice_envs.core.files import behind_links, write_text
 from dice_envs.experiments.ui.console import console
 
-__all__ = ["check_folder", "check_report", "check_writable", "write_json"]
-
 
 def check_writable(path: Path | None) -> None:
     """Raise OSError before the work if the file cannot be written."""

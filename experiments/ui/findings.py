@@ -14,18 +14,6 @@ from dice_envs.core.options import options_text
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.progress import progress
 
-__all__ = [
-    "INDEPENDENT",
-    "Finding",
-    "figure_text",
-    "findings_grid",
-    "measures_grid",
-    "measuring",
-    "print_rows",
-    "show_measures",
-    "verdict",
-]
-
 INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 
 

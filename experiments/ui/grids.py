@@ -14,8 +14,6 @@ from rich.text import Text
 
 from dice_envs.experiments.ui.console import console
 
-__all__ = ["LONGEST", "Cell", "Grid", "joined", "legend", "letters", "plus_minus", "short", "show_all"]
-
 LONGEST = 30  # characters of a name in a table
 
 Cell = str | Text  # a Text has a colour on the terminal

@@ -14,23 +14,6 @@ from dice_envs.core.game import Game, register
 from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
-__all__ = [
-    "AgentsArgument",
-    "DeviceOption",
-    "GameArgument",
-    "GamesOption",
-    "JsonOption",
-    "OptionOption",
-    "RayOption",
-    "ReportOption",
-    "ResumeOption",
-    "SeedOption",
-    "count_option",
-    "game_options",
-    "own_game",
-    "seed_or_fresh",
-]
-
 MOST_BYTES = 2**20  # of a file that an option is read from
 
 

@@ -24,8 +24,6 @@ from dice_envs.experiments.ui.plots import Plot
 with needs("commands", "a page"):
     import jinja2
 
-__all__ = ["About", "Chapter", "Section", "command_line", "render", "sections_of", "versions", "write_page"]
-
 MOST_OPEN = 40  # rows of a table that is not folded
 PAGE = "index.html"
 VERSIONS_OF = ("numpy", "numba", "torch")

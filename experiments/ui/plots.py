@@ -11,9 +11,6 @@ from typing import Any, Literal, NamedTuple
 from dice_envs.core.files import atomic, named_in_errors
 from dice_envs.experiments.ui.console import console
 
-__all__ = ["BLUE", "ORANGE", "Plot", "bars", "counted", "logarithmic", "plots_noted", "saved_plot"]
-
-
 BLUE, ORANGE = "#2a6f97", "#e76f51"  # told apart by colour-blind people, too
 
 

@@ -12,8 +12,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 
 from dice_envs.exact.progress import duration, time_left
 
-__all__ = ["progress"]
-
 SOON, LATER = 10.0, 30.0  # seconds before the first line of progress, and between lines once the time left is known
 
 

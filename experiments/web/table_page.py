@@ -30,7 +30,7 @@ from dice_envs.experiments.web.parts import (
 from dice_envs.experiments.web.review_panel import judged_line, show_lesson, show_review
 from dice_envs.experiments.web.table import PAUSE, Place
 from dice_envs.pictures.render import svg
-from dice_envs.table.advice import Advice, Row
+from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
 from dice_envs.table.sitting import Entry
 
@@ -520,7 +520,7 @@ def _hint(advice: Advice) -> None:
         words(sentence(advice.note))
 
 
-def _choice(row: Row, mixed: bool, bold: bool) -> str:
+def _choice(row: MoveWorth, mixed: bool, bold: bool) -> str:
     cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>"
     if mixed:
         percent = 100 * (row.share or 0.0)

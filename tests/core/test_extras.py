@@ -42,7 +42,7 @@ def test_without_any_extra(run_python):
         "0.409",
         'dice_envs.train needs torch: pip install "dice-envs[sb3]"',
         'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
-        'dice_envs.learn.rollout needs torch: pip install "dice-envs[sb3]"',
+        'dice_envs.learn.ppo needs torch: pip install "dice-envs[sb3]"',
         'the command line needs typer: pip install "dice-envs[commands]"',
         'the command line needs typer: pip install "dice-envs[commands]"',
     ]

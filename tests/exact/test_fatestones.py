@@ -1,7 +1,6 @@
 """The measure of FateStones, compared with other recursions, play and known values."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones.draws import circles, margins
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
-from tests.support.commands import done
 from tests.support.subsets import few
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -92,19 +90,6 @@ def test_circles_are_all_there_once():
     assert [CODES[die] for die in found[0].dice] == [144444, 333336, 222555]
     assert found[0].least == pytest.approx(6 / 36)
     assert found[0].least > found[1].least
-
-
-def test_the_command_lists_dice_and_circles(tmp_path):
-    file = tmp_path / "rank.json"
-    result = done("solve", "fatestones", "--rank", "--json", str(file))
-    assert "577 circles" in result
-    assert "144444 > 333336 > 222555 > 144444, each by 0.1667 or more" in result
-    data = json.loads(file.read_text())
-    assert (len(data["dice"]), len(data["circles"])) == (32, 577)
-    every = done("solve", "fatestones", "--rank", "-o", "dice=all", "--json", str(file))
-    listed = [row["die"] for row in json.loads(file.read_text())["dice"]]
-    assert (listed[0], listed[-1], len(listed)) == (111111, 666666, 462)
-    assert "circles are listed for bags of up to 100 different dice, not 462" in every
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The board: named tasks, agents' results, and agents written by users."""
 
 import json
-import sys
 
 import pytest
 
@@ -24,19 +23,13 @@ class First:
     def act(self, turn):
         return turn.legal.argmax(axis=1)
 
-def make():
-    return First()
+class OfThirties(First):
+    def check_variant(self, variant):
+        if variant.game.name != "thirties":
+            raise ValueError("thirties only")
 
-def for_variant(variant):
-    if variant.game.name != "thirties":
-        raise ValueError("thirties only")
-    return lambda observations, masks: masks / masks.sum(axis=1, keepdims=True)
-
-def fails(variant):
-    return 1 / 0
-
-def two(one, other):
-    return None
+    def probabilities(self, turn):
+        return turn.legal / turn.legal.sum(axis=1, keepdims=True)
 
 class Wrong:
     def act(self, turn):
@@ -50,9 +43,7 @@ thing = 3
 def mine(tmp_path, monkeypatch):
     (tmp_path / "my_players.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [*sys.path])
-    yield tmp_path
-    sys.modules.pop("my_players", None)
+    return tmp_path
 
 
 def test_tasks_are_what_they_say():
@@ -139,50 +130,37 @@ def test_words_are_tasks_games_or_agents():
 @pytest.mark.thorough
 def test_a_strangers_agent(mine):
     out, text = mine / "board.json", mine / "board.md"
-    command = [
-        "thirties_maximize",
-        ONE_DIE,
-        "random",
-        "--agent",
-        "my_players:make",
-        "--agent",
-        "my_players:for_variant",
-        "--seed",
-        3,
-    ]
+    command = ["thirties_maximize", ONE_DIE, "random", "my_players.py:First", "my_players.py:OfThirties", "--seed", 3]
     result = done("leaderboard", *command, "--json", out, "--markdown", text, "--report", mine / "report")
     data = json.loads(out.read_text())
     assert data["seed"] == 3
     first, second = data["tasks"]
     found = {each["agent"]: each for each in first["standings"]}
-    assert found["my_players:for_variant"]["value"] == pytest.approx(found["random"]["value"])
-    assert found["my_players:for_variant"]["score"] == pytest.approx(0)
-    assert found["my_players:make"]["score"] < 0, "it ends its turn with the first throw"
+    assert found["my_players.py:OfThirties"]["value"] == pytest.approx(found["random"]["value"])
+    assert found["my_players.py:OfThirties"]["score"] == pytest.approx(0)
+    assert found["my_players.py:First"]["score"] < 0, "it ends its turn with the first throw"
     (refused,) = [each for each in second["standings"] if each["missing"]]
     assert "thirties only" in refused["missing"]
-    assert "– my_players:for_variant: for_variant has failed: ValueError: thirties only" in result
+    assert "– my_players.py:OfThirties: thirties only" in result
     tree = parsed((mine / "report" / "index.html").read_text())
     assert len(list(tree.iter("img"))) == len(list((mine / "report").glob("*.png"))) == 1
-    assert "my_players:make" in shown(tree)
+    assert "my_players.py:First" in shown(tree)
     assert "--seed 3" in data["command"]
     assert data["command"] in text.read_text()
-    assert text.read_text().count("| my_players:make |") >= 2
+    assert text.read_text().count("| my_players.py:First |") >= 2
 
 
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("my_players", "--agent must be MODULE:FACTORY or FILE.py:FACTORY, not 'my_players'"),
-        ("no_such_module:make", "'no_such_module:make' cannot be loaded: No module named 'no_such_module'"),
-        ("my_players:nobody", "my_players has no nobody"),
-        ("my_players:thing", "my_players has thing, but it cannot be called"),
-        ("my_players:two", "two must need no arguments or the variant alone, not one, other"),
-        ("my_players:fails", "fails has failed: ZeroDivisionError: division by zero"),
-        ("my_players:Wrong", "10000"),
+        ("no_such_file.py:Agent", "'no_such_file.py:Agent' cannot be loaded: there is no such file"),
+        ("my_players.py:nobody", "my_players.py has no nobody"),
+        ("my_players.py:thing", "3 is not a class of agents"),
+        ("my_players.py:Wrong", "10000"),
     ],
 )
 def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
-    assert words in refusal("leaderboard", "thirties_maximize", "random", "--agent", spec, "--json", mine / "x.json")
+    assert words in refusal("leaderboard", "thirties_maximize", "random", spec, "--json", mine / "x.json")
     assert not (mine / "x.json").exists()
 
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from dice_envs import configure
-from dice_envs.experiments.sheets import write_sheet
+from dice_envs.experiments.commands.sheet import write_sheet
 from dice_envs.games.shakes import TREATMENTS
 from tests.support.commands import done, refusal
 from tests.support.golden import FOLDER, SHEET

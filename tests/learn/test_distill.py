@@ -10,7 +10,7 @@ from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import load_policy
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.commands.distill import distill
-from dice_envs.learn.distill import FLOORS, Learner, Positions, Settings, train
+from dice_envs.learn.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
 from tests.support.commands import done, run
 
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -25,13 +25,13 @@ def small():
 @pytest.mark.thorough
 def test_positions_are_the_solutions(small):
     variant, solution = small
-    positions = Positions(variant, solution, seed=1)
+    positions = TrainingPositions(variant, solution, seed=1)
     observations, masks, chances = positions.collect(20_000)
     assert len(observations) == len(masks) == len(chances) >= 20_000
     assert (masks.sum(axis=1) > 1).all()
     assert (chances[masks == 0] == 0).all()
     np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
-    again = Positions(variant, solution, seed=1).collect(20_000)
+    again = TrainingPositions(variant, solution, seed=1).collect(20_000)
     np.testing.assert_array_equal(again[0], observations)
     np.testing.assert_array_equal(again[2], chances)
     # The target at a position is the solution's policy.
@@ -50,12 +50,12 @@ def test_positions_are_the_solutions(small):
 @pytest.mark.thorough
 def test_a_network_learns_the_solution(small):
     variant, solution = small
-    learner, losses = Learner(variant, Settings((32,), steps=250, rate=3e-2), seed=1), []
-    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
+    learner, losses = Learner(variant, DistillSettings((32,), steps=250, rate=3e-2), seed=1), []
+    made = train(learner, TrainingPositions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
     assert made == len(losses) == 250
     assert np.mean(losses[-20:]) < 0.1 * losses[0]
     assert measure(variant, learner.policy()).score > 0.9
-    assert measure(variant, Learner(variant, Settings((32,)), seed=1).policy()).score < 0.5
+    assert measure(variant, Learner(variant, DistillSettings((32,)), seed=1).policy()).score < 0.5
 
 
 @pytest.mark.thorough
@@ -83,7 +83,9 @@ def test_distill_saves_what_it_measured(memoryless, tmp_path):
     for field, spec in (("measures", f"ppo:{out}"), ("greedy_measures", f"ppo:{out},greedy=true")):
         found = measures_as_dicts(measure(policy.variant, spec))
         assert [each["value"] for each in found] == pytest.approx([each["value"] for each in about[field]], abs=1e-6)
-    again = distill("liars_dice", option, Settings((16,), 60, rate=0.01, memoryless=memoryless, precision=1e-6), out, 5, None)
+    again = distill(
+        "liars_dice", option, DistillSettings((16,), 60, rate=0.01, memoryless=memoryless, precision=1e-6), out, 5, None
+    )
     assert again["measures"] == about["measures"]
 
 
@@ -112,6 +114,6 @@ def test_wrong_arguments_of_distill(arguments, words, tmp_path):
 @pytest.mark.thorough
 def test_a_limit_of_time_ends_training(small):
     variant, solution = small
-    learner = Learner(variant, Settings((8,), steps=10**9, minutes=1e-3), seed=1)
-    made = train(learner, Positions(variant, solution, seed=1), lambda number, loss: None)
+    learner = Learner(variant, DistillSettings((8,), steps=10**9, minutes=1e-3), seed=1)
+    made = train(learner, TrainingPositions(variant, solution, seed=1), lambda number, loss: None)
     assert 0 <= made < 10**6

@@ -15,9 +15,8 @@ from dice_envs.envs.learner import LEARNER, SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from dice_envs.envs.tensor import TensorEnv
 from dice_envs.learn import ppo
-from dice_envs.learn.ppo import PPO
+from dice_envs.learn.ppo import ILLEGAL, PPO, Rollout, estimate_advantages
 from dice_envs.learn.presets import Preset
-from dice_envs.learn.rollout import ILLEGAL, Rollout, estimate_advantages
 from tests.support.subsets import covering
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}

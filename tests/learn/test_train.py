@@ -104,7 +104,7 @@ def test_train_saves_and_measures(tmp_path):
     assert f"A best response wins {wins:.1%} of the games against this policy: it has learned to beat" in " ".join(
         output.split()
     )
-    assert f"play against it: python -m experiments play liars_dice ppo:{folder} -o num_dice=1\n" in output
+    assert f"play against it: python -m experiments play liars_dice ppo:{folder}\n" in output
     assert data["steps"] >= 4096
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20

@@ -17,7 +17,7 @@ from dice_envs.agent import Uniform, ask
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
-from dice_envs.experiments.sheets import write_sheet
+from dice_envs.experiments.commands.sheet import write_sheet
 from dice_envs.pictures.render import ansi
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"

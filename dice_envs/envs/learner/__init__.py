@@ -1,11 +1,475 @@
 """Games of a learner against opponents, on which the environments of `gym`, `sb3` and `tensor` are built.
 
-`games` holds SeatGames, `opponents` the agents that it takes, with the variant and the spaces of one seat, `records` shared
-arrays, `turn` a learner's turn as one kernel, and `device` the turn on a GPU.
+The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
+what the learner earned up to its next turn or the end of its game.
+
+Here are SeatGames, the agents that it takes, and the variant and the spaces of one seat. `records` holds shared arrays, `turn`
+a learner's turn as one kernel, and `device` the turn on a GPU.
 """
 
-from dice_envs.envs.learner.games import SeatGames
-from dice_envs.envs.learner.opponents import Opponents, Pool, seat_spaces, seat_variant
-from dice_envs.envs.learner.records import LEARNER, Shown, Step
+from __future__ import annotations
 
-__all__ = ["LEARNER", "Opponents", "Pool", "SeatGames", "Shown", "Step", "seat_spaces", "seat_variant"]
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
+from dice_envs.core.batch import (
+    ILLEGAL_ACTIONS,
+    MOST_GAMES,
+    IllegalAction,
+    as_actions,
+    explain_illegal,
+    illegal_error,
+    warn_forfeit,
+)
+from dice_envs.core.dice import STREAM, mix
+from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
+from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
+from dice_envs.envs.learner.records import LEARNER, Finals, Orders, Seating, Shown, Start, Step, empty_step, room_for
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
+from dice_envs.pictures.render import render
+
+__all__ = ["LEARNER", "Shown", "Step"]
+
+
+@dataclasses.dataclass
+class Pool:
+    """A pool of agents: at the start of each game every opposing seat is given one at random.
+
+    Attributes:
+        agents: agents or their specs.
+        weights: how often each is drawn, not negative; None: equally often. Both may be changed between games.
+    """
+
+    agents: list[Any]
+    weights: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.agents:
+            raise ValueError("a pool needs at least one agent")
+        self.agents = [resolve(agent) for agent in self.agents]
+        self.shares()
+
+    def shares(self) -> np.ndarray:
+        """Return the probability of each agent, (agents,) float64."""
+        weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
+        if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
+            raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
+        shares: np.ndarray = weights / weights.sum()
+        return shares
+
+
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGames`
+
+
+def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
+    """Return the agents, all of which play the variant; for a pool its own list.
+
+    Raises:
+        ValueError: wrong number of agents, an unknown spec, or an agent that does not play the variant.
+    """
+    others = variant.facts.num_seats - 1
+    agents: list[Agent]
+    if isinstance(opponents, Pool):
+        agents = opponents.agents
+    elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
+        if len(opponents) != others:
+            raise ValueError(
+                f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(opponents)}"
+            )
+        agents = [resolve(agent, variant.game.name) for agent in opponents]
+    else:
+        agents = [resolve(opponents, variant.game.name)]
+    for agent in agents:
+        check_plays(agent, variant)
+    return agents
+
+
+def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
+    """Return the variant that an environment of one seat plays.
+
+    Raises:
+        UnknownOptionError: the game has no such option. The message contains Python's words for an unknown keyword argument,
+            because TorchRL tries the argument `frameskip` and drops it when it reads them.
+        ValueError: an option's value is not allowed.
+    """
+    try:
+        return single_seat(game, **options)
+    except UnknownOptionError as problem:
+        raise UnknownOptionError(f"unexpected keyword argument {problem.option!r}: {problem}", problem.option) from None
+
+
+def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
+    """Return the observation and action space of one seat."""
+    facts = variant.facts
+    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)
+
+
+# --- games ------------------------------------------------------------------------------------------------------------
+
+
+_ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
+
+
+@kernel
+def _mix_all(streams, aside):
+    for i in range(len(streams)):
+        streams[i]["rng"] = mix(streams[i]["rng"] ^ aside)
+
+
+class SeatGames:
+    """n games, in each of which the learner has one seat or all of them.
+
+    Game i depends only on its own seed and on the learner's actions in it, never on the other games, as long as agents
+    draw their random numbers from `Turn.streams`.
+
+    An opponent's memory (see `dice_envs.Agent`) is kept from game to game, at the same place after the learner's. Its match
+    begins when the game is seeded, or when a Pool puts another agent in its place.
+
+    If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed, unless the opponent's kernel had
+    promised that its actions are legal. If `start` fails, nothing has changed.
+
+    A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are
+    to move, it stops, Python asks them, and it goes on.
+
+    Args:
+        variant: the game.
+        num_games: number of games.
+        opponents: an agent or spec for all other seats; a sequence, one for each other seat in turn order after
+            the learner's; or a Pool.
+        seat: the learner's seat, or "random" to draw it for each game.
+        self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
+        illegal_action: "raise": an illegal action of the learner's raises IllegalActionError; "lose": it ends the game with
+            the least possible return, for learners without masks. The first one in a process gives a warning.
+        expected_rewards: pay a roll's expected reward (see `dice_envs.core.game.with_expected_rewards`).
+
+    Attributes:
+        seats: the arrays of all games; `states`, `streams`, `memories`, `learners` and `players` are the same ones.
+        masks: (n, actions) int8, the learners' legal actions as they were last shown; None before the first `start`.
+        illegal: games that the last `advance` ended for an illegal action → reason.
+        exploration: (1,) float64, the share of self-play games that start with random moves, 1, 2, 3 … with probability 1/2,
+            1/4, 1/8 … They show positions that the learner would not reach. 0 at first; may be changed between games.
+
+    Raises:
+        ValueError: wrong arguments; an opponent does not play the variant; or `expected_rewards` for a game that does not
+            compute them.
+    """
+
+    def __init__(
+        self,
+        variant: Variant,
+        num_games: int,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        self_play: float = 0.0,
+        illegal_action: IllegalAction = "raise",
+        expected_rewards: bool = False,
+    ) -> None:
+        facts = variant.facts
+        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        check_range("num_envs", num_games, 1, MOST_GAMES)
+        check_range("self_play", self_play, 0, 1, whole=False)
+        if expected_rewards:
+            with_expected_rewards(variant.game)  # raises where the game does not compute them
+        if seat != "random":
+            if isinstance(seat, str):
+                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
+            check_range("seat", seat, 0, facts.num_seats - 1)
+        self.variant = variant
+        self.num_games = num_games
+        self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
+        self.illegal_action = illegal_action
+        self.expected_rewards = expected_rewards
+        self.illegal: dict[int, str] = {}
+        self.masks: np.ndarray | None = None
+        self.pool = opponents if isinstance(opponents, Pool) else None
+        self._agents = resolve_opponents(opponents, variant)
+        remembered = [memory.itemsize for agent in self._agents if (memory := fresh_memory(agent, 0)) is not None]
+        self.seats = Seating(
+            states=np.zeros(num_games, variant.game.state),
+            streams=np.zeros(num_games, STREAM),
+            memories=np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8),
+            learners=np.zeros(num_games, np.int64),
+            players=np.full((num_games, facts.num_seats), LEARNER, np.int64),
+            shared=np.zeros(num_games, bool),
+            earned=np.zeros((num_games, facts.num_seats)),
+            returns=np.zeros((num_games, facts.num_seats)),
+            lengths=np.zeros(num_games, np.int64),
+        )
+        self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
+        self.exploration = np.zeros(1)
+        self._begin = Start(
+            fixed_seat=-1 if seat == "random" else int(seat),
+            several=len(self._agents) > 1,
+            weights=np.zeros(0),
+            self_play=self.self_play,
+            exploration=self.exploration,
+            before=np.empty(facts.num_seats, np.int64),
+            min_return=float(facts.min_return),
+        )
+        self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
+        self._all = np.arange(num_games)
+        self.seed_games(self._all, [None] * num_games)
+
+    def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted
+        return {**vars(self), "_prepared": (None,)}
+
+    @property
+    def played(self) -> Game:
+        """The game whose kernels are played."""
+        return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
+
+    @property
+    def agents(self) -> list[Agent]:
+        """The opponents, in the order of their numbers in `players`."""
+        return self.pool.agents if self.pool else self._agents
+
+    def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
+        """Seed games one by one (None: fresh entropy). The seeds apply from each game's next `start`.
+
+        Raises:
+            ValueError: a wrong seed; nothing has changed.
+        """
+        checked = [check_seed(seed) for seed in seeds]
+        for i, seed in zip(index, checked, strict=True):
+            self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        self.memories[index] = 0
+        self.streams[index] = self.states["rng"][index].view(STREAM)
+        chosen = self.streams[index]
+        _mix_all(chosen, _ASIDE)
+        self.streams[index] = chosen
+
+    @contextlib.contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Put all arrays back if the block raises."""
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        arrays = [array.reshape(-1).view(np.uint8) for array in self.seats if array.size]
+        kept = [array.copy() for array in arrays]
+        try:
+            yield
+        except BaseException:
+            for array, before in zip(arrays, kept, strict=True):
+                array[...] = before
+            raise
+
+    # --- the beginning of games ---------------------------------------------------------------------------------------
+
+    def start(self, index: np.ndarray, arrange: Any = None, seeds: Sequence[int | None] | None = None) -> Shown:
+        """Deal these games and play up to the learner's first turn; return all games as the learners see them now.
+
+        A game that ends before the learner's first turn is dealt again, because the learner decides nothing in it.
+
+        Args:
+            index: (m,) integers, the games.
+            arrange: the game's own reset options.
+            seeds: of these games; where there is none, the game's random streams continue.
+
+        Raises:
+            ValueError: wrong seeds or reset options; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; nothing has changed.
+        """
+        index = np.asarray(index, np.int64)
+        check_reset_options(arrange)
+        arranged = bool(arrange) and self.variant.game.arrange is not None
+        todo = np.full(len(index), DEALS if arranged else BEGINS, np.int8)
+        moves = Orders(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
+        step = empty_step(self.variant, len(index), show=False)
+        given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
+        with self._unchanged_on_error():
+            self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
+            team = mixed_team(self.agents, self.variant)
+            self._run(team, moves, step)
+            if arranged:
+                for i in index:
+                    self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
+                self._run(team, moves, step)
+                if self.ended(index).any():
+                    raise ValueError("the arranged game ends before the learner's turn")
+        return self._show()
+
+    def _show(self) -> Shown:
+        """Return all games as the learners see them now."""
+        shown = self.view(self._all)
+        self.masks = shown.masks
+        return shown
+
+    @property
+    def begin(self) -> Start:
+        """How games begin now."""
+        return self._begin._replace(weights=self.pool.shares()) if self.pool else self._begin
+
+    # --- turns --------------------------------------------------------------------------------------------------------
+
+    def advance(self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None) -> Step:
+        """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed (but see the class).
+
+        Args:
+            actions: (n,) integers; ignored in games that begin.
+            begins: (n,) bool, the games that begin now; the learner plays in the others.
+            restart: whether games that end begin again at once.
+            into: arrays to write the step into; None: fresh ones.
+
+        Raises:
+            ResetNeeded: no game has begun.
+            IllegalActionError: an action of the learner's is malformed; or it is not legal, and `illegal_action` is "raise".
+            AgentError: an opponent's action is.
+        """
+        if self.masks is None:
+            raise ResetNeeded("call reset before step")
+        actions = as_actions(actions, self.num_games)
+        moves = Orders(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
+        step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
+        reasons = self.illegal
+        self.illegal = {}
+        try:
+            team = mixed_team(self.agents, self.variant)
+            with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
+                ends = self._run(team, moves, step)
+        except BaseException:
+            self.illegal = reasons
+            raise
+        self.masks = step.shown.masks
+        if into is not None or not restart:
+            return step
+        games, asks = step.finals.games[:ends], self._prepared[2]
+        rows = np.argsort(games) if asks else slice(ends)  # games that waited for an answer have ended later
+        shown = Shown(*(array[rows].copy() for array in step.finals.shown))  # copies do not keep the other rows alive
+        return step._replace(finals=Finals(games[rows].copy(), shown))
+
+    def _run(self, team: Team, moves: Orders, step: Step) -> int:
+        """Take the learner's turns, with opponents' answers; return the number of finals.
+
+        Raises:
+            IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
+            AgentError: an opponent's action is malformed or not legal; games have changed.
+            ValueError: the pool has lost an agent that still plays.
+        """
+        if self.players.max() >= len(team.numbers):
+            raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(team.numbers)} now")
+        if self._prepared[0] is not team:
+            self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
+        (_, context, asks), start = self._prepared, self.begin
+        loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration[0]))
+        finals = 0
+        while True:
+            finals = loop(context, self.seats, start, moves, step, finals)
+            row, player, action = context.fault.tolist()
+            if row == NO_FAULT:
+                if not asks or not self._answer(moves):
+                    return finals
+            elif player == LEARNER:
+                self._lose(moves)
+            else:
+                game = int(moves.games[row])
+                raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
+
+    def _lose(self, moves: Orders) -> None:
+        """Let the learner lose the games in which its action is illegal."""
+        for row in np.flatnonzero(moves.todo == FAILS):
+            game, action = int(moves.games[row]), int(moves.actions[row])
+            if self.illegal_action == "raise":
+                raise illegal_error(self.variant, self.states[game], game, action)
+            self.illegal[game] = explain_illegal(self.variant, self.states[game], action)
+            moves.todo[row] = FORFEITS
+        warn_forfeit()
+
+    def _answer(self, moves: Orders) -> bool:
+        """Ask the agents without a kernel where they are to move; return whether there were any."""
+        rows = np.flatnonzero(moves.todo == ASKS)
+        games = moves.games[rows]
+        players = self.players[games, self.states["seat"][games]]
+        for number in np.unique(players):
+            moves.actions[rows[players == number]] = self._ask(self.agents[number], games[players == number])
+        moves.todo[rows] = ANSWERS
+        return len(rows) > 0
+
+    def _ask(self, agent: Agent, index: np.ndarray) -> np.ndarray:
+        """Return the agent's actions in the games of `index`, where it is to move; its memories are updated."""
+        memory = fresh_memory(agent, self.num_games)
+        if memory is None:
+            return ask(agent, self.variant, self.states, index, self.streams)
+        size = memory.itemsize
+        if size > self.memories.shape[2]:
+            raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
+        places = (self.states["seat"][index] - self.learners[index]) % self.memories.shape[1]
+        memory[index] = np.ascontiguousarray(self.memories[index, places, :size]).view(memory.dtype)[:, 0]
+        actions = ask(agent, self.variant, self.states, index, self.streams, memory)
+        self.memories[index, places, :size] = memory[index, None].view(np.uint8)
+        return actions
+
+    # --- what is seen -------------------------------------------------------------------------------------------------
+
+    def ended(self, index: np.ndarray) -> np.ndarray:
+        """Whether the learner's game has ended, (m,) bool: the game is over, or the learner is out of it."""
+        is_out = (self.states["out"][index, self.learners[index]] != 0) & ~self.seats.shared[index]
+        return (self.states["seat"][index] == OVER) | is_out
+
+    def view(self, index: np.ndarray) -> Shown:
+        """Return the games as the learners see them now, in fresh arrays."""
+        shown = room_for(self.variant, len(index))
+        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], *shown)
+        shown.masks[self.ended(index)] = 1
+        return shown
+
+    def view_all(self, out: np.ndarray) -> None:
+        """Write what all seats see into `out`, (n, seats, size) float32: the learner first, then the others in turn order."""
+        for place in range(out.shape[1]):
+            seats = (self.learners + place) % out.shape[1]
+            self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out[:, place])
+
+    def action_masks(self) -> np.ndarray:
+        """Return the learners' legal actions, (n, actions) bool, as MaskablePPO expects them; ResetNeeded before `start`."""
+        if self.masks is None:
+            raise ResetNeeded("call reset before action_masks")
+        return self.masks.astype(bool)
+
+    def draw(self, i: int, mode: str | None) -> Any:
+        """Draw game i as its learner sees it, see `dice_envs.pictures.render.render`."""
+        return render(self.variant, None if self.masks is None else self.states[i], int(self.learners[i]), mode)
+
+    # --- snapshots ----------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return copies of everything that determines how started games continue, except the agents themselves."""
+        kept = {name: array.copy() for name, array in self.seats._asdict().items() if name != "shared"}
+        kept["states"] = np.zeros(self.num_games, self.states.dtype)
+        kept["states"][:] = self.states  # `copy` would also copy the undefined padding bytes between fields
+        if not self.memories.size:
+            del kept["memories"]
+        return kept
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> Shown:
+        """Go back to a snapshot of the same variant, number of games and agents; return the games as learners see them.
+
+        Only the seat to move of each state is checked; the game's own fields are taken as they are.
+
+        Raises:
+            ValueError: it is not a snapshot of such games; nothing has changed.
+        """
+        for name, array in self.snapshot().items():
+            given = snapshot.get(name)
+            if not isinstance(given, np.ndarray) or given.dtype != array.dtype or given.shape != array.shape:
+                raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
+            if given.dtype.kind == "f" and not np.isfinite(given).all():
+                raise ValueError(f"the snapshot's {name} are not all finite")
+        learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
+        seats = np.arange(self.variant.facts.num_seats)
+        if not np.isin(learners, seats if self._begin.fixed_seat < 0 else self._begin.fixed_seat).all():
+            raise ValueError("the snapshot has learners at seats where they cannot be")
+        if not ((seat >= OVER) & (seat < len(seats))).all():
+            raise ValueError("the snapshot has seats to move that the game does not have")
+        shared = (players == LEARNER).all(axis=1) & (self.self_play > 0)
+        learns = (seats == learners[:, None]) | shared[:, None]
+        if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
+            raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
+        for own, array in zip(self.seats, Seating(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
+            own[...] = array
+        return self._show()

@@ -17,18 +17,16 @@ from dice_envs.core.batch import illegal_error
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
-from dice_envs.envs.learner.games import SeatGames
-from dice_envs.envs.learner.records import LEARNER, Moves, Shown, Step, empty_step
+from dice_envs.envs.learner import SeatGames
+from dice_envs.envs.learner.records import LEARNER, Orders, Shown, Step, empty_step
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views
-
-__all__ = ["SIMULATED", "DeviceTurns", "check_opponents", "example", "threads"]
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
 _BLOCK = 128  # threads
 
 
-class Asked(NamedTuple):
+class Queries(NamedTuple):
     """Networks that are to move in n games.
 
     Attributes:
@@ -108,9 +106,9 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
         mask=np.empty((count, variant.facts.num_actions), np.int8),
         fault=np.full((count, 3), NO_FAULT, np.int64),
     )
-    moves = Moves(np.arange(count), np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, redeal=True)
+    moves = Orders(np.arange(count), np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, redeal=True)
     step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
-    asked = Asked(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
+    asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     return threads(variant, games.played, team.choosers, games.self_play > 0), {
         "turn": (context, games.seats, games.begin, moves, step),
@@ -156,7 +154,7 @@ class DeviceTurns:
         step: PyTorch tensors in the form of `Step`, which turns write into.
 
     Attributes:
-        learners: (n,) int64 tensor, as in `Seats`.
+        learners: (n,) int64 tensor, as in `Seating`.
         state: (n, seats, size) float32 tensor, which `view_all` writes.
         exploration: (1,) float64 tensor, in place of that of SeatGames.
         capturable: whether a CUDA graph can hold a turn. Not where networks are asked, until all have answered.
@@ -176,7 +174,7 @@ class DeviceTurns:
         self.follow()  # before any room is taken: it refuses opponents
         made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners, start.exploration)
         self._todo, self._actions, self.state, self.learners, self.exploration = map(self._tensor, made)
-        self._asked = Asked(*map(self._tensor, arguments["look"][2]))
+        self._asked = Queries(*map(self._tensor, arguments["look"][2]))
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
         self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
         shown = Shown(*map(self._shared, step.shown))
@@ -286,7 +284,7 @@ class DeviceTurns:
 
     def _answer(self) -> bool:
         """Let networks answer where they are to move; return whether there were any."""
-        asked = Asked(*map(self._shared, self._asked._replace(floors=self._floors)))
+        asked = Queries(*map(self._shared, self._asked._replace(floors=self._floors)))
         self._launch("look", self._seats, self._moves, asked)
         if not (self._asked.numbers != LEARNER).any():
             return False

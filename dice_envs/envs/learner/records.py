@@ -8,8 +8,6 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 
-__all__ = ["LEARNER", "Finals", "Moves", "Seats", "Shown", "Start", "Step", "empty_step", "room_for"]
-
 LEARNER = -1  # the learner's number in arrays that list the player of each seat
 
 
@@ -35,7 +33,7 @@ class Start(NamedTuple):
     min_return: float
 
 
-class Seats(NamedTuple):
+class Seating(NamedTuple):
     """n games, and who plays them.
 
     Attributes:
@@ -61,7 +59,7 @@ class Seats(NamedTuple):
     lengths: np.ndarray
 
 
-class Moves(NamedTuple):
+class Orders(NamedTuple):
     """What to do in m games.
 
     Attributes:

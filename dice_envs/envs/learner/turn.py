@@ -20,27 +20,14 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 
-__all__ = [
-    "ANSWERS",
-    "ASKS",
-    "BEGINS",
-    "DEALS",
-    "FAILS",
-    "FORFEITS",
-    "PLAYS",
-    "compile_advance",
-    "compile_may_act",
-    "compile_turn",
-]
-
-# What there is to do in a game, `Moves.todo`.
+# What there is to do in a game, `Orders.todo`.
 DONE = 0  # nothing: the learner's turn has come, or its game has ended
 PLAYS = 1  # the learner's action
 FORFEITS = 2  # the learner has acted against the rules: its game ends with the least possible return
 BEGINS = 3  # a new game
 DEALS = 4  # a new game, but only its deal; then
 DEALT = 5  # it goes on from there, once Python has arranged it
-ASKS = 6  # Python asks the agent to move, writes its action into `Moves.actions`, and sets
+ASKS = 6  # Python asks the agent to move, writes its action into `Orders.actions`, and sets
 ANSWERS = 7  # the agent's action
 FAILS = 8  # nothing more: an action is illegal
 

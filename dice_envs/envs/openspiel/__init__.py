@@ -22,19 +22,170 @@ Returns
     All rewards are paid at the end (`RewardModel.TERMINAL`), because OpenSpiel's search requires it.
     A seat that is out before the end stays in the game and has no more moves.
 
-`positions` says how a game moves on, `games` shows it to OpenSpiel and makes games by name, `policies` converts agents and
-policies.
+`positions` says how a game moves on, `games` shows it to OpenSpiel and makes games by name; agents and policies are converted
+here.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 try:
-    import open_spiel.python.policy  # noqa: F401
-    import pyspiel  # noqa: F401
+    import pyspiel
+    from open_spiel.python.policy import Policy
 except ImportError as problem:
     raise ImportError("dice_envs.envs.openspiel needs OpenSpiel: pip install 'dice-envs[openspiel]'") from problem
 
+from dice_envs.agent import Turn, ask_probabilities, draw_actions
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
+from dice_envs.core.options import check_seed
 from dice_envs.envs.openspiel.games import PREFIX, DiceGame, DiceState, openspiel_game, register_all
-from dice_envs.envs.openspiel.policies import AgentPolicy, PolicyAgent, estimate_positions
+from dice_envs.exact import asked
 
 __all__ = ["PREFIX", "AgentPolicy", "DiceGame", "DiceState", "PolicyAgent", "estimate_positions", "openspiel_game"]
+
+_MAX_WALKED = 10_000_000  # positions: half an hour
+_PLAYS = 200  # random plays of an estimate
+
+
+class AgentPolicy(Policy):
+    """An agent as an OpenSpiel policy.
+
+    Args:
+        game: the game that is played.
+        agent: a spec such as "numbers:bluff=0.25", an Agent, or a function from observations and action masks to action
+            probabilities, as `dice_envs.measure` takes them. An agent without probabilities is asked for actions, many times
+            if they differ; the policy is then their frequencies.
+        seed: fixes the agent's random draws.
+
+    An agent that remembers past games plays as at the beginning of a match.
+
+    Raises:
+        ValueError: no such agent, or it does not play the game.
+    """
+
+    def __init__(self, game: DiceGame, agent: Any, seed: int = 0) -> None:
+        super().__init__(game, list(range(game.num_players())))
+        self._agent = asked(agent, game.variant)
+        self._streams = new_streams(check_seed(seed), 1)
+
+    def action_probabilities(self, state: DiceState, player_id: int | None = None) -> dict[int, float]:
+        """Return every legal action of the seat to move with its probability. ValueError where no seat is to move."""
+        if not state.is_player_node():
+            raise ValueError("a policy is asked for a state in which a player is to move, not at chance nodes or after the end")
+        turn = Turn(self.game.variant, state.position.record, np.zeros(1, np.int64), self._streams)
+        chances = ask_probabilities(self._agent, turn)[0]
+        return {action: float(chances[action]) for action in state.legal_actions()}
+
+
+class PolicyAgent:
+    """An OpenSpiel policy as an agent, for `dice_envs.measure`, tournaments and environments.
+
+    An agent sees the current observation alone. With perfect recall the policy's information states hold more, so the whole
+    tree is walked once to find the policy at each observation; this needs explicit chance and a small game. With
+    `perfect_recall=False` the policy is asked directly, in games of any size. Where a tabular policy has no entry, the agent
+    chooses uniformly: exact measures also ask at positions that no play reaches.
+
+    A policy may treat seats differently; the agent then does too.
+
+    Args:
+        game: the game that the policy is for.
+        policy: an `open_spiel.python.policy.Policy` or a `pyspiel.Policy`.
+
+    Raises:
+        ValueError: with perfect recall, the policy differs where a player's observation is the same, chance is sampled, or
+            the game has more than about 10,000,000 positions.
+    """
+
+    def __init__(self, game: DiceGame, policy: Any) -> None:
+        self.game = game
+        self.policy = policy
+        self._known: dict[tuple[int, bytes], np.ndarray] = {}
+        if game.perfect_recall:
+            if game.chance != "explicit":
+                raise ValueError(
+                    f"chance must be 'explicit', not {game.chance!r}, to make an agent of a policy with perfect recall, which "
+                    "takes a walk of the tree"
+                )
+            about = estimate_positions(game)
+            if about > _MAX_WALKED:
+                raise ValueError(
+                    f"{game.variant} has about {about:.0e} positions, and {_MAX_WALKED:,} are allowed to make an agent of a "
+                    "policy with perfect recall, which takes a walk of the tree: make the game with perfect_recall=False, or "
+                    "smaller"
+                )
+            self._walk()
+
+    def check_variant(self, variant: Variant) -> None:
+        """Raise ValueError for another variant than the policy's."""
+        if not variant.same_rules(self.game.variant):
+            raise ValueError(f"the policy plays {self.game.variant}, not {variant}")
+
+    def act(self, turn: Turn) -> np.ndarray:
+        return draw_actions(turn.streams, ask_probabilities(self, turn))
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        rows = zip(turn.seats.tolist(), turn.observations, strict=True)
+        return np.stack([self._at(turn, row, seat, seen) for row, (seat, seen) in enumerate(rows)])
+
+    def _at(self, turn: Turn, row: int, seat: int, seen: np.ndarray) -> np.ndarray:
+        key = seat, seen.tobytes()
+        if key not in self._known:
+            if self.game.perfect_recall:  # the walk has met every observation that play can reach
+                self._known[key] = turn.legal[row] / turn.legal[row].sum()
+            else:
+                self._known[key] = self._asked(DiceState(self.game, self.game.positions.at(turn.states[row])))
+        return self._known[key]
+
+    def _asked(self, state: DiceState) -> np.ndarray:
+        """Return the policy's probabilities, (num_actions,) float64."""
+        try:
+            stated = self.policy.action_probabilities(state)
+        except (KeyError, pyspiel.SpielError):  # a tabular policy, in Python or C++, without this information state
+            stated = dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
+        chances = np.zeros(self.game.num_distinct_actions())
+        for action, probability in stated.items():
+            chances[state.get_game().positions.checked(state.position, action)] = probability
+        return chances
+
+    def _walk(self) -> None:
+        """Fill `_known` from every position of the tree."""
+        states = [self.game.new_initial_state()]
+        while states:
+            state = states.pop()
+            if state.is_terminal():
+                continue
+            if not state.is_chance_node():
+                seat = state.current_player()
+                chances = self._asked(state)
+                key = seat, state.position.observations[seat].tobytes()
+                if np.abs(self._known.setdefault(key, chances) - chances).max() > 1e-9:
+                    raise ValueError(
+                        f"the policy differs between positions that look the same to player {seat}, and agents see no history: "
+                        "make it for a game with perfect_recall=False"
+                    )
+            states += [state.child(action) for action in state.legal_actions()]
+
+
+def estimate_positions(game: DiceGame) -> float:
+    """Estimate the number of positions in the game's tree, chance nodes included, from random plays.
+
+    A play counts the tree's positions as if every branch were as wide as its own: the mean over plays is unbiased.
+    Source: D. E. Knuth, Estimating the efficiency of backtrack programs (1975).
+    """
+    rng, total = np.random.default_rng(0), 0.0
+    for _ in range(_PLAYS):
+        state, width = game.new_initial_state(), 1.0
+        while not state.is_terminal():
+            total += width
+            legal = state.legal_actions()
+            width *= len(legal)
+            state.apply_action(int(rng.choice(legal)))
+        total += width
+    return total / _PLAYS
+
 
 register_all()

@@ -24,21 +24,6 @@ from dice_envs.exact.liars_dice.sources import Asking
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import chance_at_least
 
-__all__ = [
-    "FACES_NAMED",
-    "FEWER",
-    "FORCED",
-    "MOST",
-    "NAMERS",
-    "NONE",
-    "Habits",
-    "Worth",
-    "chance_that_bids_hold",
-    "habits_of",
-    "round_shares",
-    "values_of_all_rounds",
-]
-
 # The face that a bid names, among those that may be named: the one held most of (or tied for it), one held less of, one that
 # the hand does not hold although it holds another, or one that it does not hold because it holds none of them.
 MOST, FEWER, NONE, FORCED = range(4)

@@ -21,8 +21,6 @@ from dice_envs.exact.liars_dice.solution import Solution, Strategy
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
-__all__ = ["PARTS", "Mixed", "Replaced", "RoundChances", "mean_loss", "wins_against", "wins_games"]
-
 # Values of `Replaced.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
 KEPT, BOTH, QUANTITY, FACE = range(4)
 

@@ -15,8 +15,8 @@ from dice_envs.agents.adaptive.beliefs import (
     RAISING,
     Claims,
     Composed,
+    FixedReader,
     Lowest,
-    Reading,
     Way,
     log_likelihoods,
     posterior,
@@ -56,7 +56,7 @@ def test_parts_make_the_players_that_they_are_of():
     fresh = states.copy()
     fresh["bids_shown"] = fresh["bids_honest"] = 0
     turn = Turn(TWO_DICE, fresh, np.arange(len(states)), new_streams(1, len(states)))
-    parts = Composed(Way(Reader()), Way(Reading(0.5)), Way(Reading(0.5)))
+    parts = Composed(Way(Reader()), Way(FixedReader(0.5)), Way(FixedReader(0.5)))
     np.testing.assert_array_equal(ask_probabilities(parts, turn), ask_probabilities(Reader(), turn))
     assert not parts.promises.memoryless, "it reads the bids of the round"
     lowest = ask_probabilities(Lowest(0.25), turn)

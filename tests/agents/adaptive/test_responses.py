@@ -5,7 +5,7 @@ import pytest
 
 from dice_envs import Uniform, configure
 from dice_envs.agents.adaptive import responses
-from dice_envs.agents.adaptive.beliefs import Claims, Composed, Lowest, Reading, Way
+from dice_envs.agents.adaptive.beliefs import Claims, Composed, FixedReader, Lowest, Way
 from dice_envs.agents.adaptive.responses import NOWHERE, respond_to, response_to
 from dice_envs.agents.liars_dice import Numbers, Reader
 from dice_envs.core.batch import Batch
@@ -34,7 +34,7 @@ class Responding:
 def test_a_response_wins_as_much_as_the_best_does(options):
     variant = configure("liars_dice", **options)
     mixed = Composed(Way(Claims(2), Uniform(), 0.5), Way(Numbers(), Lowest(), 0.3), Way(Lowest(0.0), Lowest(1.0), 0.4))
-    reader = Composed(Way(Reader(nerve=0.25)), Way(Reading(0.75)), Way(Numbers(threshold=0.4)))
+    reader = Composed(Way(Reader(nerve=0.25)), Way(FixedReader(0.75)), Way(Numbers(threshold=0.4)))
     agents = [Numbers(), Numbers(0.5), Numbers(1.0, preset="article"), Uniform(), mixed, reader]
     for agent in agents:
         response = respond_to(variant, agent)

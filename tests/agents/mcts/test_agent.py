@@ -15,13 +15,12 @@ import pytest
 
 from dice_envs import Batch, agents, configure
 from dice_envs.agent import Turn
-from dice_envs.agents.mcts import MCTS
-from dice_envs.agents.mcts.agent import FIRST_CHUNK, next_chunk
+from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
+from dice_envs.experiments.reproduce.fatestones import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 from tests.support.subsets import few
 
@@ -201,15 +200,15 @@ def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
 @pytest.mark.parametrize("game", ["liars_dice", "score_dice"])
 def test_the_moments_at_which_a_search_can_be_stopped_change_nothing(game, chunk, monkeypatch):
     whole = MCTS(40).search(turn_of(game, 3))
-    monkeypatch.setattr("dice_envs.agents.mcts.agent.FIRST_CHUNK", chunk)
-    monkeypatch.setattr("dice_envs.agents.mcts.agent.next_chunk", lambda *given: chunk)
+    monkeypatch.setattr("dice_envs.agents.mcts.FIRST_CHUNK", chunk)
+    monkeypatch.setattr("dice_envs.agents.mcts.next_chunk", lambda *given: chunk)
     for found, expected in zip(MCTS(40).search(turn_of(game, 3)), whole, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
 def test_a_search_by_the_clock_ends_with_it(monkeypatch):
     clock = itertools.count()  # a second passes between any two looks
-    monkeypatch.setattr("dice_envs.agents.mcts.agent.time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr("dice_envs.agents.mcts.time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
     turn = turn_of("liars_dice", 3)
     policies, _ = MCTS(seconds=4).search(turn)  # of ten million simulations
     assert policies.sum(axis=1) == pytest.approx(1)

@@ -12,7 +12,7 @@ from dice_envs.agent import Turn
 from dice_envs.agents.mcts import MCTS, room
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
-from dice_envs.experiments.reproduce.fatestones.searches import JointSearch
+from dice_envs.experiments.reproduce.fatestones import JointSearch
 from tests.agents.mcts.test_agent import turn_of
 from tests.conftest import scaled
 from tests.support.subsets import few

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from fractions import Fraction
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
 from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
-from dice_envs.experiments.solve.score_dice import STANDARD_DICE, cells, nearest_pools, pool_name, pools_of
+from dice_envs.experiments.solve.score_dice import cells, pool_name
 from tests.support.commands import done, refusal
 from tests.support.subsets import few
 
@@ -110,40 +110,11 @@ def test_wrong_input_is_refused():
         score_distribution((6,), ())
 
 
-# --- the search and the commands ------------------------------------------------------------------------------------
-
-
-def test_the_search_finds_the_pools_with_the_wanted_figures():
-    wanted = score_distribution((6,) * 5, (6, 6, 8, 8, 8), "a")
-    candidates = [*pools_of((4, 6, 8), 5, 5), (6,) * 4]
-    found = nearest_pools(
-        [(6,) * 5], candidates, "a", "sorted", float(wanted.win_bias), float(wanted.tie_percentage), wanted.closeness, 4
-    )
-    assert found[0].pool_b == (6, 6, 8, 8, 8)
-    assert found[0].distance == pytest.approx(0, abs=1e-12)
-    assert [match.distance for match in found] == sorted(match.distance for match in found)
-    assert found[1].distance > 0
-    everything = nearest_pools([(6,) * 5], candidates, "a", "sorted", bias=float(wanted.win_bias), count=len(candidates))
-    assert Counter(match.pool_b for match in everything) == Counter(candidates)
-
-
-@pytest.mark.parametrize(
-    ("targets", "words"),
-    [
-        ({}, "needs a target"),
-        ({"bias": 200}, "bias must be a number from -100 to 100, not 200"),
-        ({"tie_percentage": -1}, "ties must be a number from 0 to 100, not -1"),
-        ({"closeness": math.nan}, "closeness must be a number from 0 to 10, not nan"),
-    ],
-)
-def test_a_search_without_sense_is_refused(targets, words):
-    with pytest.raises(ValueError, match=words):
-        nearest_pools([(6,)], [(6,)], "a", "sorted", **targets)
+# --- the commands -------------------------------------------------------------------------------------------------
 
 
 def test_pools_have_names():
     assert pool_name((8, 8, 6, 10)) == "1d6/2d8/1d10"
-    assert len(list(pools_of(STANDARD_DICE, 1, 2))) == 6 + 21
 
 
 def test_solve_command(tmp_path):
@@ -171,14 +142,11 @@ def test_solve_command_values_of_play(tmp_path):
 @pytest.mark.thorough
 def test_reproduce_command(tmp_path):
     file = tmp_path / "out.json"
-    search = ["--bias", "0", "--most", "2", "--pool-a", "6,6", "--count", "3"]
-    command = ["reproduce", "score-dice", "--json", str(file), "--games", "2000", "--seed", "1", *search]
-    answer = done(*command)
+    answer = done("reproduce", "score-dice", "--json", file, "--games", 2000, "--seed", 1)
     data = json.loads(file.read_text())
     cells = 3 * sum(len(table.rows) for table in TABLES)
     assert len(data["rows"]) == 2 * cells + 3
     assert all(row["agrees"] for row in data["rows"])
     assert all(row["error"] == 0 for row in data["rows"][: cells + 3])
     assert any(row["error"] > 0 for row in data["rows"][cells + 3 :])
-    assert len(data["search"]) == 3
     assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer

@@ -14,7 +14,7 @@ from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.experiments.reproduce.fatestones.searches import ProjectSearch
+from dice_envs.experiments.reproduce.fatestones import ProjectSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 from tests.support.subsets import few
 

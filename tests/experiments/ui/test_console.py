@@ -88,7 +88,6 @@ def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
         ["solve", "score-dice", "-o", "pool_a=6", "-o", "pool_b=6"],
         ["solve", "shakes", "-o", "num_players=2", "--policy", "random"],
         ["solve", "thirties", "--strategy", "sixes"],
-        ["solve", "thirties", "--compare", "sixes", "beginner", "-o", "num_dice=2"],
         ["reproduce", "thirties", "--report", "report"],
         pytest.param(
             ["reproduce", "liars-dice", "--games", "10", "--dice", "1", "--report", "report"], marks=pytest.mark.thorough

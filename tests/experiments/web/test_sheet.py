@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dice_envs import configure
-from dice_envs.experiments.sheets import PAPERS, write_sheet
+from dice_envs.experiments.commands.sheet import PAPERS, write_sheet
 
 pytestmark = pytest.mark.web
 
