@@ -130,9 +130,3 @@ def test_random_and_optimal_play_are_as_the_table_says(row):
     (headline, *_) = measure(game, "random", seed=1, **options).measures
     for said, value in zip(found, (headline.value, headline.optimum), strict=True):
         assert float(said) == pytest.approx(value, abs=0.6 * 10 ** -len(said.partition(".")[2]) + headline.error)
-
-
-def test_make_targets_are_there():
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    used = set(re.findall(r"`?make ([a-z-]+)", TEXT))
-    assert {"play", "train", "test"} <= used <= targets

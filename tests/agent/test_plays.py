@@ -10,14 +10,8 @@ from dice_envs.agent import check_plays
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
 from dice_envs.experiments.arena import tournament
-from tests.support.policies import save_random_policy
 
 PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
-
-
-@pytest.fixture
-def physician(tmp_path):
-    return save_random_policy(tmp_path / "physician.npz", PHYSICIAN)
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------

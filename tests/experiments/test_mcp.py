@@ -26,7 +26,6 @@ from mcp.client.stdio import stdio_client
 
 from dice_envs.experiments import assistant
 from dice_envs.experiments.assistant import Games, make_server
-from tests.support.subsets import few
 
 GAMES = {  # with opponents, of which some draw their actions and some remember
     "liars_dice": ("numbers:bluff=0.25", {"num_dice": 2}),
@@ -343,7 +342,8 @@ LINES = {  # what a client sends, and what the answer to it holds
 }
 
 
-@few(1, "end", ["input", "output", "Ctrl-C"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("end", ["input", "output", "Ctrl-C"])
 def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, **COMPILES_SOON}

@@ -174,7 +174,7 @@ def test_text_tells_which_dice_count():
     assert " ".join(lines[6:]).split() == [str(face) for face in range(1, 21)]
 
 
-# --- secrets ------------------------------------------------------------------------------------------------------
+# --- what is marked ------------------------------------------------------------------------------------------------------
 
 
 def test_liars_dice_brightens_what_counts_for_the_bid():

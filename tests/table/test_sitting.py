@@ -308,15 +308,6 @@ def of_the_assistant():
     return games._games[1].table.sitting.seed
 
 
-def of_textarena():
-    pytest.importorskip("textarena")
-    from dice_envs.envs.text.textarena import DiceEnv
-
-    env = DiceEnv("thirties")
-    env.reset(2)
-    return env.table.sitting.seed
-
-
 def of_words():
     env = TextEnv("thirties")
     env.reset()
@@ -329,7 +320,7 @@ def of_pettingzoo():
     return int(env._states["rng"][0])
 
 
-@pytest.mark.parametrize("drawn", [lambda: seed_or_fresh(None), of_the_assistant, of_textarena, of_words, of_pettingzoo])
+@pytest.mark.parametrize("drawn", [lambda: seed_or_fresh(None), of_the_assistant, of_words, of_pettingzoo])
 def test_nobody_at_the_table_finds_a_fresh_seed_by_trying(drawn):
     assert max(drawn() for _ in range(20)) >= 2**60, "64 bits; this fails by chance once in 16**20 runs"
 

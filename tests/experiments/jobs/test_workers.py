@@ -113,6 +113,10 @@ def test_parts_in_several_processes_give_the_same():
     here, there = HERE.run(numbered, (10,), parts), Processes(2).run(numbered, (10,), parts, done=told.append)
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert sum(told) == len(parts)
+
+
+@pytest.mark.thorough
+def test_an_error_in_a_process_is_raised_here():
     with pytest.raises(ValueError, match="invalid literal"):
         Processes(1).map(int, ["1", "x"])
 

@@ -421,6 +421,3 @@ def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
     assert not liars(PERSON, "random").prepares
     sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
     sitting.prepare()
-
-
-# --- the library ------------------------------------------------------------------------------------------------------
