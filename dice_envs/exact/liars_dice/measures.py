@@ -29,6 +29,7 @@ from dice_envs.exact.liars_dice.shares import (
     Shares,
     check_measurable,
     has_equal_seats,
+    in_both_seats,
     information_sets,
     mean_shares,
     response_wins,
@@ -107,16 +108,11 @@ def _by_seat(
     If the agent plays alike in both, it is asked in the first one only.
     `done` is called with (amount done since the last call, amount in all).
     """
-    seats = Seats() if has_equal_seats(variant) else None
-    asked_in = [0] if seats is not None else [0, 1]
 
-    def report(amount: float) -> None:
-        done(amount, information_sets(variant, asked_in))
+    def find(seat: int, seats: Seats | None, report: Callable[[float], Any]) -> dict[Table, np.ndarray]:
+        return response_wins(variant, agent, seat, seed, copies, report, seats=seats)
 
-    found = [response_wins(variant, agent, 0, seed, copies, report, seats=seats)]
-    if seats is None or not seats.alike:
-        asked_in[:] = 0, 1
-        found.append(response_wins(variant, agent, 1, seed, copies, report))
+    found = in_both_seats(variant, find, done)
     return [[known[table] for table in first_tables(variant.options)] for known in found]
 
 

@@ -5,7 +5,6 @@ Player 0 is the round's starter; the others follow in the order of play.
 
 from __future__ import annotations
 
-import functools
 import heapq
 import itertools
 import math
@@ -57,7 +56,7 @@ class Rules(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """A player's hands at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
+    """Hands of a responder at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
 
     A threshold is the number of the others' dice that must count for a bid to hold. If their dice cannot reach the
     threshold, that is their number plus 1.
@@ -179,15 +178,19 @@ class Round:
         """Return the number of pairs of a node and a hand at which the player has a choice."""
         return float(self.decisions[player, 0]) * len(self.hands[player])
 
-    @functools.cached_property
-    def classes(self) -> tuple[Classes, Classes]:
-        """Hand classes of each of two players when best-responding: one that is sure of a call makes it."""
-        return self._classes(0), self._classes(1)
+    def classes_of(self, members: tuple[int, ...], matches: np.ndarray, is_sure: bool) -> Classes:
+        """Return classes of the hands of players who respond as one to all others.
 
-    def _classes(self, player: int) -> Classes:
-        slots, hands, players = len(self.rules.need), len(self.hands[player]), len(self.dice)
+        Args:
+            members: the players.
+            matches: (hands, faces) int64: dice of their joint hands that count for a bid on the face.
+            is_sure: whether they call every bid that cannot hold, as one of two players who wants to win the round does.
+        """
+        slots, hands, players = len(self.rules.need), len(matches), len(self.dice)
         ids, count = np.zeros((players, slots, hands), np.int64), np.zeros((players, slots), np.int64)
-        responder = _Responder(self.rules, self.matches[player], sum(self.dice) - self.dice[player], player)
+        most = sum(number for player, number in enumerate(self.dice) if player not in members)
+        calls_sure = np.array([is_sure and player in members for player in range(players)])
+        responder = _Responder(self.rules, matches, most, calls_sure)
         _merge(responder, ids, count)
         call_at = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
         edges = np.diff(self.rules.first)
@@ -222,12 +225,12 @@ class Round:
 
 
 class _Responder(NamedTuple):
-    """The player whose hands are merged. It calls every bid that cannot hold."""
+    """The player, or players who respond as one, whose hands are merged."""
 
     rules: Rules
     matches: np.ndarray  # (hands, faces) int64
     most: int  # dice of all others
-    player: int
+    calls_sure: np.ndarray  # (players,) bool: whether the responder is to move there and calls every bid that cannot hold
 
 
 @kernel(allocates=False)
@@ -251,7 +254,7 @@ def _threshold_of(responder, slot, hand):
 def _after(responder, mover, slot, edge, hand, ids):
     """Return what follows a raise for a hand of the responder: an entry of `Classes.maps`."""
     below = responder.rules.child[edge]
-    if mover == responder.player and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
+    if responder.calls_sure[mover] and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
         return CALL
     if must_call(responder.rules, below):
         return _threshold_of(responder, below, hand)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.parties import Party, walk
+from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import (
     Dice,
@@ -27,8 +27,8 @@ from dice_envs.exact.liars_dice.seating import (
     tables_of,
     worths,
 )
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, Source, source_of
-from dice_envs.exact.liars_dice.walk import Keep, Record, respond
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
+from dice_envs.exact.liars_dice.walk import Keep, Party, Record, respond, walk
 
 __all__ = [
     "MOST_INFORMATION_SETS",
@@ -39,6 +39,7 @@ __all__ = [
     "Shares",
     "check_measurable",
     "has_equal_seats",
+    "in_both_seats",
     "information_sets",
     "mean_shares",
     "response_wins",
@@ -52,6 +53,8 @@ __all__ = [
 MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
 MOST_WALKED = 10_000_000_000  # where nodes are forgotten, in bounded memory; enough for six
 _ROUNDING = 1e-9
+
+Found = TypeVar("Found")
 
 
 @functools.lru_cache(maxsize=256)
@@ -147,6 +150,31 @@ def response_wins(
         lost, won = worth_after(variant, table, 1 - seat, known)
         known[table] = _worth(table, seat, lost, won, chance)
     return known
+
+
+def in_both_seats(
+    variant: Variant,
+    find: Callable[[int, Seats | None, Callable[[float], Any]], Found],
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+) -> list[Found]:
+    """Return what is found with the agent in each seat, or in the first one only if it plays alike in both.
+
+    Args:
+        variant: the game, between two players.
+        find: the agent's seat, what compares its answers in the other seat, and a progress callback → the result.
+        done: progress callback, called with (amount done since the last call, amount in all).
+    """
+    seats = Seats() if has_equal_seats(variant) else None
+    total = information_sets(variant, None if seats is None else [0])
+
+    def report(amount: float) -> None:
+        done(amount, total)
+
+    found = [find(0, seats, report)]
+    if seats is None or not seats.alike:
+        total = information_sets(variant)
+        found.append(find(1, None, report))
+    return found
 
 
 def _worth(table: Table, seat: int, lost: Any, won: Any, chance: np.ndarray) -> np.ndarray:
@@ -264,7 +292,7 @@ def shares_of(
                 Party(tuple(other for other in players if other != player), -row)
                 for player, row in enumerate(_worths(variant, table, known, merged, ALONE))
             ]
-        found = iter(walk(round_, sources, parties, done).reshape(-1, len(players)))
+        found = iter(walk(round_, sources, parties, done=done).reshape(-1, len(players)))
         known[table] = Shares(
             plays=_by_place(table, round_, next(found)),
             responds=_by_place(table, round_, next(found) if question.responds else None),

@@ -19,6 +19,7 @@ A state's values are then read off along its bids, without a search. Only nodes 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -28,20 +29,19 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
-from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
+from dice_envs.exact.liars_dice.moves import Batch, Moves
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
 from dice_envs.exact.liars_dice.round import Hands, Round, Rules, hand_number, must_call, numbered_hands, threshold
 from dice_envs.exact.liars_dice.seating import Table, first_tables, tables_of
 from dice_envs.exact.liars_dice.shares import (
     check_measurable,
-    has_equal_seats,
-    information_sets,
+    in_both_seats,
     response_wins,
     round_at,
     worth_after,
 )
 from dice_envs.exact.liars_dice.sources import Seats
-from dice_envs.exact.liars_dice.walk import Winnings, write_tails
+from dice_envs.exact.liars_dice.walk import Winnings
 from dice_envs.games.liars_dice import MAX_DICE, chance_at_least, matching, wild_face
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
@@ -118,6 +118,7 @@ class ValueLayout:
     Attributes:
         round_: the round.
         player: the opponent, which is asked.
+        classes: of the responder's hands.
         places: of the nodes.
         size: numbers in all.
     """
@@ -125,11 +126,12 @@ class ValueLayout:
     def __init__(self, round_: Round, player: int) -> None:
         self.round_, self.player = round_, player
         rules = round_.rules
+        self.classes = round_.classes_of((1 - player,), round_.matches[1 - player], is_sure=True)
         raises = np.diff(rules.first)
         last = np.array([must_call(rules, slot) for slot in range(len(raises))])
         leaves = [int(last[rules.raises(slot)].sum()) for slot in range(len(raises))]
         own = np.zeros((2, len(raises)), np.int64)
-        own[player] = np.where(last, 0, round_.classes[1 - player].size[player])
+        own[player] = np.where(last, 0, self.classes.size[player])
         own[1 - player] = np.where(last, 2, round_.dice[player] + 2 + np.array(leaves))
         self.places = Places.of(rules, own)
         self.size = int(self.places.size[0, 0])
@@ -155,22 +157,22 @@ def _keep_values(paths, rules, shift, found, moves, values):
 
 
 @kernel(allocates=False)
-def _keep_reach(slots, paths, rules, shift, held, tail, values):
+def _keep_reach(paths, rules, shift, tails, leaf_tails, values):
     """Write tails of the opponent's reach at the nodes of a batch to their parts. In place.
 
-    A part has an entry for each of a tail's and for each raise that must be called. `tail` (dice + 2, 1) is scratch.
+    A part has an entry for each of a tail's and for each raise that must be called.
     """
-    for node in range(len(slots)):
-        to, _ = find_place(paths[node], rules, shift)
-        write_tails(held, node, rules.face[slots[node]], tail)
-        for k in range(len(tail)):
-            values[to] = tail[k, 0]
+    leaf = 0
+    for node in range(len(paths)):
+        to, slot = find_place(paths[node], rules, shift)
+        for k in range(tails.shape[1]):
+            values[to] = tails[node, k, 0]
             to += 1
-        for edge in range(rules.first[slots[node]], rules.first[slots[node] + 1]):
+        for edge in range(rules.first[slot], rules.first[slot + 1]):
             if must_call(rules, rules.child[edge]):
-                write_tails(held, node, rules.face[rules.child[edge]], tail)
-                values[to] = tail[len(tail) - 2, 0]
+                values[to] = leaf_tails[leaf, leaf_tails.shape[1] - 2, 0]
                 to += 1
+                leaf += 1
 
 
 class RoundValues:
@@ -183,15 +185,14 @@ class RoundValues:
 
     def __init__(self, layout: ValueLayout, values: np.ndarray) -> None:
         self._layout, self._values = layout, values
-        self._tail = np.zeros((layout.round_.dice[layout.player] + 2, 1))
 
     def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
         layout = self._layout
         _keep_values(batch.paths, layout.round_.rules, layout.places.shift, found, moves, self._values)
 
-    def keep_reach(self, batch: Batch, held: Held) -> None:
+    def keep_reach(self, batch: Batch, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
         layout = self._layout
-        _keep_reach(batch.slots, batch.paths, layout.round_.rules, layout.places.shift, held, self._tail, self._values)
+        _keep_reach(batch.paths, layout.round_.rules, layout.places.shift, tails, leaf_tails, self._values)
 
 
 # --- all rounds ---------------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ def table_of(
         child=_padded([each.child for each in rules], np.int64),
         bid=_padded([each.bid for each in rules], np.int64),
         shift=_padded([each.places.shift for each in layouts], np.int64),
-        class_of=_padded([each.round_.classes[1 - each.player].of[each.player] for each in layouts], np.int16),
+        class_of=_padded([each.classes.of[each.player] for each in layouts], np.int16),
     )
 
 
@@ -388,9 +389,7 @@ class _Question:
 class _Seat:
     """The best response to an opponent in one seat: its values in all rounds, and how often it wins them."""
 
-    def __init__(
-        self, variant: Variant, opponent: Any, seat: int, done: Callable[[float], Any], seats: Seats | None = None
-    ) -> None:
+    def __init__(self, variant: Variant, opponent: Any, seat: int, seats: Seats | None, done: Callable[[float], Any]) -> None:
         self._variant, self._seat = variant, seat
         self.layouts = {
             table: ValueLayout(round_at(variant, table.dice), table.place(seat)) for table in tables_of(variant.options)
@@ -426,16 +425,7 @@ class _Seat:
 
 def _find_values(question: _Question) -> Values:
     variant, opponent = question.variant, question.opponent
-    seats = Seats() if has_equal_seats(variant) else None
-    asked_in = [0] if seats is not None else [0, 1]
-
-    def report(amount: float) -> None:
-        question.done(amount, information_sets(variant, asked_in))
-
-    found = [_Seat(variant, opponent, 0, report, seats)]
-    if seats is None or not seats.alike:
-        asked_in[:] = 0, 1
-        found.append(_Seat(variant, opponent, 1, report))
+    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), question.done)
     check_steady(variant, opponent, _WHAT)
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0
