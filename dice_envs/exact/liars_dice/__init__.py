@@ -27,11 +27,10 @@ from dice_envs.exact.liars_dice.measures import (
     exploitability,
     measure,
     measure_table,
-    odds,
     winning_probability,
     winning_shares,
 )
-from dice_envs.exact.liars_dice.values import bluffs, response_values, situations
+from dice_envs.exact.liars_dice.values import bluffs, odds, response_values, situations
 
 __all__ = [
     "action_values",

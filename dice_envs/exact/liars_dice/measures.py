@@ -9,6 +9,7 @@ others let it have. What can be said is how much one player gains by leaving the
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 
 from dice_envs.agent import Agent
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
@@ -38,18 +38,7 @@ from dice_envs.exact.liars_dice.shares import (
     table_key,
 )
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
-from dice_envs.exact.liars_dice.sources import Seats
 from dice_envs.exact.liars_dice.walk import Record
-from dice_envs.games.liars_dice import (
-    chance_at_least,
-    chance_bid_exact,
-    chance_bid_holds,
-    legal,
-    matching,
-    may_call_exactly,
-    wild_face,
-)
-from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = [
     "MOST_VALUES",
@@ -58,7 +47,6 @@ __all__ = [
     "exploitability",
     "measure",
     "measure_table",
-    "odds",
     "record_response",
     "winning_probability",
     "winning_shares",
@@ -71,9 +59,7 @@ _WHAT = "an exact result at a table"
 _SHARE = "share of wins"
 
 
-def record_response(
-    variant: Variant, agent: Any, seat: int, seed: int = 0
-) -> tuple[float, dict[Table, dict[tuple[int, ...], np.ndarray]]]:
+def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dict[Table, dict[tuple[int, ...], np.ndarray]]]:
     """Find a best response to the agent in a seat, for small games: how often it wins, and its choices.
 
     Returns:
@@ -86,34 +72,28 @@ def record_response(
     def record(table: Table) -> Record:
         return book.setdefault(table, {}).__setitem__
 
-    known = response_wins(variant, agent, seat, seed, record=record)
+    known = response_wins(variant, agent, seat, record=record)
     return float(np.mean([known[table][0] for table in first_tables(variant.options)])), book
 
 
-def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
+def exploitability(variant: Variant, agent: Any) -> float:
     """Return what best responses win from an agent that states its probabilities, mean over the seats and the starters.
 
     Raises:
         ValueError: the game is not between two players for a win, or it is too large.
     """
     check_measurable(variant, "an exact measure", MOST_WALKED)
-    return float(2 * np.mean([value[0] for found in _by_seat(variant, agent, seed) for value in found]) - 1)
+    return float(2 * _wins(variant, agent, Effort()).mean() - 1)
 
 
-def _by_seat(
-    variant: Variant, agent: Any, seed: int, copies: int = 1, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> list[list[np.ndarray]]:
-    """Return how often a best response wins, (copies,) float64 for each seat that may begin, with the agent in each seat.
+def _wins(variant: Variant, agent: Any, effort: Effort, copies: int = 1) -> np.ndarray:
+    """Return how often a best response wins, (seats, who begins, copies) float64, with the agent in each seat.
 
     If the agent plays alike in both, it is asked in the first one only.
-    `done` is called with (amount done since the last call, amount in all).
     """
-
-    def find(seat: int, seats: Seats | None, report: Callable[[float], Any]) -> dict[Table, np.ndarray]:
-        return response_wins(variant, agent, seat, seed, copies, report, seats=seats)
-
-    found = in_both_seats(variant, find, done)
-    return [[known[table] for table in first_tables(variant.options)] for known in found]
+    respond = functools.partial(response_wins, variant, agent, seed=effort.seed, copies=copies)
+    found = in_both_seats(variant, respond, effort.done)
+    return np.array([[known[table] for table in first_tables(variant.options)] for known in found])
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
@@ -139,11 +119,10 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
     copies = 2 if is_random(agent) else 1
-    found = _by_seat(variant, agent, effort.seed, copies, effort.done)
-    wins = np.array(found)  # (seats, who begins, copies)
+    wins = _wins(variant, agent, effort, copies)
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
-    notes = [f"{information_sets(variant, range(len(found))):,.0f} information sets"]
+    notes = [f"{information_sets(variant, range(len(wins))):,.0f} information sets"]
     if of_past_rounds is not None:
         notes.append(of_past_rounds)
     gap, decisions = max(0.0, 2 * rate - 1), variant.facts.max_steps / 2
@@ -200,7 +179,7 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
         seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, question, False, done), False
     starts = [known[table_key(table, merged)] for table in first_tables(variant.options)]
-    return mean_shares(variant, known, merged), Shares(*(np.mean(part, axis=0) for part in zip(*starts, strict=True)))
+    return mean_shares(variant, known, merged), Shares(*np.mean(starts, axis=0))
 
 
 def _places(shares: Shares) -> str:
@@ -308,7 +287,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
         check_fixed(variant, agent, what)
     seats, total = len(agents), information_sets(variant)
     seatings = 1 if has_equal_seats(variant) else seats
-    found: list[list[np.ndarray]] = []
+    found: list[np.ndarray] = []
 
     def report(amount: float) -> None:
         effort.done(amount, total * seatings)
@@ -317,12 +296,12 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
         shift = len(found)
         seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
         known = shares_of(variant, seated, question, False, report)
-        found.append([np.roll(part, -shift) for part in mean_shares(variant, known, merged=False)])
+        found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
         if not seated.alike:  # else the other seats would give the same
             seatings = seats
     for agent in agents:
         check_steady(variant, agent, what)
-    return Shares(*(np.mean(part, axis=0) for part in zip(*found, strict=True)))
+    return Shares(*np.mean(found, axis=0))
 
 
 # --- action values --------------------------------------------------------------------------------------------------
@@ -337,35 +316,3 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     if in_passing:
         check_in_passing(variant)
     return solution_of(variant, LEAST_PRECISION_IN_PASSING).action_values(state)
-
-
-def odds(variant: Variant, state: Any) -> ActionValues:
-    """Return the chances that each bid holds, and that a call is right, if all dice that the seat does not see are fair.
-
-    See `dice_envs.exact.GameOdds`. The information in the others' bids is left out.
-    """
-    values = np.full(variant.facts.num_actions, np.nan)
-    _odds(variant.params, np.array([state]), values)
-    return ActionValues(
-        values, "% likely", "how likely a bid holds and a call is right, with your dice and fair dice of the others"
-    )
-
-
-@kernel
-def _odds(params, states, out):
-    """Write the chance that each legal bid of states[0] holds, and that a call is right. In place."""
-    state = states[0]
-    seat = np.int64(state["seat"])
-    mask = np.zeros(params.num_actions, np.int8)
-    legal(params, state, mask)
-    unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
-    wild = wild_face(params, state)
-    for bid in range(params.call):
-        if mask[bid] != 0:
-            face = face_of(params, bid)
-            own = matching(wild, state["counts"][seat], face)
-            out[bid] = chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
-    if state["bid"] != NO_BID:
-        out[params.call] = 1.0 - chance_bid_holds(params, state, seat)
-    if may_call_exactly(params, state):
-        out[params.call + 1] = chance_bid_exact(params, state, seat)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities, promises_of
+from dice_envs.agent import Turn, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.agents import chances_of
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.round import Round, Rules
@@ -87,7 +88,7 @@ class Seats:
         if promises_of(agent).observes_only:
             self.compare_seen(turn, other)
         else:
-            self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
+            self.alike = bool(np.abs(chances_of(agent, other) - chances).max(initial=0.0) <= SAME)
 
     def compare_seen(self, turn: Turn, other: Turn) -> None:
         """Compare what an agent that reads nothing else observes at a turn and at the same positions in another seat."""
@@ -133,7 +134,7 @@ class Asked(Source):
         """Return the agent's probabilities at nodes with hands, (n, actions) float64."""
         before = streams[: len(nodes)].copy()
         turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
-        chances = ask_probabilities(self._agent, turn)
+        chances = chances_of(self._agent, turn)
         if self._seats is not None and self._seats.alike:
             self._seats.compare(
                 self._agent, turn, chances, self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
