@@ -56,6 +56,7 @@ MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core
 VALUES_A_SECOND = 6e6
 MOST_OF_COALITION = 0.5e9  # values of joint hands up to which a coalition is measured, too
 _WHAT = "an exact result at a table"
+_OF_TWO = "an exact result of two agents"
 _SHARE = "share of wins"
 
 
@@ -118,16 +119,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         return _measure_in_all_seats(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
-    copies = 2 if is_random(agent) else 1
-    wins = _wins(variant, agent, effort, copies)
+    wins = _wins(variant, agent, effort, copies=2 if is_random(agent) else 1)
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
-    notes = [f"{information_sets(variant, range(len(wins))):,.0f} information sets"]
-    if of_past_rounds is not None:
-        notes.append(of_past_rounds)
+    sets = f"{information_sets(variant, range(len(wins))):,.0f} information sets"
+    note = "; ".join(filter(None, [sets, of_past_rounds]))
     gap, decisions = max(0.0, 2 * rate - 1), variant.facts.max_steps / 2
     return [
-        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes), 2 * decisions),
+        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", note, 2 * decisions),
         Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _by_role(variant, middle), decisions),
     ]
 
@@ -149,24 +148,29 @@ def _measure_in_all_seats(variant: Variant, agent: Any, effort: Effort) -> list[
     check_size(variant)
     check_steady(variant, agent, _WHAT, answers=0)
     note = note_on_past_rounds(variant, agent, effort.seed)
-    alone = _values(variant, _joint_hands, rounds_of(variant.options)) <= MOST_OF_COALITION
-    shares, by_place = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
-    fair, rate = float(shares.plays.mean()), float(shares.responds.mean())
-    gap, steps = max(0.0, rate - fair), variant.facts.max_steps
+    alone = _values(variant, rounds_of(variant.options), joint=True) <= MOST_OF_COALITION
+    shares = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
+    fair, left, steps = float(shares.plays.mean()), float(shares.alone.mean()), variant.facts.max_steps
     sets = f"{information_sets(variant, dice=rounds_of(variant.options)):,.0f} information sets"
-    found = [
-        Measurement(DEVIATION_GAIN, rate - fair, 0.0, gap, unit=_SHARE, note="; ".join(filter(None, [sets, note])), span=steps),
-        Measurement(BEST_RESPONSE_WINS, rate, fair, gap, unit="probability", note=_places(by_place), span=steps),
-    ]
+    notes = "; ".join(filter(None, [sets, note])), _places(shares)
+    found = _gain(fair, float(shares.responds.mean()), notes, span=steps)
     if alone:
-        left = float(shares.alone.mean())
         note = f"all others as one, each knowing the dice of all of them, leave it {left:.6f}; even the best play loses to them"
         found.append(Measurement("taken by a coalition", fair - left, 0.0, fair - left, unit=_SHARE, note=note, span=steps))
     return found
 
 
-def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> tuple[Shares, Shares]:
-    """Return the shares at the beginning, by seat, and by place from the starter, mean over those who may begin."""
+def _gain(own: float, best: float, notes: tuple[str, str], whose: str = "", span: float | None = None) -> list[Measurement]:
+    """Return the deviation gain of an agent, and how often a best response wins in its place."""
+    gap = max(0.0, best - own)
+    return [
+        Measurement(DEVIATION_GAIN + whose, best - own, 0.0, gap, unit=_SHARE, note=notes[0], span=span),
+        Measurement(BEST_RESPONSE_WINS + whose, best, own, gap, unit="probability", note=notes[1], span=span),
+    ]
+
+
+def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> Shares:
+    """Return the shares at the beginning by place from the starter, mean over those who may begin."""
     total = information_sets(variant, dice=rounds_of(variant.options))
 
     def done(amount: float) -> None:
@@ -178,8 +182,7 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
         total += information_sets(variant)
         seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, question, False, done), False
-    starts = [known[table_key(table, merged)] for table in first_tables(variant.options)]
-    return mean_shares(variant, known, merged), Shares(*np.mean(starts, axis=0))
+    return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
 
 
 def _places(shares: Shares) -> str:
@@ -192,9 +195,9 @@ def check_size(variant: Variant, what: str = _WHAT) -> None:
     """Raise ValueError for a reward that is not a win, and for a game with too many values."""
     options = variant.options
     check_rounds(options, what)
-    values = _values(variant, _hands, [first_tables(options)[0].dice])
+    values = _values(variant, [first_tables(options)[0].dice])
     if values <= MOST_VALUES:  # else the first round alone has too many, and there may be very many rounds
-        values = _values(variant, _hands, rounds_of(options))
+        values = _values(variant, rounds_of(options))
     if values > MOST_VALUES:
         raise ValueError(
             f"num_players={options.num_players} with num_dice={options.num_dice!r}, num_faces={options.num_faces} and "
@@ -203,21 +206,16 @@ def check_size(variant: Variant, what: str = _WHAT) -> None:
         )
 
 
-def _values(variant: Variant, hands: Callable[[Variant, Dice], int], tables: Sequence[Dice]) -> float:
-    """Return the total number of hand values over all nodes of these rounds; `hands` counts those at one node."""
-    rounds = [round_at(variant, dice) for dice in tables]
-    return float(sum(each.decisions[:, 0].sum() * hands(variant, each.dice) for each in rounds))
+def _values(variant: Variant, tables: Sequence[Dice], joint: bool = False) -> float:
+    """Return the total number of hand values over all nodes of these rounds.
 
-
-def _hands(variant: Variant, dice: Dice) -> int:
-    """Return the number of hands of all players."""
-    faces = variant.options.num_faces
-    return sum(math.comb(number + faces - 1, number) for number in dice)
-
-
-def _joint_hands(variant: Variant, dice: Dice) -> int:
-    """Return the number of hands that all players but one hold together, summed over who is left out."""
-    return _hands(variant, tuple(sum(dice) - number for number in dice))
+    They are of each player's hands or, if `joint`, of those that all players but one hold together, for each left out.
+    """
+    more, total = variant.options.num_faces - 1, 0.0
+    for each in (round_at(variant, dice) for dice in tables):
+        dice = [sum(each.dice) - number if joint else number for number in each.dice]
+        total += float(each.decisions[:, 0].sum()) * sum(math.comb(number + more, number) for number in dice)
+    return total
 
 
 # --- different agents ---------------------------------------------------------------------------------------------------
@@ -234,11 +232,8 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
     shares = _of_agents(variant, agents, Question(responds=True), effort)
     found = []
     for number, (agent, own, best) in enumerate(zip(agents, shares.plays.tolist(), shares.responds.tolist(), strict=True)):
-        gap, whose = max(0.0, best - own), f", seat {number + 1}: {agent.name}" if number else ""
-        found += [
-            Measurement(DEVIATION_GAIN + whose, best - own, 0.0, gap, unit=_SHARE),
-            Measurement(BEST_RESPONSE_WINS + whose, best, own, gap, unit="probability", note=f"{agent.name} wins {own:.6f}"),
-        ]
+        whose = f", seat {number + 1}: {agent.name}" if number else ""
+        found += _gain(own, best, ("", f"{agent.name} wins {own:.6f}"), whose)
     return found
 
 
@@ -257,9 +252,13 @@ def winning_shares(
         ValueError: there is no exact result for the game, its options or the agents.
         AgentError: an agent's probabilities or actions are against the rules.
     """
-    check_size(variant)
+    what = _OF_TWO if len(agents) == 2 else _WHAT
+    if len(agents) == 2:
+        check_measurable(variant, what, MOST_WALKED)
+    else:
+        check_size(variant, what)
     players = [asked(each, variant) for each in agents]
-    shares: list[float] = _of_agents(variant, players, Question(), Effort(done=done)).plays.tolist()
+    shares: list[float] = _of_agents(variant, players, Question(), Effort(done=done), what).plays.tolist()
     return shares
 
 
@@ -273,12 +272,9 @@ def winning_probability(
 
     See `winning_shares`.
     """
-    what = "an exact result of two agents"
     if variant.game.name != "liars_dice":
-        raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
-    check_measurable(variant, what, MOST_WALKED)
-    players = [asked(each, variant) for each in (agent, other)]
-    return float(_of_agents(variant, players, Question(), Effort(done=done), what).plays[0])
+        raise ValueError(f"{_OF_TWO} is known for liars_dice only, not for {variant.game.name}")
+    return winning_shares(variant, [agent, other], done)[0]
 
 
 def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effort: Effort, what: str = _WHAT) -> Shares:

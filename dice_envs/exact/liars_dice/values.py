@@ -34,13 +34,7 @@ from dice_envs.exact.liars_dice.moves import Batch, Moves
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
 from dice_envs.exact.liars_dice.round import Hands, Round, Rules, hand_number, must_call, numbered_hands, threshold
 from dice_envs.exact.liars_dice.seating import first_tables, tables_of
-from dice_envs.exact.liars_dice.shares import (
-    check_measurable,
-    in_both_seats,
-    response_wins,
-    round_at,
-    worth_after,
-)
+from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
 from dice_envs.exact.liars_dice.sources import Seats
 from dice_envs.exact.liars_dice.walk import Winnings
 from dice_envs.games.liars_dice import (
@@ -206,17 +200,16 @@ def _padded(arrays: Sequence[np.ndarray], dtype: type[np.integer]) -> np.ndarray
     return out
 
 
-def table_of(
-    number: np.ndarray, hands: Hands, rounds: Sequence[RoundValues], values: np.ndarray, ends: np.ndarray
-) -> ValueTable:
-    """Return the table of rounds whose values stand one after another in a list."""
+def _table_of(number: np.ndarray, hands: Hands, seats: Sequence[_Seat]) -> ValueTable:
+    """Return the table of all rounds with the opponent in each of these seats."""
+    rounds = [played for seat in seats for played in seat.rounds.values()]
     rules = [each.rules for each in rounds]
     return ValueTable(
         number=number,
         hands=hands,
-        values=values,
+        values=np.concatenate([seat.values for seat in seats]) if len(seats) > 1 else seats[0].values,
         at=np.cumsum([0] + [each.size for each in rounds])[:-1].astype(np.int64),
-        ends=ends,
+        ends=np.concatenate([seat.ends for seat in seats]),
         first=_padded([each.first for each in rules], np.int64),
         child=_padded([each.child for each in rules], np.int64),
         bid=_padded([each.bid for each in rules], np.int64),
@@ -427,13 +420,7 @@ def _find_values(question: _Question) -> Values:
             responders = [1 - seat] if len(found) == 2 else [0, 1]
             number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
-    table = table_of(
-        number,
-        numbered_hands(variant, max(variant.options.dice_per_seat)),
-        [played for each in found for played in each.rounds.values()],
-        np.concatenate([each.values for each in found]) if len(found) == 2 else found[0].values,
-        np.concatenate([each.ends for each in found]),
-    )
+    table = _table_of(number, numbered_hands(variant, max(variant.options.dice_per_seat)), found)
     # The responder sits opposite the opponent.
     return Values(variant, f"if a best response to {opponent.name} follows", table, (found[-1].start, found[0].start))
 
