@@ -173,38 +173,58 @@ class Round:
         self.hands = tuple(hands for hands, _ in dealt)
         self.chances = tuple(chances for _, chances in dealt)
         self.matches = tuple(matches_of(variant, hands, palifico) for hands in self.hands)
+        self._classes: dict[tuple[tuple[int, ...], bool], Classes] = {}
 
     def information_sets(self, player: int) -> float:
         """Return the number of pairs of a node and a hand at which the player has a choice."""
         return float(self.decisions[player, 0]) * len(self.hands[player])
 
     def classes_of(self, members: tuple[int, ...], matches: np.ndarray, is_sure: bool) -> Classes:
-        """Return classes of the hands of players who respond as one to all others.
+        """Merge the hands of players who respond as one to all others.
+
+        Hands of a class have the same threshold at a slot, and the same follows each raise: slot by slot from the last.
 
         Args:
             members: the players.
             matches: (hands, faces) int64: dice of their joint hands that count for a bid on the face.
             is_sure: whether they call every bid that cannot hold, as one of two players who wants to win the round does.
         """
-        slots, hands, players = len(self.rules.need), len(matches), len(self.dice)
-        ids, count = np.zeros((players, slots, hands), np.int64), np.zeros((players, slots), np.int64)
-        most = sum(number for player, number in enumerate(self.dice) if player not in members)
-        calls_sure = np.array([is_sure and player in members for player in range(players)])
-        responder = _Responder(self.rules, matches, most, calls_sure)
-        _merge(responder, ids, count)
-        call_at = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        edges = np.diff(self.rules.first)
-        by_edge = np.concatenate([np.repeat(count[mover], edges) for mover in range(players)])
-        map_at = np.concatenate([[0], np.cumsum(by_edge)]).astype(np.int64)
+        if (members, is_sure) in self._classes:
+            return self._classes[members, is_sure]
+        rules = self.rules
+        turns = len(self.dice) if is_sure else 1  # else classes are the same whoever is to move
+        slots, most = len(rules.need), sum(number for player, number in enumerate(self.dice) if player not in members)
+        thresholds = np.clip(rules.need[:, None] - matches.T[rules.face], 0, most + 1)
+        of = np.zeros((turns, *thresholds.shape), np.int64)
+        size = np.zeros((turns, slots), np.int64)
+        calls: dict[tuple[int, int], np.ndarray] = {}  # (mover, slot) → the slot's part
+        maps: dict[tuple[int, int], np.ndarray] = {}
+        for slot, mover in itertools.product(reversed(range(slots)), range(turns)):
+            below = rules.raises(slot)
+            is_last = rules.first[below] == rules.first[below + 1]
+            after = np.where(is_last[:, None], thresholds[below], of[(mover + 1) % turns, below])
+            if is_sure and mover in members and slot > 0:
+                after[:, thresholds[slot] > most] = CALL
+            ids: dict[bytes, int] = {}
+            rows, width = np.vstack([thresholds[slot], after]).T.astype(np.int32).tobytes(), 4 * (1 + len(below))
+            of[mover, slot] = [ids.setdefault(rows[at : at + width], len(ids)) for at in range(0, len(rows), width)]
+            size[mover, slot] = len(ids)
+            some = np.empty(len(ids), np.int64)  # a hand of each class
+            some[of[mover, slot]] = np.arange(len(matches))
+            calls[mover, slot], maps[mover, slot] = thresholds[slot, some], after[:, some]
+        edges = np.diff(rules.first)
+        by_edge = np.concatenate([np.repeat(each, edges) for each in size])
+        alike = len(self.dice) // turns
         found = Classes(
-            of=ids,
-            size=count,
-            call_at=call_at[:-1].reshape(players, slots),
-            calls=np.zeros(call_at[-1], np.int64),
-            map_at=map_at[:-1].reshape(players, -1),
-            maps=np.zeros(map_at[-1], np.int64),
+            of=np.tile(of, (alike, 1, 1)),
+            size=np.tile(size, (alike, 1)),
+            call_at=np.tile((np.cumsum(size) - size.ravel()).reshape(size.shape), (alike, 1)),
+            calls=np.concatenate([calls[key] for key in sorted(calls)]),
+            map_at=np.tile((np.cumsum(by_edge) - by_edge).reshape(turns, -1), (alike, 1)),
+            maps=np.concatenate([maps[key].ravel() for key in sorted(maps)]),
         )
-        _map(responder, found)
+        if len(members) < 2:  # those of several players take much memory
+            self._classes[members, is_sure] = found
         return found
 
     def dealt(self, starter: int) -> np.ndarray:
@@ -221,16 +241,7 @@ class Round:
         return state
 
 
-# --- classes ------------------------------------------------------------------------------------------------------
-
-
-class _Responder(NamedTuple):
-    """The player, or players who respond as one, whose hands are merged."""
-
-    rules: Rules
-    matches: np.ndarray  # (hands, faces) int64
-    most: int  # dice of all others
-    calls_sure: np.ndarray  # (players,) bool: whether the responder is to move there and calls every bid that cannot hold
+# --- for kernels ----------------------------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False)
@@ -243,82 +254,6 @@ def must_call(rules, slot):
 def threshold(need, matching, most):
     """Return how many of the others' `most` dice must count for a bid to hold, at most one more than there are."""
     return min(max(need - matching, 0), most + 1)
-
-
-@kernel(allocates=False)
-def _threshold_of(responder, slot, hand):
-    return threshold(responder.rules.need[slot], responder.matches[hand, responder.rules.face[slot]], responder.most)
-
-
-@kernel(allocates=False)
-def _after(responder, mover, slot, edge, hand, ids):
-    """Return what follows a raise for a hand of the responder: an entry of `Classes.maps`."""
-    below = responder.rules.child[edge]
-    if responder.calls_sure[mover] and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
-        return CALL
-    if must_call(responder.rules, below):
-        return _threshold_of(responder, below, hand)
-    return ids[(mover + 1) % len(ids), below, hand]
-
-
-@kernel(allocates=False)
-def _split(ids, column, width, base, number):
-    """Split classes by a further column from −1 to `width` − 2; return how many there are. In place.
-
-    `number` (hands * width,) holds numbers below `base`, and below base + hands afterwards.
-    """
-    classes = 0
-    for hand in range(len(ids)):
-        key = ids[hand] * width + column[hand] + 1
-        if number[key] < base:
-            number[key] = base + classes
-            classes += 1
-        ids[hand] = number[key] - base
-    return classes
-
-
-@kernel
-def _merge(responder, ids, count):
-    """Number the classes of the responder's hands: `ids` (players, slots, hands) and `count` (players, slots). In place.
-
-    A class number is below the number of hands, a threshold at most `most` + 1.
-    """
-    rules, hands = responder.rules, len(responder.matches)
-    width = max(hands, responder.most + 2) + 1
-    number = np.full(hands * width, -1, np.int64)
-    column = np.zeros(hands, np.int64)
-    base = 0
-    for slot in range(len(rules.need) - 1, -1, -1):
-        for mover in range(len(ids)):
-            classes = 1
-            if slot > 0:
-                for hand in range(hands):
-                    column[hand] = _threshold_of(responder, slot, hand)
-                classes = _split(ids[mover, slot], column, width, base, number)
-                base += hands
-            for edge in range(rules.first[slot], rules.first[slot + 1]):
-                for hand in range(hands):
-                    column[hand] = _after(responder, mover, slot, edge, hand, ids)
-                classes = _split(ids[mover, slot], column, width, base, number)
-                base += hands
-            count[mover, slot] = classes
-
-
-@kernel(allocates=False)
-def _map(responder, classes):
-    """Write each class's thresholds and maps, which are those of any of its hands. In place.
-
-    Class numbers are below the size of their slot's part.
-    """
-    rules = responder.rules
-    for mover in range(len(classes.of)):
-        for slot in range(len(rules.need)):
-            for hand in range(len(responder.matches)):
-                each = classes.of[mover, slot, hand]
-                classes.calls[classes.call_at[mover, slot] + each] = _threshold_of(responder, slot, hand)
-                for edge in range(rules.first[slot], rules.first[slot + 1]):
-                    to = classes.map_at[mover, edge] + each
-                    classes.maps[to] = _after(responder, mover, slot, edge, hand, classes.of)
 
 
 # --- hands --------------------------------------------------------------------------------------------------------------
