@@ -263,7 +263,7 @@ class _Walk:
     def __init__(
         self,
         round_: Round,
-        sources: Sequence[Source | None],
+        sources: Sequence[Source],
         parties: Sequence[Party],
         copies: int,
         done: Callable[[float], Any],
@@ -289,14 +289,8 @@ class _Walk:
         self._least, self._merges = 0.0, False
         if len(self._sides) == len(self._asked) == 1 and record is None and keep is None:
             (asked,) = self._asked
-            source = self._source(asked)
-            self._merges = source.ignores_dice
-            self._least = source.neglected / max(1.0, self._sets[0, 0])
-
-    def _source(self, player: int) -> Source:
-        source = self._sources[player]
-        assert source is not None, "a player outside a party has a policy"
-        return source
+            self._merges = sources[asked].ignores_dice
+            self._least = sources[asked].neglected / max(1.0, self._sets[0, 0])
 
     def values(self) -> np.ndarray:
         """Return what the round is worth to each party, (parties, copies) float64."""
@@ -355,7 +349,7 @@ class _Walk:
         moves = None
         if len(asked):
             some = Batch(batch.slots[asked], batch.paths[asked], batch.rows[asked])
-            moves = moves_of(round_, some, mover, reaches[mover], self._source(mover), self._least)
+            moves = moves_of(round_, some, mover, reaches[mover], self._sources[mover], self._least)
         children = self._children(batch.slots, free, asked, moves)
         lower = children_of(batch, mover, round_, *children)
         lower_reaches = list(reaches)
@@ -430,7 +424,7 @@ class _Walk:
 
 def walk(
     round_: Round,
-    sources: Sequence[Source | None],
+    sources: Sequence[Source],
     parties: Sequence[Party],
     copies: int = 1,
     done: Callable[[float], Any] = lambda amount: None,
@@ -441,7 +435,7 @@ def walk(
 
     Args:
         round_: the round.
-        sources: of each player's probabilities; None for a player who is in all parties.
+        sources: of each player's probabilities; that of a player who is in all parties is not asked.
         parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
             learns the mean of what it is worth when all follow their policies.
         copies: 2: sources write two answers; the response to the first is valued against each.
@@ -467,7 +461,6 @@ def respond(
 
     The response to `player`, which plays by `source`, is the other player's. The other arguments are those of `walk`.
     """
-    sources = [source if each == player else None for each in range(2)]
     party = Party((1 - player,), np.eye(2)[player])
-    chance: np.ndarray = walk(round_, sources, [party], copies, done, record, keep)[0]
+    chance: np.ndarray = walk(round_, [source, source], [party], copies, done, record, keep)[0]
     return chance
