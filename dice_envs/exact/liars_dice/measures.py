@@ -285,13 +285,13 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
     seatings = 1 if has_equal_seats(variant) else seats
     found: list[np.ndarray] = []
 
-    def report(amount: float) -> None:
+    def add(amount: float) -> None:
         effort.done(amount, total * seatings)
 
     while len(found) < seatings:
         shift = len(found)
         seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
-        known = shares_of(variant, seated, question, False, report)
+        known = shares_of(variant, seated, question, False, add)
         found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
         if not seated.alike:  # else the other seats would give the same
             seatings = seats

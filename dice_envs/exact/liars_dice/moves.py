@@ -15,7 +15,7 @@ import numpy as np
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round, must_call
 
-__all__ = ["Asking", "Batch", "Moves", "Reach", "Source", "children_of", "deal", "moves_of", "parts_of"]
+__all__ = ["Asking", "Nodes", "PlayerMoves", "Reach", "Source", "children_of", "deal", "moves_of", "parts_of"]
 
 HEAVY = 4_000_000  # numbers, about, that the subtrees of one batch may take
 
@@ -31,20 +31,20 @@ class Reach(NamedTuple):
     weight: np.ndarray  # (entries, copies) float64
 
 
-class Batch(NamedTuple):
+class Nodes(NamedTuple):
     """Public nodes of one depth at which a player has a choice."""
 
     slots: np.ndarray  # (nodes,) int64
     paths: np.ndarray  # (nodes, depth) int16: the bids made
     rows: np.ndarray  # (nodes, players) int64: of each player's reach; −1 where it never comes, and if it is not asked
 
-    def part(self, begin: int, end: int) -> Batch:
+    def part(self, begin: int, end: int) -> Nodes:
         """Return some of the nodes."""
-        return Batch(self.slots[begin:end], self.paths[begin:end], self.rows[begin:end])
+        return Nodes(self.slots[begin:end], self.paths[begin:end], self.rows[begin:end])
 
 
-class Moves(NamedTuple):
-    """Moves of an asked player at the nodes of a batch, each times its reach.
+class PlayerMoves(NamedTuple):
+    """PlayerMoves of an asked player at the nodes of a batch, each times its reach.
 
     A *leaf* is a raise that must be called. *Tails* add up a player's weight by its dice that count for a bid: tail [k] is
     the weight of the hands with k or more of them, k up to the player's number of dice plus 1.
@@ -59,7 +59,7 @@ class Moves(NamedTuple):
     reach: Reach  # a row for each child: the player's
 
 
-def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Batch, list[Reach]]:
+def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Nodes, list[Reach]]:
     """Return the empty history, and each player's reach, which is empty for a player who is not asked."""
     everybody = range(len(round_.dice))
     rows = np.array([[0 if player in players else -1 for player in everybody]])
@@ -68,16 +68,16 @@ def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Batch, lis
         count = len(round_.hands[player]) if player in players else 0
         weight = np.repeat(round_.chances[player][:count, None], copies, axis=1)
         reaches.append(Reach(np.array([0, count]), np.arange(count, dtype=np.int16), weight))
-    return Batch(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
+    return Nodes(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
 
 
-def children_of(batch: Batch, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, own: np.ndarray) -> Batch:
+def children_of(batch: Nodes, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, own: np.ndarray) -> Nodes:
     """Return the batch that edges lead to; `own` (children,) are the rows of the mover's reach there."""
     slots = round_.rules.child[edges]
     paths = np.column_stack([batch.paths[nodes], round_.rules.bid[slots].astype(np.int16)])
     rows = batch.rows[nodes]
     rows[:, mover] = own
-    return Batch(slots, paths, rows)
+    return Nodes(slots, paths, rows)
 
 
 def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
@@ -249,7 +249,7 @@ def _spread(rules, matches, asking, alive, moves):
     moves.reach.start[child] = entry
 
 
-def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source, least: float = 0.0) -> Moves:
+def moves_of(round_: Round, batch: Nodes, mover: int, reach: Reach, source: Source, least: float = 0.0) -> PlayerMoves:
     """Ask the player to move, and multiply its probabilities by what reaches the nodes.
 
     Hands that come to a decision of the others with a chance of `least` or less are left out there.
@@ -266,7 +266,7 @@ def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Sour
     source.write(asking)
     children, entries, leaves = _weigh(rules, asking, reach.weight, alive, least)
     tails = round_.dice[mover] + 2
-    moves = Moves(
+    moves = PlayerMoves(
         calls=np.zeros((nodes, tails, copies)),
         leaf_node=np.empty(leaves, np.int64),
         leaf_edge=np.empty(leaves, np.int64),

@@ -1,6 +1,6 @@
 """A policy network as a player of a round of Liar's Dice, asked at all hands of many nodes at once.
 
-The answers are those of `sources.Asked` up to float32 rounding, several times as fast, because of what the positions have
+The answers are those of `sources.AgentSource` up to float32 rounding, several times as fast, because of what the positions have
 in common:
 
 - An entry of the observation depends on the node, or on the last bid and the hand. The first layer's sums x + y are therefore
@@ -156,7 +156,7 @@ class Networked(Source):
         round_: the round.
         player: which of them it is.
         network: of the agent.
-        observe: nodes' paths, nodes and hands → what the agent observes there: see `sources.Asked.observe`.
+        observe: nodes' paths, nodes and hands → what the agent observes there: see `sources.AgentSource.observe`.
     """
 
     neglected = NEGLECTED

@@ -27,7 +27,7 @@ from dice_envs.exact.liars_dice.seating import (
     tables_of,
     worths,
 )
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, source_of
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, SeatComparison, source_of
 from dice_envs.exact.liars_dice.walk import Keep, Party, Record, respond, walk
 
 __all__ = [
@@ -109,7 +109,7 @@ def response_wins(
     variant: Variant,
     agent: Any,
     seat: int,
-    seats: Seats | None = None,
+    seats: SeatComparison | None = None,
     done: Callable[[float], Any] = lambda amount: None,
     seed: int = 0,
     copies: int = 1,
@@ -154,7 +154,7 @@ def response_wins(
 
 def in_both_seats(
     variant: Variant,
-    find: Callable[[int, Seats | None, Callable[[float], Any]], Found],
+    find: Callable[[int, SeatComparison | None, Callable[[float], Any]], Found],
     done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> list[Found]:
     """Return what is found with the agent in each seat, or in the first one only if it plays alike in both.
@@ -164,7 +164,7 @@ def in_both_seats(
         find: the agent's seat, what compares its answers in the other seat, and a progress callback → the result.
         done: progress callback, called with (amount done since the last call, amount in all).
     """
-    seats = Seats() if has_equal_seats(variant) else None
+    seats = SeatComparison() if has_equal_seats(variant) else None
     total = information_sets(variant, None if seats is None else [0])
 
     def report(amount: float) -> None:
@@ -193,11 +193,10 @@ def _worth(table: Table, seat: int, lost: Any, won: Any, chance: np.ndarray) -> 
 def worth_after(variant: Variant, table: Table, seat: int, known: dict[Table, np.ndarray]) -> tuple[Any, Any]:
     """Return the chance of the player in a seat, one of two, to win the game after it loses a round, and after it wins it."""
     own = table.place(seat)
-
-    def share(follows: Table, place: int) -> np.ndarray:
-        return known[follows]
-
-    return share_after(variant.options, table, own, own, share), share_after(variant.options, table, 1 - own, own, share)
+    lost, won = (
+        share_after(variant.options, table, loser, own, lambda follows, place: known[follows]) for loser in (own, 1 - own)
+    )
+    return lost, won
 
 
 # --- who sits where -------------------------------------------------------------------------------------------------------
@@ -242,7 +241,7 @@ class SeatedAgents:
     def __init__(self, variant: Variant, agents: Sequence[Any], seed: int = 0) -> None:
         self._agents = list(agents)
         self._streams = new_streams(seed, ROWS_AT_ONCE)[None]
-        self.seats = [Seats() for _ in agents]
+        self.seats = [SeatComparison() for _ in agents]
 
     def __call__(self, round_: Round, player: int, table: Table) -> Source:
         seat = table.seat(round_.places[player])

@@ -19,8 +19,8 @@ from dice_envs.games.liars_dice.raises import MAX_FACES
 
 __all__ = [
     "ROWS_AT_ONCE",
-    "Asked",
-    "Seats",
+    "AgentSource",
+    "SeatComparison",
     "Tabled",
     "source_of",
 ]
@@ -73,7 +73,7 @@ def _scatter(rules, call, asking, node_of, begin, chances, copy):
         asking.calls[entry, copy] = chances[i, call]
 
 
-class Seats:
+class SeatComparison:
     """Compares an agent's play in one seat with its play at the same positions in other seats.
 
     Attributes:
@@ -95,7 +95,7 @@ class Seats:
         self.alike = np.array_equal(turn.observations, other.observations)
 
 
-class Asked(Source):
+class AgentSource(Source):
     """An agent, asked at each information set that it reaches.
 
     Args:
@@ -109,7 +109,7 @@ class Asked(Source):
     """
 
     def __init__(
-        self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None
+        self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: SeatComparison | None = None
     ) -> None:
         self._round, self._player, self._agent, self._streams = round_, player, agent, streams
         self._seats = seats
@@ -159,7 +159,7 @@ class Asked(Source):
 # --- a memoryless agent -------------------------------------------------------------------------------------------
 
 
-class _Tables(NamedTuple):
+class _Chances(NamedTuple):
     raises: np.ndarray  # (edges, hands) float64: the chance of each raise
     calls: np.ndarray  # (slots, hands) float64: the chance of a call
     made: np.ndarray  # (edges,) bool: whether some hand makes the raise
@@ -210,7 +210,7 @@ class Tabled(Source):
         ignores_dice: whether its dice make no difference, as in random play.
     """
 
-    def __init__(self, asked: Asked, round_: Round, player: int) -> None:
+    def __init__(self, asked: AgentSource, round_: Round, player: int) -> None:
         self._rules = rules = round_.rules
         hands, slots = len(round_.hands[player]), len(rules.need)
         raises, calls = np.zeros((len(rules.child), hands)), np.zeros((slots, hands))
@@ -225,7 +225,7 @@ class Tabled(Source):
             chances = asked.ask(bids, nodes, np.arange(hands), streams)
             raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, rules.bid[to]].T
             calls[slot] = chances[:, round_.variant.params.call]
-        self._tables = _Tables(raises, calls, np.asarray(raises.any(axis=1)))
+        self._tables = _Chances(raises, calls, np.asarray(raises.any(axis=1)))
         self.ignores_dice = all(np.array_equal(table, np.broadcast_to(table[:, :1], table.shape)) for table in (raises, calls))
 
     @property
@@ -237,7 +237,9 @@ class Tabled(Source):
         _look_up(self._rules, self._tables, asking)
 
 
-def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None) -> Source:
+def source_of(
+    round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: SeatComparison | None = None
+) -> Source:
     """Return an agent's probabilities.
 
     They are read from its solution if it plays one, asked once for each hand and bid if it declares itself memoryless,
@@ -248,7 +250,7 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
         played: Source | None = promised.solution(round_.variant).source(round_)
         if played is not None:
             return played
-    by_asking = Asked(round_, player, agent, seat, streams, seats)
+    by_asking = AgentSource(round_, player, agent, seat, streams, seats)
     if promised.memoryless:
         return Tabled(by_asking, round_, player)
     if promised.network is not None and (numbers := promised.network(round_.variant)) is not None:

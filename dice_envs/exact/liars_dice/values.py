@@ -7,8 +7,8 @@ Each round has a list with a part for each public node, in the order of `_place_
 
 - where the opponent is to move, the chance that the best response wins from there, by its class of hands, times what reaches
   the node: the value of the raise that leads there;
-- where the responder is to move, the opponent's reach as `moves.Moves` describes tails, for the last bid, then for each raise
-  that must be called the reach of the hands whose dice all count for it;
+- where the responder is to move, the opponent's reach as `moves.PlayerMoves` describes tails, for the last bid, then for each
+  raise that must be called the reach of the hands whose dice all count for it;
 - where the responder must call, the opponent's reach, and that of its hands whose dice all count for the bid.
 
 Only bids of all dice must be called, so these hold if all dice count.
@@ -30,12 +30,12 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
-from dice_envs.exact.liars_dice.moves import Batch, Moves
+from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
 from dice_envs.exact.liars_dice.round import Hands, Round, Rules, hand_number, must_call, numbered_hands, threshold
 from dice_envs.exact.liars_dice.seating import first_tables, tables_of
 from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
-from dice_envs.exact.liars_dice.sources import Seats
+from dice_envs.exact.liars_dice.sources import SeatComparison
 from dice_envs.exact.liars_dice.walk import Winnings
 from dice_envs.games.liars_dice import (
     MAX_DICE,
@@ -165,10 +165,10 @@ class RoundValues:
         _place_all(rules, own, size, self.shift)
         self.size, self.values = int(size[0, 0]), np.zeros(0)
 
-    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
+    def keep_values(self, batch: Nodes, found: Winnings, moves: PlayerMoves) -> None:
         _keep_values(batch.paths, self.rules, self.shift, found, moves, self.values)
 
-    def keep_reach(self, batch: Batch, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
+    def keep_reach(self, batch: Nodes, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
         _keep_reach(batch.paths, self.rules, self.shift, tails, leaf_tails, self.values)
 
 
@@ -246,7 +246,7 @@ def _odds(params, states, mask, out):
 
 
 @kernel(allocates=False)
-def _value(params, state, table, number, rules, place, out):
+def _value_reached(params, state, table, number, rules, place, out):
     """Write each action's chance to win round `number`. In place; return False if the opponent never reaches the state.
 
     `place` is the state's part and slot: see `find_place`.
@@ -297,7 +297,7 @@ def value_all(params, table, states, mask, out):
         number = table.number[seat, np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat]), starts]
         rules = Rules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
         place = find_place(state["bids"][: np.int64(state["num_bids"])], rules, table.shift[number])
-        if not _value(params, state, table, number, rules, place, out[i]):
+        if not _value_reached(params, state, table, number, rules, place, out[i]):
             write_odds(params, state, mask, out[i])
         low, high = table.ends[number, 0], table.ends[number, 1]
         for action in range(params.num_actions):
@@ -378,7 +378,9 @@ class _Question:
 class _Seat:
     """The best response to an opponent in one seat: its values in all rounds, and how often it wins them."""
 
-    def __init__(self, variant: Variant, opponent: Any, seat: int, seats: Seats | None, done: Callable[[float], Any]) -> None:
+    def __init__(
+        self, variant: Variant, opponent: Any, seat: int, seats: SeatComparison | None, done: Callable[[float], Any]
+    ) -> None:
         self._variant, self._seat = variant, seat
         tables = tables_of(variant.options)
         self.rounds = {table: RoundValues(round_at(variant, table.dice), table.place(seat)) for table in tables}
@@ -398,7 +400,7 @@ class _Seat:
         self._known = response_wins(variant, opponent, seat, seats, done, keep=self.rounds.__getitem__)
 
     @property
-    def start(self) -> float:
+    def expected_return(self) -> float:
         """The expected return of the best response, before anything is dealt."""
         return float(np.mean([2 * self._known[table][0] - 1 for table in first_tables(self._variant.options)]))
 
@@ -422,7 +424,9 @@ def _find_values(question: _Question) -> Values:
             count += 1
     table = _table_of(number, numbered_hands(variant, max(variant.options.dice_per_seat)), found)
     # The responder sits opposite the opponent.
-    return Values(variant, f"if a best response to {opponent.name} follows", table, (found[-1].start, found[0].start))
+    return Values(
+        variant, f"if a best response to {opponent.name} follows", table, (found[-1].expected_return, found[0].expected_return)
+    )
 
 
 _kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)

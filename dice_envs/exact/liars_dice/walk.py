@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Batch, Moves, Reach, Source, children_of, deal, moves_of, parts_of
+from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
 
 __all__ = ["Keep", "Party", "Record", "Winnings", "respond", "walk"]
@@ -199,7 +199,7 @@ class _Children(NamedTuple):
 class _Scene(NamedTuple):
     """A batch with what lies below it."""
 
-    batch: Batch
+    batch: Nodes
     mover: int
     reaches: list[Reach]
     asked: np.ndarray  # (n,) int64: nodes at which the mover is asked
@@ -218,11 +218,11 @@ Record = Callable[[tuple[int, ...], np.ndarray], Any]
 class Keep(Protocol):
     """Keeps what a walk finds at the nodes of each batch, between two players of whom one responds."""
 
-    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
+    def keep_values(self, batch: Nodes, found: Winnings, moves: PlayerMoves) -> None:
         """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
         ...
 
-    def keep_reach(self, batch: Batch, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
+    def keep_reach(self, batch: Nodes, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
         """Keep the asked player's tails of nodes at which the responder is to move, and for raises that must be called."""
         ...
 
@@ -295,11 +295,11 @@ class _Walk:
     def values(self) -> np.ndarray:
         """Return what the round is worth to each party, (parties, copies) float64."""
         batch, reaches = deal(self._round, self._asked, self._copies)
-        found = self._visit(batch, reaches)
+        found = self._values_of(batch, reaches)
         each = zip(self._sides, found, strict=True)
         return np.array([side.chances @ values.won[side.classes.of[0, 0]] for side, values in each])
 
-    def _visit(self, batch: Batch, reaches: list[Reach]) -> list[Winnings]:
+    def _values_of(self, batch: Nodes, reaches: list[Reach]) -> list[Winnings]:
         if self._merges and (merged := self._merged(batch, reaches)) is not None:
             return [merged]
         mover = batch.paths.shape[1] % len(self._round.dice)
@@ -314,15 +314,15 @@ class _Walk:
         ends = [np.concatenate([[0], np.cumsum(size)]) for size in sizes]
         parts = parts_of(self._below[batch.slots] * numbers * self._copies)
         if len(parts) > 1 and not self._merges:  # merged batches are small
-            visited = [self._visit(batch.part(*part), reaches) for part in parts]
+            visited = [self._values_of(batch.part(*part), reaches) for part in parts]
             won = [np.concatenate([each.won for each in values]) for values in zip(*visited, strict=True)]
             return [Winnings(*each) for each in zip(ends, won, strict=True)]
         found = [Winnings(end, np.empty((end[-1], self._copies))) for end in ends]
         if any(len(values.won) for values in found):
-            self._value(batch, mover, reaches, found)
+            self._value_nodes(batch, mover, reaches, found)
         return found
 
-    def _merged(self, batch: Batch, reaches: list[Reach]) -> Winnings | None:
+    def _merged(self, batch: Nodes, reaches: list[Reach]) -> Winnings | None:
         """Return the values from those of one node of each slot; None if the batch has no two nodes of a slot.
 
         Nodes of a slot differ only by how likely the asked player comes there, with any hand.
@@ -330,7 +330,7 @@ class _Walk:
         _, first, which = np.unique(batch.slots, return_index=True, return_inverse=True)
         if len(first) == len(batch.slots):
             return None
-        (one,) = self._visit(Batch(batch.slots[first], batch.paths[first], batch.rows[first]), reaches)
+        (one,) = self._values_of(Nodes(batch.slots[first], batch.paths[first], batch.rows[first]), reaches)
         (asked,) = self._asked
         sets = self._sets[batch.paths.shape[1] % 2, batch.slots]
         self._done(float(sets.sum() - sets[first].sum()))
@@ -340,7 +340,7 @@ class _Walk:
         entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
         return Winnings(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
 
-    def _value(self, batch: Batch, mover: int, reaches: list[Reach], found: list[Winnings]) -> None:
+    def _value_nodes(self, batch: Nodes, mover: int, reaches: list[Reach], found: list[Winnings]) -> None:
         """Write the values of a batch."""
         round_ = self._round
         live = np.array([np.diff(values.at) > 0 for values in found])
@@ -348,7 +348,7 @@ class _Walk:
         free, asked = live[is_member].any(axis=0), np.flatnonzero(live[~is_member].any(axis=0))
         moves = None
         if len(asked):
-            some = Batch(batch.slots[asked], batch.paths[asked], batch.rows[asked])
+            some = Nodes(batch.slots[asked], batch.paths[asked], batch.rows[asked])
             moves = moves_of(round_, some, mover, reaches[mover], self._sources[mover], self._least)
         children = self._children(batch.slots, free, asked, moves)
         lower = children_of(batch, mover, round_, *children)
@@ -359,13 +359,13 @@ class _Walk:
             below_here = self._sets[(mover + 1) % len(round_.dice), lower.slots]
             self._done(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
         scene = _Scene(batch, mover, reaches, asked, children)
-        for side, values, below in zip(self._sides, found, self._visit(lower, lower_reaches), strict=True):
+        for side, values, below in zip(self._sides, found, self._values_of(lower, lower_reaches), strict=True):
             if mover in side.members:
                 self._respond(side, scene, below, values)
             elif moves is not None:
                 self._sum(side, scene, moves, below, values)
 
-    def _children(self, slots: np.ndarray, free: np.ndarray, asked: np.ndarray, moves: Moves | None) -> _Children:
+    def _children(self, slots: np.ndarray, free: np.ndarray, asked: np.ndarray, moves: PlayerMoves | None) -> _Children:
         """Return all children of nodes that are free, and of the others those that the mover's policy goes to."""
         made_at, made = (asked[moves.node], moves.edge) if moves is not None else (asked, asked)  # both empty
         own = np.arange(len(made))
@@ -399,7 +399,7 @@ class _Walk:
                 edge = choice[found.at[i] + side.classes.of[scene.mover, slot]]
                 self._record(tuple(batch.paths[i].tolist()), np.where(edge == CALL, CALL, rules.bid[rules.child[edge]]))
 
-    def _sum(self, side: _Side, scene: _Scene, moves: Moves, below: Winnings, found: Winnings) -> None:
+    def _sum(self, side: _Side, scene: _Scene, moves: PlayerMoves, below: Winnings, found: Winnings) -> None:
         """Write a party's values of nodes at which another is to move."""
         rules, slots, asked = self._round.rules, scene.batch.slots, scene.asked
         tails, leaf_tails = moves.calls, moves.leaf_tail

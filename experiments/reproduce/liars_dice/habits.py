@@ -15,7 +15,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Asking, Batch, Reach, Source, children_of, deal, moves_of, parts_of
+from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, children_of, deal, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, Strategy
@@ -148,7 +148,7 @@ class _Counting(Source):
         self._source.write(asking)
         self._asking = asking  # `moves_of` then multiplies the answers by the reach
 
-    def visit(self, batch: Batch, reaches: list[Reach]) -> None:
+    def visit(self, batch: Nodes, reaches: list[Reach]) -> None:
         """Count the decisions at the nodes of a batch and below them."""
         mover = batch.paths.shape[1] % 2
         own, other = reaches[mover], reaches[1 - mover]
