@@ -15,7 +15,7 @@ import numpy as np
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round, must_call
 
-__all__ = ["Asking", "Nodes", "PlayerMoves", "Reach", "Source", "children_of", "deal", "moves_of", "parts_of"]
+__all__ = ["Asking", "Nodes", "PlayerMoves", "Reach", "Source", "children_of", "deal", "ends_of", "moves_of", "parts_of"]
 
 HEAVY = 4_000_000  # numbers, about, that the subtrees of one batch may take
 
@@ -80,6 +80,11 @@ def children_of(batch: Nodes, mover: int, round_: Round, nodes: np.ndarray, edge
     return Nodes(slots, paths, rows)
 
 
+def ends_of(count: np.ndarray) -> np.ndarray:
+    """Return where each part begins of parts with these numbers of entries, and where the last one ends, (parts + 1,) int64."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(count)])
+
+
 def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
     """Divide a batch into consecutive parts of at most HEAVY each, or of one node."""
     parts, begin = [], 0
@@ -129,16 +134,6 @@ class Source(Protocol):
     def write(self, asking: Asking) -> None:
         """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
         ...
-
-
-@kernel(allocates=False)
-def _layout(first, slots, rows, start, raise_at, entry_at):
-    """Write where each node's raises and entries begin, (nodes + 1,) each. In place."""
-    raise_at[0] = entry_at[0] = 0
-    for node in range(len(slots)):
-        hands = start[rows[node] + 1] - start[rows[node]]
-        entry_at[node + 1] = entry_at[node] + hands
-        raise_at[node + 1] = raise_at[node] + hands * (first[slots[node] + 1] - first[slots[node]])
 
 
 @kernel(allocates=False, inline=True)
@@ -257,11 +252,10 @@ def moves_of(round_: Round, batch: Nodes, mover: int, reach: Reach, source: Sour
     rules, slots = round_.rules, batch.slots
     nodes, copies = len(slots), reach.weight.shape[1]
     rows = np.ascontiguousarray(batch.rows[:, mover])
-    raise_at, entry_at = np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64)
-    _layout(rules.first, slots, rows, reach.start, raise_at, entry_at)
+    hands, edges = reach.start[rows + 1] - reach.start[rows], rules.first[slots + 1] - rules.first[slots]
+    raise_at, entry_at = ends_of(hands * edges), ends_of(hands)
     raises, calls = np.empty((raise_at[-1], copies)), np.empty((entry_at[-1], copies))
-    edges = int((rules.first[slots + 1] - rules.first[slots]).sum())
-    made, alive = np.ones(edges, np.bool_), np.empty(edges, np.int64)
+    made, alive = np.ones(edges.sum(), np.bool_), np.empty(edges.sum(), np.int64)
     asking = Asking(slots, batch.paths, rows, reach.start, reach.hand, entry_at, calls, raise_at, raises, made)
     source.write(asking)
     children, entries, leaves = _weigh(rules, asking, reach.weight, alive, least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any, NamedTuple
 
@@ -30,17 +31,6 @@ SAME = 1e-9  # answers that differ by no more are alike
 
 
 # --- an agent -----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _list_entries(asking, node_of, hand_of):
-    """Write each entry's node and hand. In place."""
-    at = 0
-    for node in range(len(asking.rows)):
-        for k in range(asking.start[asking.rows[node]], asking.start[asking.rows[node] + 1]):
-            node_of[at] = node
-            hand_of[at] = asking.hand[k]
-            at += 1
 
 
 @kernel
@@ -73,26 +63,15 @@ def _scatter(rules, call, asking, node_of, begin, chances, copy):
         asking.calls[entry, copy] = chances[i, call]
 
 
+@dataclasses.dataclass
 class SeatComparison:
-    """Compares an agent's play in one seat with its play at the same positions in other seats.
+    """Comparison of an agent's play in one seat with its play at the same positions in other seats.
 
     Attributes:
         alike: whether no difference has been seen so far.
     """
 
-    def __init__(self) -> None:
-        self.alike = True
-
-    def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
-        """Compare the agent's answers `chances` at a turn with those at the same positions in another seat."""
-        if promises_of(agent).observes_only:
-            self.compare_seen(turn, other)
-        else:
-            self.alike = bool(np.abs(chances_of(agent, other) - chances).max(initial=0.0) <= SAME)
-
-    def compare_seen(self, turn: Turn, other: Turn) -> None:
-        """Compare what an agent that reads nothing else observes at a turn and at the same positions in another seat."""
-        self.alike = np.array_equal(turn.observations, other.observations)
+    alike: bool = True
 
 
 class AgentSource(Source):
@@ -120,10 +99,9 @@ class AgentSource(Source):
         self._dealt_elsewhere = itertools.cycle(elsewhere)
 
     def write(self, asking: Asking) -> None:
-        entries = len(asking.calls)
-        node_of, hand_of = np.empty(entries, np.int64), np.empty(entries, np.int64)
-        _list_entries(asking, node_of, hand_of)
-        call = self._round.variant.params.call
+        entries, call = len(asking.calls), self._round.variant.params.call
+        node_of = np.repeat(np.arange(len(asking.rows)), np.diff(asking.entry_at))
+        hand_of = asking.hand[np.arange(entries) + (asking.start[asking.rows] - asking.entry_at[:-1])[node_of]].astype(np.int64)
         for begin in range(0, entries, ROWS_AT_ONCE):
             some = slice(begin, begin + ROWS_AT_ONCE)
             for copy in range(asking.calls.shape[1]):
@@ -136,9 +114,11 @@ class AgentSource(Source):
         turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
         chances = chances_of(self._agent, turn)
         if self._seats is not None and self._seats.alike:
-            self._seats.compare(
-                self._agent, turn, chances, self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
-            )
+            other = self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
+            if promises_of(self._agent).observes_only:
+                self._seats.alike = np.array_equal(turn.observations, other.observations)
+            else:
+                self._seats.alike = bool(np.abs(chances_of(self._agent, other) - chances).max(initial=0.0) <= SAME)
         return chances
 
     def observe(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -146,7 +126,8 @@ class AgentSource(Source):
         streams = np.zeros(len(nodes), self._streams.dtype)  # nothing is drawn
         turn = self._turn(self._dealt, paths, nodes, which, streams)
         if self._seats is not None and self._seats.alike:
-            self._seats.compare_seen(turn, self._turn(next(self._dealt_elsewhere), paths, nodes, which, streams))
+            other = self._turn(next(self._dealt_elsewhere), paths, nodes, which, streams)
+            self._seats.alike = np.array_equal(turn.observations, other.observations)
         return turn.observations
 
     def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, moves_of, parts_of
+from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, ends_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
 
 __all__ = ["Keep", "Party", "Record", "Winnings", "respond", "walk"]
@@ -311,7 +311,7 @@ class _Walk:
         for player in self._asked:
             rows, start = batch.rows[:, player], reaches[player].start
             numbers = numbers + np.where(rows >= 0, start[rows + 1] - start[rows], 0)
-        ends = [np.concatenate([[0], np.cumsum(size)]) for size in sizes]
+        ends = [ends_of(size) for size in sizes]
         parts = parts_of(self._below[batch.slots] * numbers * self._copies)
         if len(parts) > 1 and not self._merges:  # merged batches are small
             visited = [self._values_of(batch.part(*part), reaches) for part in parts]
@@ -336,7 +336,7 @@ class _Walk:
         self._done(float(sets.sum() - sets[first].sum()))
         chance = reaches[asked].weight[reaches[asked].start[batch.rows[:, asked]]]
         size = np.diff(one.at)[which]
-        at = np.concatenate([[0], np.cumsum(size)])
+        at = ends_of(size)
         entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
         return Winnings(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
 
