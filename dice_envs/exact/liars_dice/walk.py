@@ -288,9 +288,10 @@ class _Walk:
         # `record` and `keep` need every node.
         self._least, self._merges = 0.0, False
         if len(self._sides) == len(self._asked) == 1 and record is None and keep is None:
-            (asked,) = self._asked
+            (asked,), (side,) = self._asked, self._sides
             self._merges = sources[asked].ignores_dice
-            self._least = sources[asked].neglected / max(1.0, self._sets[0, 0])
+            most = round_.decisions[list(side.members), 0].sum() * hands[asked]  # pairs of a node and a hand to leave out
+            self._least = sources[asked].neglected / max(1.0, most)
 
     def values(self) -> np.ndarray:
         """Return what the round is worth to each party, (parties, copies) float64."""
@@ -332,7 +333,7 @@ class _Walk:
             return None
         (one,) = self._values_of(Nodes(batch.slots[first], batch.paths[first], batch.rows[first]), reaches)
         (asked,) = self._asked
-        sets = self._sets[batch.paths.shape[1] % 2, batch.slots]
+        sets = self._sets[batch.paths.shape[1] % len(self._round.dice), batch.slots]
         self._done(float(sets.sum() - sets[first].sum()))
         chance = reaches[asked].weight[reaches[asked].start[batch.rows[:, asked]]]
         size = np.diff(one.at)[which]
@@ -437,7 +438,7 @@ def walk(
         round_: the round.
         sources: of each player's probabilities; that of a player who is in all parties is not asked.
         parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
-            learns the mean of what it is worth when all follow their policies.
+            learns the mean of what it is worth when all follow their policies. None has all players.
         copies: 2: sources write two answers; the response to the first is valued against each.
         done: progress callback, called with the number of information sets that are done since the last call, of players
             who are asked.
