@@ -111,14 +111,9 @@ def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False)
     return found
 
 
-def _movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
-    """Return whether the legal raises depend on the player to move."""
-    return palifico and max(dice) > 1
-
-
 def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
-    turns = len(dice) if _movers_differ(dice, palifico) else 1
-    # The last bid and the player to move; 0 stands for anybody if that makes no difference.
+    turns = len(dice) if palifico and max(dice) > 1 else 1
+    # The last bid and the player to move; 0 stands for anybody where the legal raises do not depend on that.
     keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
     slot_of = {key: slot for slot, key in enumerate(keys)}
     raises = [
@@ -185,24 +180,36 @@ class Round:
         return self._classes(0), self._classes(1)
 
     def _classes(self, player: int) -> Classes:
-        slots, hands, players = len(self.rules.need), len(self.hands[player]), len(self.dice)
-        ids, count = np.zeros((players, slots, hands), np.int64), np.zeros((players, slots), np.int64)
-        responder = _Responder(self.rules, self.matches[player], sum(self.dice) - self.dice[player], player)
-        _merge(responder, ids, count)
-        call_at = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        edges = np.diff(self.rules.first)
-        by_edge = np.concatenate([np.repeat(count[mover], edges) for mover in range(players)])
-        map_at = np.concatenate([[0], np.cumsum(by_edge)]).astype(np.int64)
-        found = Classes(
-            of=ids,
-            size=count,
-            call_at=call_at[:-1].reshape(players, slots),
-            calls=np.zeros(call_at[-1], np.int64),
-            map_at=map_at[:-1].reshape(players, -1),
-            maps=np.zeros(map_at[-1], np.int64),
+        """Merge hands with the same threshold at a slot and the same that follows each raise, slot by slot from the last."""
+        rules, players, most = self.rules, len(self.dice), sum(self.dice) - self.dice[player]
+        slots = len(rules.need)
+        thresholds = np.clip(rules.need[:, None] - self.matches[player].T[rules.face], 0, most + 1)
+        of = np.zeros((players, *thresholds.shape), np.int64)
+        size = np.zeros((players, slots), np.int64)
+        calls: dict[tuple[int, int], np.ndarray] = {}  # (mover, slot) → the slot's part
+        maps: dict[tuple[int, int], np.ndarray] = {}
+        for slot, mover in itertools.product(reversed(range(slots)), range(players)):
+            below = rules.raises(slot)
+            is_last = rules.first[below] == rules.first[below + 1]
+            after = np.where(is_last[:, None], thresholds[below], of[(mover + 1) % players, below])
+            if mover == player and slot > 0:
+                after[:, thresholds[slot] > most] = CALL
+            ids: dict[bytes, int] = {}
+            rows = np.ascontiguousarray(np.vstack([thresholds[slot], after]).T)
+            each = of[mover, slot] = [ids.setdefault(row.tobytes(), len(ids)) for row in rows]
+            size[mover, slot] = len(ids)
+            calls[mover, slot], maps[mover, slot] = np.zeros(len(ids), np.int64), np.zeros((len(below), len(ids)), np.int64)
+            calls[mover, slot][each], maps[mover, slot][:, each] = thresholds[slot], after
+        edges = np.diff(rules.first)
+        by_edge = np.concatenate([np.repeat(each, edges) for each in size])
+        return Classes(
+            of=of,
+            size=size,
+            call_at=(np.cumsum(size) - size.ravel()).reshape(size.shape),
+            calls=np.concatenate([calls[key] for key in sorted(calls)]),
+            map_at=(np.cumsum(by_edge) - by_edge).reshape(players, -1),
+            maps=np.concatenate([maps[key].ravel() for key in sorted(maps)]),
         )
-        _map(responder, found)
-        return found
 
     def dealt(self, starter: int) -> np.ndarray:
         """Return one state in which the game's first round has just been dealt with these dice; the seat begins."""
@@ -218,16 +225,7 @@ class Round:
         return state
 
 
-# --- classes ------------------------------------------------------------------------------------------------------
-
-
-class _Responder(NamedTuple):
-    """The player whose hands are merged. It calls every bid that cannot hold."""
-
-    rules: Rules
-    matches: np.ndarray  # (hands, faces) int64
-    most: int  # dice of all others
-    player: int
+# --- for kernels ----------------------------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False)
@@ -242,82 +240,6 @@ def threshold(need, matching, most):
     return min(max(need - matching, 0), most + 1)
 
 
-@kernel(allocates=False)
-def _threshold_of(responder, slot, hand):
-    return threshold(responder.rules.need[slot], responder.matches[hand, responder.rules.face[slot]], responder.most)
-
-
-@kernel(allocates=False)
-def _after(responder, mover, slot, edge, hand, ids):
-    """Return what follows a raise for a hand of the responder: an entry of `Classes.maps`."""
-    below = responder.rules.child[edge]
-    if mover == responder.player and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
-        return CALL
-    if must_call(responder.rules, below):
-        return _threshold_of(responder, below, hand)
-    return ids[(mover + 1) % len(ids), below, hand]
-
-
-@kernel(allocates=False)
-def _split(ids, column, width, base, number):
-    """Split classes by a further column from −1 to `width` − 2; return how many there are. In place.
-
-    `number` (hands * width,) holds numbers below `base`, and below base + hands afterwards.
-    """
-    classes = 0
-    for hand in range(len(ids)):
-        key = ids[hand] * width + column[hand] + 1
-        if number[key] < base:
-            number[key] = base + classes
-            classes += 1
-        ids[hand] = number[key] - base
-    return classes
-
-
-@kernel
-def _merge(responder, ids, count):
-    """Number the classes of the responder's hands: `ids` (players, slots, hands) and `count` (players, slots). In place.
-
-    A class number is below the number of hands, a threshold at most `most` + 1.
-    """
-    rules, hands = responder.rules, len(responder.matches)
-    width = max(hands, responder.most + 2) + 1
-    number = np.full(hands * width, -1, np.int64)
-    column = np.zeros(hands, np.int64)
-    base = 0
-    for slot in range(len(rules.need) - 1, -1, -1):
-        for mover in range(len(ids)):
-            classes = 1
-            if slot > 0:
-                for hand in range(hands):
-                    column[hand] = _threshold_of(responder, slot, hand)
-                classes = _split(ids[mover, slot], column, width, base, number)
-                base += hands
-            for edge in range(rules.first[slot], rules.first[slot + 1]):
-                for hand in range(hands):
-                    column[hand] = _after(responder, mover, slot, edge, hand, ids)
-                classes = _split(ids[mover, slot], column, width, base, number)
-                base += hands
-            count[mover, slot] = classes
-
-
-@kernel(allocates=False)
-def _map(responder, classes):
-    """Write each class's thresholds and maps, which are those of any of its hands. In place.
-
-    Class numbers are below the size of their slot's part.
-    """
-    rules = responder.rules
-    for mover in range(len(classes.of)):
-        for slot in range(len(rules.need)):
-            for hand in range(len(responder.matches)):
-                each = classes.of[mover, slot, hand]
-                classes.calls[classes.call_at[mover, slot] + each] = _threshold_of(responder, slot, hand)
-                for edge in range(rules.first[slot], rules.first[slot + 1]):
-                    to = classes.map_at[mover, edge] + each
-                    classes.maps[to] = _after(responder, mover, slot, edge, hand, classes.of)
-
-
 # --- hands --------------------------------------------------------------------------------------------------------------
 
 
@@ -330,18 +252,10 @@ def hands_of(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
     return hands, np.array(ways) / faces**dice
 
 
-@kernel
-def _match_all(wild, hands, out):
-    for i in range(len(hands)):
-        for face in range(out.shape[1]):
-            out[i, face] = matching(wild, hands[i], face)
-
-
 def matches_of(variant: Variant, hands: np.ndarray, palifico: bool = False) -> np.ndarray:
     """Count the dice of each hand that count for a bid on each face, (hands, faces) int64."""
-    out = np.zeros((len(hands), variant.params.num_faces), np.int64)
-    _match_all(NO_WILD if palifico else variant.params.wild, hands, out)
-    return out
+    wild, faces = NO_WILD if palifico else variant.params.wild, range(variant.params.num_faces)
+    return np.array([[matching(wild, hand, face) for face in faces] for hand in hands], np.int64)
 
 
 class Hands(NamedTuple):

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -102,44 +103,6 @@ def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = Fals
     return call
 
 
-class StepTimer:
-    """Times the steps of a solver, so that it ends before its deadline: a step cannot be stopped, and may take a minute.
-
-    Args:
-        size: numbers of the round, which are written at its end.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._longest = 0.0  # seconds
-        self._writing = 2 * size / BYTES_WRITTEN
-
-    def iterate(self, solver: RoundSolver, until: int, deadline: float) -> bool:
-        """Iterate until so many iterations are made in all; return whether the time ends before."""
-        while solver.iterations < until:
-            start = time.monotonic()
-            solver.iterate(1)
-            self._longest = max(self._longest, time.monotonic() - start)
-            solver.look = lambda: None  # the first is done
-            if not self.leaves(deadline):
-                return True
-        return False
-
-    def limit(self, deadline: float) -> Callable[[], None]:
-        """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
-        start = time.monotonic()
-        most = (deadline - self._writing - start) / (1 + STEPS_TO_END)
-
-        def look() -> None:
-            if time.monotonic() - start > most:
-                raise OutOfTimeError(f"a first solution of a round takes longer than the {deadline - start:.4g} s left for it")
-
-        return look
-
-    def leaves(self, deadline: float) -> bool:
-        """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic."""
-        return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < deadline
-
-
 # --- one round ----------------------------------------------------------------------------------------------------
 
 # Calls a function with each tuple of arguments, somewhere; yields the number of each call and its result, as they are done.
@@ -165,12 +128,12 @@ class _Job:
         self.tree = tree = Tree(variant, dice)
         self.path, self.size = file_of(tree, folder), int(tree.kinds.size[0])
         self.threads = threads if self.size >= SHARED_FROM else 1
-        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and _scipy_is_there()
+        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and bool(find_spec("scipy"))
         self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []
         self.solved: SolvedRound | None = None
-        self.timer = StepTimer(self.size)
+        self._longest, self._writing = 0.0, 2 * self.size / BYTES_WRITTEN  # seconds: of an iteration so far, of the file
         self._rest = OF_TWO, OF_TWO
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
@@ -180,9 +143,42 @@ class _Job:
         return self.width <= self.wanted
 
     @property
+    def iterations(self) -> int:
+        """Return the number made for the solution so far."""
+        return 0 if self.solved is None else self.solved.iterations
+
+    @property
     def width(self) -> float:
         """Return how far the solution so far is from an equilibrium."""
         return float("inf") if self.solved is None else self.solved.certificate.gain
+
+    def leaves(self, end: float) -> bool:
+        """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic.
+
+        A step cannot be stopped, and may take a minute.
+        """
+        return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < end
+
+    def _iterate(self, solver: RoundSolver, until: int, deadline: float) -> bool:
+        """Iterate until so many iterations are made in all; return whether the time ends before."""
+        while solver.iterations < until:
+            start = time.monotonic()
+            solver.iterate(1)
+            self._longest = max(self._longest, time.monotonic() - start)
+            solver.look = lambda: None  # the first is done
+            if not self.leaves(deadline):
+                return True
+        return False
+
+    def _limit(self, end: float) -> Callable[[], None]:
+        """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
+        start = time.monotonic()
+
+        def look() -> None:
+            if (time.monotonic() - start) * (1 + STEPS_TO_END) > end - self._writing - start:
+                raise OutOfTimeError(f"a first solution of a round takes longer than the {end - start:.4g} s left for it")
+
+        return look
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
         """Prepare for the work, with the rounds before."""
@@ -223,19 +219,19 @@ class _Job:
         if self._solver is None:
             self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
             if not self.widths:  # else there is a solution already
-                self._solver.look = self.timer.limit(end)
+                self._solver.look = self._limit(end)
             for width in self.widths:
                 self.wanted = width
-                self._iterate(self._solver, deadline, report)
+                self._approach(self._solver, deadline, report)
             self.wanted = last
         self.widths.append(self.wanted)
-        self._iterate(self._solver, deadline, report)
+        self._approach(self._solver, deadline, report)
 
-    def _iterate(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
+    def _approach(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
         start, before = time.monotonic(), self._seconds
         check = solver.iterations + FIRST_CHECK
         while True:
-            out_of_time = self.timer.iterate(solver, check, deadline)
+            out_of_time = self._iterate(solver, check, deadline)
             width = float("inf") if out_of_time else float(solver.responds().sum()) - 1
             self._seconds = before + time.monotonic() - start
             if width <= self.wanted or out_of_time:
@@ -284,7 +280,7 @@ class _TableJob(_Job):
         lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
         self.solved = None
         while True:
-            out_of_time = self.timer.iterate(solver, check, deadline)
+            out_of_time = self._iterate(solver, check, deadline)
             found = self.certified(quantised(self.tree, solver.averages), solver.iterations, time.monotonic() - start)
             if found.certificate.gain < self.width:
                 self.solved = found
@@ -312,14 +308,6 @@ def solve_round(
     assert job.solved is not None
     done(1)
     return job.solved.numbers, job.solved.iterations, job.solved.seconds
-
-
-def _scipy_is_there() -> bool:
-    try:
-        import scipy.optimize  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------
@@ -443,15 +431,10 @@ def solve(
     for rules in {job.path.parent for job in jobs.values()}:
         remove_left_overs(rules, older_than=ABANDONED_AFTER)
     work = _Work(variant, jobs, done, start, seconds)
-    if elsewhere is not None:
-        work.solve_elsewhere(list(jobs), elsewhere)
-    else:
-        work.solve_all()
+    solve_all = work.solve_here if elsewhere is None else functools.partial(work.solve_elsewhere, elsewhere)
+    solve_all(list(jobs))
     while variant.options.num_players == 2 and (worst := work.worst(precision)) is not None:
-        if elsewhere is not None:
-            work.solve_elsewhere([worst], elsewhere)
-        else:
-            work.finish(worst, start + seconds, 0)
+        solve_all([worst])
     return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, time.monotonic() - start)
 
 
@@ -469,59 +452,50 @@ class _Work:
         self._variant, self._jobs, self._done = variant, jobs, done
         self._start, self._seconds, self._end = start, seconds, start + seconds
 
-    def solve_all(self) -> None:
-        """Solve the rounds one after another.
+    def solve_here(self, rounds: Sequence[Dice]) -> None:
+        """Solve rounds one after another, as precisely as wanted or until their time is over.
 
         Raises:
             OutOfTimeError: a round could not begin in time.
         """
-        sizes = np.cumsum([job.size for job in self._jobs.values()])
-        for place, (dice, job) in enumerate(self._jobs.items()):
+        sizes = np.cumsum([self._jobs[dice].size for dice in rounds])
+        for place, dice in enumerate(rounds):
+            job, left = self._jobs[dice], len(rounds) - place - 1
             # Rounds share the time by their sizes, and each gets a minimum share.
             least = time.monotonic() + LEAST_SHARE * self._seconds
             deadline = min(self._end, max(least, self._start + self._seconds * float(sizes[place] / sizes[-1])))
-            if job.solved is None and time.monotonic() + job.least_seconds > self._end:
-                raise OutOfTimeError(
-                    f"{len(self._jobs) - place} of {len(self._jobs)} rounds could not begin within the {self._seconds:.4g} s "
-                    "given, because they would not end in time; the others are kept, and with resume they are taken from there"
-                )
-            self.finish(dice, deadline, len(self._jobs) - place - 1)
+            if job.solved is None:
+                if time.monotonic() + job.least_seconds > self._end:
+                    raise OutOfTimeError(
+                        f"{left + 1} of {len(rounds)} rounds could not begin within the {self._seconds:.4g} s given, because "
+                        "they would not end in time; the others are kept, and with resume they are taken from there"
+                    )
+                job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
+            if not job.is_done:
+                before = job.width
+                job.work(deadline, functools.partial(self._tell, job, left), self._end)
+                self._take(job, before)
+            self._tell(job, left, job.iterations, job.width, True)
 
-    def finish(self, dice: Dice, deadline: float, left: int) -> None:
-        """Solve one round as precisely as wanted or until the deadline, with `left` rounds after it."""
-        job = self._jobs[dice]
-        if job.solved is None:
-            job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
-
-        def report(iterations: int, width: float) -> None:
-            self._done(Progress(dice, iterations, width, job.wanted, False, left))
-
-        if not job.is_done:
-            before = job.width
-            job.work(deadline, report, self._end)
-            self._take(job, before)
-        self._tell(dice, left)
-
-    def solve_elsewhere(self, rounds: Sequence[Dice], elsewhere: Elsewhere) -> None:
+    def solve_elsewhere(self, elsewhere: Elsewhere, rounds: Sequence[Dice]) -> None:
         """Solve rounds at once. The largest is given away first, since all wait for it."""
         left, waiting, parts = len(rounds), [], []
         for dice in sorted(rounds, key=lambda dice: -self._jobs[dice].size):
             job = self._jobs[dice]
             if job.is_done:
                 left -= 1
-                self._tell(dice, left)
+                self._tell(job, left, job.iterations, job.width, True)
                 continue
             job.widths.append(job.wanted)
-            waiting.append(dice)
+            waiting.append(job)
             parts.append((self._variant, dice, tuple(job.widths), job.threads))
         for number, (numbers, iterations, seconds) in elsewhere(solve_round, parts):
-            dice, left = waiting[number], left - 1
-            job = self._jobs[dice]
+            job, left = waiting[number], left - 1
             before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
             job.solved = job.certified(numbers, iterations, seconds, job.widths)
             self._take(job, before)
-            self._tell(dice, left)
+            self._tell(job, left, job.iterations, job.width, True)
 
     def worst(self, precision: float) -> Dice | None:
         """Return the round on which the width of the whole depends most, and ask for half its width.
@@ -535,7 +509,7 @@ class _Work:
         values = {
             dice: Bounds(job.solved.value, job.solved.value)
             for dice, job in self._jobs.items()
-            if job.solved and not job.is_exact and job.timer.leaves(self._end)
+            if job.solved and not job.is_exact and job.leaves(self._end)
         }
         if not values:
             return None
@@ -551,10 +525,8 @@ class _Work:
         else:
             job.keep()
 
-    def _tell(self, dice: Dice, left: int) -> None:
-        job = self._jobs[dice]
-        assert job.solved is not None
-        self._done(Progress(dice, job.solved.iterations, job.width, job.wanted, True, left))
+    def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
+        self._done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
 
 
 # --- the solution that is kept ------------------------------------------------------------------------------------
