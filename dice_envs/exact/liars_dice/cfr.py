@@ -387,12 +387,6 @@ def _walk(kinds, scratch, start, view):
 
 
 @kernel(allocates=False)
-def _begin(kinds, scratch, view):
-    """Enter the empty history, whose reach is set. In place."""
-    _enter(kinds, scratch, 0, view)
-
-
-@kernel(allocates=False)
 def _branch(kinds, top, scratch, edge, view, value):
     """Walk what follows one of the first bids, and write its values into `value` (classes,). In place; `top` is only read."""
     value[:] = 0.0
@@ -400,14 +394,6 @@ def _branch(kinds, top, scratch, edge, view, value):
         _walk(kinds, scratch, 1, view)
         for each in range(kinds.classes[kinds.child[edge], view.player] if scratch.live[1] else 0):
             value[each] = scratch.value[1, each]
-
-
-@kernel(allocates=False)
-def _end(kinds, scratch, view, values):
-    """Leave the empty history, the values of whose branches are `values` (edges, classes). In place."""
-    for edge in range(kinds.first_leaf[0]):
-        _come_up(kinds, scratch, 0, edge, view, values[edge])
-    _leave(kinds, scratch, 0, view)
 
 
 @kernel(allocates=False)
@@ -494,7 +480,7 @@ class Walker:
         if not self._scratch:
             _walk(kinds, top, 0, view)
         else:
-            _begin(kinds, top, view)
+            _enter(kinds, top, 0, view)
             waiting = iter(self._branches)  # next() of a list's iterator is atomic
 
             def work(scratch: Scratch) -> None:
@@ -503,7 +489,9 @@ class Walker:
                     _branch(kinds, top, scratch, edge, view, self._values[edge])
 
             list(self._pool.map(work, self._scratch))
-            _end(kinds, top, view, self._values)
+            for edge in range(len(self._branches)):
+                _come_up(kinds, top, 0, edge, view, self._values[edge])
+            _leave(kinds, top, 0, view)
         return float(top.value[0, : len(chances[player])] @ chances[player])
 
     def responds(self, worth: np.ndarray = OF_TWO) -> np.ndarray:

@@ -124,7 +124,7 @@ class _Job:
         solved: the solution so far.
     """
 
-    def __init__(self, variant: Variant, dice: Dice, folder: Path, threads: int = 1) -> None:
+    def __init__(self, variant: Variant, dice: Dice, folder: Path, threads: int = 1, resume: bool = False) -> None:
         self.tree = tree = Tree(variant, dice)
         self.path, self.size = file_of(tree, folder), int(tree.kinds.size[0])
         self.threads = threads if self.size >= SHARED_FROM else 1
@@ -134,7 +134,7 @@ class _Job:
         self.widths: list[float] = []
         self.solved: SolvedRound | None = None
         self._longest, self._writing = 0.0, 2 * self.size / BYTES_WRITTEN  # seconds: of an iteration so far, of the file
-        self._rest = OF_TWO, OF_TWO
+        self._rest, self._resume = (OF_TWO, OF_TWO), resume
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
 
@@ -181,7 +181,10 @@ class _Job:
         return look
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
-        """Prepare for the work, with the rounds before."""
+        """Prepare for the work, with the rounds before. With `resume` the solution so far is that of the round's file."""
+        if self._resume:
+            self.solved = self.read()
+            self.widths = list(self.solved.widths) if self.solved else []
 
     def certified(self, numbers: np.ndarray, iterations: int, seconds: float, widths: Iterable[float] = ()) -> SolvedRound:
         """Return a solution with its certificate."""
@@ -216,16 +219,15 @@ class _Job:
             numbers = solve_exactly(self.tree)
             self.solved = self.certified(numbers, 0, time.monotonic() - start)
             return
-        if self._solver is None:
-            self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
-            if not self.widths:  # else there is a solution already
-                self._solver.look = self._limit(end)
-            for width in self.widths:
-                self.wanted = width
-                self._approach(self._solver, deadline, report)
-            self.wanted = last
         self.widths.append(self.wanted)
-        self._approach(self._solver, deadline, report)
+        replayed = self.widths[-1:]
+        if self._solver is None:
+            self._solver, replayed = RoundSolver(self.tree, self.threads), self.widths
+            if len(self.widths) == 1:  # else there is a solution already
+                self._solver.look = self._limit(end)
+        for width in replayed:
+            self.wanted = width
+            self._approach(self._solver, deadline, report)
 
     def _approach(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
         start, before = time.monotonic(), self._seconds
@@ -257,19 +259,11 @@ class _Job:
 
 
 class _TableJob(_Job):
-    """A round at a table of three or more, which is solved for what the smaller ones are worth.
-
-    With `resume` it is taken from its file if it is precise enough.
-    """
-
-    def __init__(self, variant: Variant, dice: Dice, folder: Path, resume: bool) -> None:
-        super().__init__(variant, dice, folder)
-        self.least_seconds, self._resume = 0.0, resume
+    """A round at a table of three or more, which is solved for what the smaller ones are worth."""
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
         self._rest = rest_of(self.tree.variant, self.tree.dice, {dice: each.certificate for dice, each in known.items()})
-        if self._resume:
-            self.solved = self.read()
+        super().begin(known)
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until the players gain no more than wanted, it gets no better, or the time is over.
@@ -367,19 +361,16 @@ def _plan(variant: Variant, precision: float, threads: int, folder: Path, resume
         _check_memory(variant, [Tree(variant, first_tables(variant.options)[0].dice)], 1)
     if not (for_two and resume):
         _check_time(variant, seconds, threads)
+    make = _Job if for_two else _TableJob
+    jobs = {dice: make(variant, dice, folder, threads, resume) for dice in rounds_left(variant)}
     if for_two:
-        jobs = {dice: _Job(variant, dice, folder, threads) for dice in rounds_left(variant)}
         wanted = _shares(variant, jobs, precision)
     else:
-        jobs = {dice: _TableJob(variant, dice, folder, resume) for dice in rounds_left(variant)}
         lost = {dice: sum(variant.options.dice_per_seat) - sum(dice) for dice in jobs}
         wanted = {dice: precision * TIGHTER ** lost[dice] for dice in jobs}
     _check_memory(variant, [job.tree for job in jobs.values()], max(job.threads for job in jobs.values()))
     for dice, job in jobs.items():
         job.wanted = wanted[dice]
-        if for_two and resume:
-            job.solved = job.read()
-            job.widths = list(job.solved.widths) if job.solved else []
     return jobs
 
 
@@ -464,24 +455,28 @@ class _Work:
             # Rounds share the time by their sizes, and each gets a minimum share.
             least = time.monotonic() + LEAST_SHARE * self._seconds
             deadline = min(self._end, max(least, self._start + self._seconds * float(sizes[place] / sizes[-1])))
-            if job.solved is None:
-                if time.monotonic() + job.least_seconds > self._end:
-                    raise OutOfTimeError(
-                        f"{left + 1} of {len(rounds)} rounds could not begin within the {self._seconds:.4g} s given, because "
-                        "they would not end in time; the others are kept, and with resume they are taken from there"
-                    )
-                job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
+            self._begin(job)
+            if job.solved is None and time.monotonic() + job.least_seconds > self._end:
+                raise OutOfTimeError(
+                    f"{left + 1} of {len(rounds)} rounds could not begin within the {self._seconds:.4g} s given, because "
+                    "they would not end in time; the others are kept, and with resume they are taken from there"
+                )
             if not job.is_done:
                 before = job.width
                 job.work(deadline, functools.partial(self._tell, job, left), self._end)
                 self._take(job, before)
             self._tell(job, left, job.iterations, job.width, True)
 
+    def _begin(self, job: _Job) -> None:
+        if job.solved is None:
+            job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
+
     def solve_elsewhere(self, elsewhere: Elsewhere, rounds: Sequence[Dice]) -> None:
         """Solve rounds at once. The largest is given away first, since all wait for it."""
         left, waiting, parts = len(rounds), [], []
         for dice in sorted(rounds, key=lambda dice: -self._jobs[dice].size):
             job = self._jobs[dice]
+            self._begin(job)
             if job.is_done:
                 left -= 1
                 self._tell(job, left, job.iterations, job.width, True)

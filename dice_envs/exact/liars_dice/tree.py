@@ -16,7 +16,7 @@ whoever calls may care who of the others loses a die.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -60,10 +60,10 @@ class Kinds(NamedTuple):
 
 
 class _Edge(NamedTuple):
+    kind: int  # that it leaves
     bid: int
     child: int  # a kind, or LEAF
-    allowed: np.ndarray  # classes of the mover that may bid what leads to a leaf
-    below: Sequence[np.ndarray]  # each player's hands → classes of the child; to a leaf: whether all dice match
+    allowed: np.ndarray  # see `Kinds`
 
 
 MOST_NODES = 10**12  # keeps the counts within int64, and counting fast
@@ -201,7 +201,7 @@ class Tree(Round):
 
     def _describe(self) -> Kinds:
         count = len(self.kind_of)
-        edges: list[list[_Edge]] = [[] for _ in range(count)]
+        edges: list[_Edge] = []
         active, classes = np.zeros(count, np.int64), np.zeros((count, len(self.dice)), np.int64)
         for (bid, mover), kind in reversed(self.kind_of.items()):
             raises = self._raises[bid, mover].tolist()
@@ -226,20 +226,17 @@ class Tree(Round):
                 self.class_of[player, kind, : len(ids[player])] = ids[player]
                 classes[kind, player] = ids[player].max() + 1
             active[kind] = ids[mover][is_active].max(initial=-1) + 1
-            for higher, child in zip(inner, children, strict=True):
-                edges[kind].append(_Edge(higher, child, np.zeros(0, np.int64), list(self.class_of[:, child])))
-            for leaf in leaves:
-                may = np.unique(ids[mover][is_active & worth[leaf]])
-                if len(may):
-                    edges[kind].append(_Edge(leaf, LEAF, may, [self._all_match(leaf, player) for player in self._players]))
-        return self._flat(edges, active, classes)
+            none = np.zeros(0, np.int64)
+            edges += [_Edge(kind, higher, child, none) for higher, child in zip(inner, children, strict=True)]
+            allowed = [(leaf, np.unique(ids[mover][is_active & worth[leaf]])) for leaf in leaves]
+            edges += [_Edge(kind, leaf, LEAF, may) for leaf, may in allowed if len(may)]
+        return self._flat(sorted(edges, key=lambda edge: edge.kind), active, classes)
 
-    def _flat(self, by_kind: list[list[_Edge]], active: np.ndarray, classes: np.ndarray) -> Kinds:
+    def _flat(self, edges: list[_Edge], active: np.ndarray, classes: np.ndarray) -> Kinds:
+        """Return the kinds, from their edges in order, those to leaves last."""
         count, players = classes.shape
-        edges = [each for of_kind in by_kind for each in of_kind]
-        first_edge = np.cumsum([0] + [len(each) for each in by_kind], dtype=np.int64)
-        kind_of_edge = np.repeat(np.arange(count), np.diff(first_edge))
-        child = np.array([each.child for each in edges], np.int64)
+        kind_of_edge, self.edge_bids, child = np.array([each[:3] for each in edges], np.int64).T.copy()
+        first_edge = np.concatenate([[0], np.cumsum(np.bincount(kind_of_edge, minlength=count))])
         first_leaf = first_edge[1:] - np.bincount(kind_of_edge[child == LEAF], minlength=count)
         shift, entry = np.zeros((2, len(edges)), np.int64)
         own, size = np.zeros((2, count), np.int64)
@@ -249,8 +246,12 @@ class Tree(Round):
             for player in self._players
         )
         map_at, maps = _in_one(
-            self._by_class(kind, player, each.below[player])
-            for kind, each in zip(kind_of_edge.tolist(), edges, strict=True)
+            self._by_class(
+                each.kind,
+                player,
+                self._all_match(each.bid, player) if each.child == LEAF else self.class_of[player, each.child],
+            )
+            for each in edges
             for player in self._players
         )
         allowed_at, allowed = _in_one(each.allowed for each in edges)
@@ -265,7 +266,6 @@ class Tree(Round):
                     shift[edge] = at
                     at += size[child[edge]]
             size[kind] = at
-        self.edge_bids = np.array([each.bid for each in edges], np.int64)
         self.edge_of = np.full((count, sum(self.dice) * self.variant.params.num_faces), -1, np.int64)
         self.edge_of[kind_of_edge, self.edge_bids] = np.arange(len(edges))
         needed = np.array([self._needed(int(bid)) for bid in self.bids], np.int64)
