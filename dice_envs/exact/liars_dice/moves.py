@@ -7,15 +7,15 @@ is a node that an asked player never reaches.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round, must_call
-from dice_envs.exact.liars_dice.sources import Asking, Source
 
-__all__ = ["Batch", "Held", "Moves", "Reach", "children_of", "deal", "held_by", "moves_of", "parts_of", "sum_up"]
+__all__ = ["Asking", "Batch", "Moves", "Reach", "Source", "children_of", "deal", "moves_of", "parts_of"]
 
 HEAVY = 4_000_000  # numbers, about, that the subtrees of one batch may take
 
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
     slots: np.ndarray  # (nodes,) int64
     paths: np.ndarray  # (nodes, depth) int16: the bids made
-    rows: np.ndarray  # (nodes, players) int64: of each player's reach; −1 for a player who is not asked
+    rows: np.ndarray  # (nodes, players) int64: of each player's reach; −1 where it never comes, and if it is not asked
 
     def part(self, begin: int, end: int) -> Batch:
         """Return some of the nodes."""
@@ -59,15 +59,7 @@ class Moves(NamedTuple):
     reach: Reach  # a row for each child: the player's
 
 
-class Held(NamedTuple):
-    """The hands with which an asked player reaches the nodes of a batch, for kernels."""
-
-    rows: np.ndarray  # (nodes,) int64: of `reach`
-    reach: Reach
-    matches: np.ndarray  # (hands, faces) int64: dice of each hand that count for a bid on the face
-
-
-def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, list[Reach]]:
+def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Batch, list[Reach]]:
     """Return the empty history, and each player's reach, which is empty for a player who is not asked."""
     everybody = range(len(round_.dice))
     rows = np.array([[0 if player in players else -1 for player in everybody]])
@@ -79,13 +71,12 @@ def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, l
     return Batch(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
 
 
-def children_of(batch: Batch, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, new_rows: bool) -> Batch:
-    """Return the batch that edges lead to; with `new_rows` the mover's reach has a row for each of them."""
+def children_of(batch: Batch, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, own: np.ndarray) -> Batch:
+    """Return the batch that edges lead to; `own` (children,) are the rows of the mover's reach there."""
     slots = round_.rules.child[edges]
     paths = np.column_stack([batch.paths[nodes], round_.rules.bid[slots].astype(np.int16)])
     rows = batch.rows[nodes]
-    if new_rows:
-        rows[:, mover] = np.arange(len(nodes))
+    rows[:, mover] = own
     return Batch(slots, paths, rows)
 
 
@@ -102,6 +93,42 @@ def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
 
 
 # --- asking a player ------------------------------------------------------------------------------------------------
+
+
+class Asking(NamedTuple):
+    """Nodes of one depth at which a player is asked, and where its answers are written.
+
+    A node's hands are hand[start[row] : start[row + 1]] of its row; its entries and numbers have the same order. With two
+    copies a source writes two answers, which differ where its answers are random.
+    """
+
+    slots: np.ndarray  # (nodes,) int64
+    paths: np.ndarray  # (nodes, depth) int16: the bids made
+    rows: np.ndarray  # (nodes,) int64
+    start: np.ndarray  # (rows + 1,) int64
+    hand: np.ndarray  # int16
+    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand
+    calls: np.ndarray  # (entries, copies) float64: the chance of a call; 0 before the first bid
+    raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: raise by raise, by hand
+    raises: np.ndarray  # (numbers, copies) float64: the chance of each raise
+    made: np.ndarray  # (edges of all nodes,) bool: whether a raise may have a chance above 0; comes as True
+
+
+class Source(Protocol):
+    """A player's probabilities. It writes them for a batch of nodes and each reachable hand, and does not see the reach.
+
+    Attributes:
+        neglected: how much of the player's play, as a probability, may be left out where a best response to it is valued. A
+            source with rounding errors may allow about as much.
+        ignores_dice: whether the probabilities depend on the last bid alone.
+    """
+
+    neglected: float = 0.0
+    ignores_dice: bool = False
+
+    def write(self, asking: Asking) -> None:
+        """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
+        ...
 
 
 @kernel(allocates=False)
@@ -173,7 +200,9 @@ def _write_tail(asking, node, matches, weights, base, tail):
         match = matches[asking.hand[begin + k]]
         for c in range(tail.shape[1]):
             tail[match, c] += weights[base + k, c]
-    sum_up(tail)
+    for k in range(len(tail) - 2, -1, -1):
+        for c in range(tail.shape[1]):
+            tail[k, c] += tail[k + 1, c]
 
 
 @kernel(allocates=False, inline=True)
@@ -218,19 +247,6 @@ def _spread(rules, matches, asking, alive, moves):
             base += asking.entry_at[node + 1] - asking.entry_at[node]
             at += 1
     moves.reach.start[child] = entry
-
-
-@kernel(allocates=False)
-def sum_up(tail):
-    """Turn weights by number into weights of that number or more. In place."""
-    for k in range(len(tail) - 2, -1, -1):
-        for c in range(tail.shape[1]):
-            tail[k, c] += tail[k + 1, c]
-
-
-def held_by(round_: Round, batch: Batch, player: int, reach: Reach) -> Held:
-    """Return the hands with which a player reaches the nodes."""
-    return Held(np.ascontiguousarray(batch.rows[:, player]), reach, round_.matches[player])
 
 
 def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source, least: float = 0.0) -> Moves:

@@ -5,7 +5,6 @@ Player 0 is the round's starter; the others follow in the order of play.
 
 from __future__ import annotations
 
-import functools
 import heapq
 import itertools
 import math
@@ -57,7 +56,7 @@ class Rules(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """A player's hands at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
+    """Hands of a responder at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
 
     A threshold is the number of the others' dice that must count for a bid to hold. If their dice cannot reach the
     threshold, that is their number plus 1.
@@ -169,47 +168,59 @@ class Round:
         self.hands = tuple(hands for hands, _ in dealt)
         self.chances = tuple(chances for _, chances in dealt)
         self.matches = tuple(matches_of(variant, hands, palifico) for hands in self.hands)
+        self._classes: dict[tuple[tuple[int, ...], bool], Classes] = {}
 
     def information_sets(self, player: int) -> float:
         """Return the number of pairs of a node and a hand at which the player has a choice."""
         return float(self.decisions[player, 0]) * len(self.hands[player])
 
-    @functools.cached_property
-    def classes(self) -> tuple[Classes, Classes]:
-        """Hand classes of each of two players when best-responding: one that is sure of a call makes it."""
-        return self._classes(0), self._classes(1)
+    def classes_of(self, members: tuple[int, ...], matches: np.ndarray, is_sure: bool) -> Classes:
+        """Merge the hands of players who respond as one to all others.
 
-    def _classes(self, player: int) -> Classes:
-        """Merge hands with the same threshold at a slot and the same that follows each raise, slot by slot from the last."""
-        rules, players, most = self.rules, len(self.dice), sum(self.dice) - self.dice[player]
-        slots = len(rules.need)
-        thresholds = np.clip(rules.need[:, None] - self.matches[player].T[rules.face], 0, most + 1)
-        of = np.zeros((players, *thresholds.shape), np.int64)
-        size = np.zeros((players, slots), np.int64)
+        Hands of a class have the same threshold at a slot, and the same follows each raise: slot by slot from the last.
+
+        Args:
+            members: the players.
+            matches: (hands, faces) int64: dice of their joint hands that count for a bid on the face.
+            is_sure: whether they call every bid that cannot hold, as one of two players who wants to win the round does.
+        """
+        if (members, is_sure) in self._classes:
+            return self._classes[members, is_sure]
+        rules = self.rules
+        turns = len(self.dice) if is_sure else 1  # else classes are the same whoever is to move
+        slots, most = len(rules.need), sum(number for player, number in enumerate(self.dice) if player not in members)
+        thresholds = np.clip(rules.need[:, None] - matches.T[rules.face], 0, most + 1)
+        of = np.zeros((turns, *thresholds.shape), np.int64)
+        size = np.zeros((turns, slots), np.int64)
         calls: dict[tuple[int, int], np.ndarray] = {}  # (mover, slot) → the slot's part
         maps: dict[tuple[int, int], np.ndarray] = {}
-        for slot, mover in itertools.product(reversed(range(slots)), range(players)):
+        for slot, mover in itertools.product(reversed(range(slots)), range(turns)):
             below = rules.raises(slot)
             is_last = rules.first[below] == rules.first[below + 1]
-            after = np.where(is_last[:, None], thresholds[below], of[(mover + 1) % players, below])
-            if mover == player and slot > 0:
+            after = np.where(is_last[:, None], thresholds[below], of[(mover + 1) % turns, below])
+            if is_sure and mover in members and slot > 0:
                 after[:, thresholds[slot] > most] = CALL
             ids: dict[bytes, int] = {}
-            rows = np.ascontiguousarray(np.vstack([thresholds[slot], after]).T)
-            each = of[mover, slot] = [ids.setdefault(row.tobytes(), len(ids)) for row in rows]
+            rows, width = np.vstack([thresholds[slot], after]).T.astype(np.int32).tobytes(), 4 * (1 + len(below))
+            of[mover, slot] = [ids.setdefault(rows[at : at + width], len(ids)) for at in range(0, len(rows), width)]
             size[mover, slot] = len(ids)
-            calls[mover, slot], maps[mover, slot] = np.zeros(len(ids), np.int64), np.zeros((len(below), len(ids)), np.int64)
-            calls[mover, slot][each], maps[mover, slot][:, each] = thresholds[slot], after
+            some = np.empty(len(ids), np.int64)  # a hand of each class
+            some[of[mover, slot]] = np.arange(len(matches))
+            calls[mover, slot], maps[mover, slot] = thresholds[slot, some], after[:, some]
         edges = np.diff(rules.first)
         by_edge = np.concatenate([np.repeat(each, edges) for each in size])
-        return Classes(
-            of=of,
-            size=size,
-            call_at=(np.cumsum(size) - size.ravel()).reshape(size.shape),
+        alike = len(self.dice) // turns
+        found = Classes(
+            of=np.tile(of, (alike, 1, 1)),
+            size=np.tile(size, (alike, 1)),
+            call_at=np.tile((np.cumsum(size) - size.ravel()).reshape(size.shape), (alike, 1)),
             calls=np.concatenate([calls[key] for key in sorted(calls)]),
-            map_at=(np.cumsum(by_edge) - by_edge).reshape(players, -1),
+            map_at=np.tile((np.cumsum(by_edge) - by_edge).reshape(turns, -1), (alike, 1)),
             maps=np.concatenate([maps[key].ravel() for key in sorted(maps)]),
         )
+        if len(members) < 2:  # those of several players take much memory
+            self._classes[members, is_sure] = found
+        return found
 
     def dealt(self, starter: int) -> np.ndarray:
         """Return one state in which the game's first round has just been dealt with these dice; the seat begins."""

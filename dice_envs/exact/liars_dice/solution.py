@@ -15,6 +15,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Certificate, Walker
+from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.round import Hands, Round, hand_number, numbered_hands
 from dice_envs.exact.liars_dice.seating import (
     Bounds,
@@ -28,7 +29,6 @@ from dice_envs.exact.liars_dice.seating import (
     starter_wins,
     worths,
 )
-from dice_envs.exact.liars_dice.sources import Asking
 from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
@@ -160,8 +160,8 @@ def _write_solved(strategies, by_hand, rules, asking, mix, factor):
             at += hands
 
 
-class Strategy:
-    """The strategies of all players in a round. A `sources.Source` for each of them."""
+class Strategy(Source):
+    """The strategies of all players in a round, as a source for each of them."""
 
     def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
         self._tree, self._numbers = tree, numbers
@@ -313,7 +313,7 @@ class Solution:
         return {**whole, "seconds": self.seconds, "rounds": rounds}
 
     def source(self, round_: Round) -> Strategy | None:
-        """Return what plays a round, for any of its players: see `sources.Source`. None for a round of no such game."""
+        """Return what plays a round, for any of its players: see `moves.Source`. None for a round of no such game."""
         return self._strategies.get(round_.dice)
 
     def probabilities(self, states: np.ndarray) -> np.ndarray:

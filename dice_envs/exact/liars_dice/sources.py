@@ -1,18 +1,17 @@
-"""Where the probabilities of a player come from when a round of Liar's Dice is walked, between two or more.
-
-A source writes action probabilities for a batch of nodes and each reachable hand; it does not see the player's reach.
-"""
+"""Where the probabilities of a player come from when a round of Liar's Dice is walked: see `moves.Source`."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities, promises_of
+from dice_envs.agent import Turn, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.agents import chances_of
+from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.games.liars_dice import play
@@ -21,48 +20,13 @@ from dice_envs.games.liars_dice.raises import MAX_FACES
 __all__ = [
     "ROWS_AT_ONCE",
     "Asked",
-    "Asking",
     "Seats",
-    "Source",
     "Tabled",
     "source_of",
 ]
 
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 SAME = 1e-9  # answers that differ by no more are alike
-
-
-class Asking(NamedTuple):
-    """Nodes of one depth at which a player is asked, and where its answers are written.
-
-    A node's hands are hand[start[row] : start[row + 1]] of its row; its entries and numbers have the same order. With two
-    copies a source writes two answers, which differ where its answers are random.
-    """
-
-    slots: np.ndarray  # (nodes,) int64
-    paths: np.ndarray  # (nodes, depth) int16: the bids made
-    rows: np.ndarray  # (nodes,) int64
-    start: np.ndarray  # (rows + 1,) int64
-    hand: np.ndarray  # int16
-    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand
-    calls: np.ndarray  # (entries, copies) float64: the chance of a call; 0 before the first bid
-    raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: raise by raise, by hand
-    raises: np.ndarray  # (numbers, copies) float64: the chance of each raise
-    made: np.ndarray  # (edges of all nodes,) bool: whether a raise may have a chance above 0; comes as True
-
-
-class Source(Protocol):
-    """A player's probabilities.
-
-    Attributes:
-        neglected: optional; how much of the player's play, as a probability, may be left out where a best response to it is
-            valued. A source with rounding errors may allow about as much.
-        ignores_dice: optional; True: the probabilities depend on the last bid alone.
-    """
-
-    def write(self, asking: Asking) -> None:
-        """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
-        ...
 
 
 # --- an agent -----------------------------------------------------------------------------------------------------
@@ -124,14 +88,14 @@ class Seats:
         if promises_of(agent).observes_only:
             self.compare_seen(turn, other)
         else:
-            self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
+            self.alike = bool(np.abs(chances_of(agent, other) - chances).max(initial=0.0) <= SAME)
 
     def compare_seen(self, turn: Turn, other: Turn) -> None:
         """Compare what an agent that reads nothing else observes at a turn and at the same positions in another seat."""
         self.alike = np.array_equal(turn.observations, other.observations)
 
 
-class Asked:
+class Asked(Source):
     """An agent, asked at each information set that it reaches.
 
     Args:
@@ -170,7 +134,7 @@ class Asked:
         """Return the agent's probabilities at nodes with hands, (n, actions) float64."""
         before = streams[: len(nodes)].copy()
         turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
-        chances = ask_probabilities(self._agent, turn)
+        chances = chances_of(self._agent, turn)
         if self._seats is not None and self._seats.alike:
             self._seats.compare(
                 self._agent, turn, chances, self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
@@ -239,7 +203,7 @@ def _shortest_paths(rules: Rules, player: int, players: int) -> dict[int, list[i
     return found
 
 
-class Tabled:
+class Tabled(Source):
     """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them.
 
     Attributes:
@@ -288,5 +252,5 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
     if promised.memoryless:
         return Tabled(by_asking, round_, player)
     if promised.network is not None and (numbers := promised.network(round_.variant)) is not None:
-        return Networked(round_, player, numbers, by_asking)
+        return Networked(round_, player, numbers, by_asking.observe)
     return by_asking

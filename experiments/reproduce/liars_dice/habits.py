@@ -15,12 +15,11 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Batch, Reach, children_of, deal, moves_of, parts_of
+from dice_envs.exact.liars_dice.moves import Asking, Batch, Reach, Source, children_of, deal, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, Strategy
 from dice_envs.exact.liars_dice.solver import Progress, solve
-from dice_envs.exact.liars_dice.sources import Asking
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import chance_at_least
 
@@ -137,7 +136,7 @@ def _choices(round_: Round, tree: Tree, player: int) -> _Choices:
     return _Choices(player, round_.dice[1 - player], matches, free, best, blind)
 
 
-class _Counting:
+class _Counting(Source):
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
@@ -168,7 +167,8 @@ class _Counting:
             if len(moves.node):
                 lower = [other, other]
                 lower[mover] = moves.reach
-                self.visit(children_of(part, mover, round_, moves.node, moves.edge, True), lower)
+                own_rows = np.arange(len(moves.node))
+                self.visit(children_of(part, mover, round_, moves.node, moves.edge, own_rows), lower)
 
 
 def habits_of(solved: SolvedRound) -> Habits:

@@ -14,11 +14,12 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.parties import Party, walk
+from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.exact.liars_dice.seating import Dice, wins_game
 from dice_envs.exact.liars_dice.solution import Solution, Strategy
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
+from dice_envs.exact.liars_dice.walk import Party, walk
 from dice_envs.experiments.reproduce.liars_dice.habits import round_shares
 
 __all__ = ["PARTS", "Mixed", "Replaced", "RoundChances", "mean_loss", "wins_against", "wins_games"]
@@ -87,8 +88,8 @@ def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
     return np.divide(by_quantity * by_face, weight, out=np.zeros_like(by_face), where=weight > 0)
 
 
-class Mixed:
-    """A player that takes a part of its play from another, as a source. See `dice_envs.exact.liars_dice.sources.Source`."""
+class Mixed(Source):
+    """A player that takes a part of its play from another, as a source."""
 
     def __init__(self, round_: Round, own: Source, other: Source, part: Replaced) -> None:
         self._rules, self._own, self._other, self._part = round_.rules, own, other, part
@@ -140,8 +141,8 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
-            (starting,) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
-            (following,) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
+            ((starting,),) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
+            ((following,),) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
             found[name][dice] = RoundChances(float(starting), float(following), solved.value, 1 - solved.value)
     return found
 

@@ -13,6 +13,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.exact import asked
 from dice_envs.exact.liars_dice import networks, sources
 from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
+from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asked, Seats, source_of
 from dice_envs.exact.liars_dice.walk import respond
@@ -33,7 +34,7 @@ def policy(options, hidden=(9, 7), floor=0.0, steepness=2.0):
     return NetworkPolicy("liars_dice", options, layers, floor=floor)
 
 
-class Both:
+class Both(Source):
     """A source that asks a network in both ways and compares the answers."""
 
     def __init__(self, *given):
