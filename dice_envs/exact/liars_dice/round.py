@@ -20,20 +20,19 @@ from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, fac
 __all__ = [
     "CALL",
     "Classes",
-    "Hands",
-    "MoverClasses",
     "Round",
     "Rules",
     "hand_number",
     "hands_of",
     "matches_of",
     "must_call",
-    "numbered_hands",
     "raises_of",
     "rising_bids",
     "threshold",
 ]
 
+# [dice, more]: how many hands of so many dice with 1 + more faces there are.
+_HANDS = np.array([[math.comb(dice + more, dice) for more in range(MAX_FACES)] for dice in range(MAX_DICE)])
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls
 
 
@@ -68,20 +67,6 @@ class Classes(NamedTuple):
     calls: np.ndarray  # int64
     map_at: np.ndarray  # (players, edges) int64: where the edge's part of `maps` begins, by the parent's class
     maps: np.ndarray  # int64: the child's class, or CALL; for a raise that must be called: the threshold of that bid
-
-    def by_mover(self, mover: int) -> MoverClasses:
-        """Return the classes where a player is to move."""
-        return MoverClasses(self.size[mover], self.call_at[mover], self.calls, self.map_at[mover], self.maps)
-
-
-class MoverClasses(NamedTuple):
-    """`Classes` where one of the players is to move, for kernels."""
-
-    size: np.ndarray  # (slots,) int64
-    call_at: np.ndarray  # (slots,) int64
-    calls: np.ndarray
-    map_at: np.ndarray  # (edges,) int64
-    maps: np.ndarray
 
 
 def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
@@ -263,52 +248,26 @@ def hands_of(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
     return hands, np.array(ways) / faces**dice
 
 
+@kernel
+def _match_all(wild, hands, out):
+    for i in range(len(hands)):
+        for face in range(out.shape[1]):
+            out[i, face] = matching(wild, hands[i], face)
+
+
 def matches_of(variant: Variant, hands: np.ndarray, palifico: bool = False) -> np.ndarray:
     """Count the dice of each hand that count for a bid on each face, (hands, faces) int64."""
-    wild, faces = NO_WILD if palifico else variant.params.wild, range(variant.params.num_faces)
-    return np.array([[matching(wild, hand, face) for face in faces] for hand in hands], np.int64)
-
-
-class Hands(NamedTuple):
-    """The number of each hand, for kernels."""
-
-    first: np.ndarray  # (MAX_DICE + 2,) int64: where the hands of each number of dice begin
-    key: np.ndarray  # int64: see `_key`; rising for each number of dice
-    number: np.ndarray  # int64: the hand's place in `hands_of`
+    out = np.zeros((len(hands), variant.params.num_faces), np.int64)
+    _match_all(NO_WILD if palifico else variant.params.wild, hands, out)
+    return out
 
 
 @kernel(allocates=False)
-def _key(counts):
-    """Return a number that tells a hand apart from all others, from its dice by face."""
-    key = np.int64(0)
-    for face in range(len(counts)):
-        key = key * (MAX_DICE + 1) + np.int64(counts[face])
-    return key
-
-
-@kernel(allocates=False)
-def hand_number(hands, dice, counts):
+def hand_number(faces, dice, counts):
     """Return the place of a hand in `hands_of`, from its dice by face; −1 if it has another number of dice."""
-    key = _key(counts)
-    low = hands.first[dice]
-    high = end = hands.first[dice + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if hands.key[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return hands.number[low] if low < end and hands.key[low] == key else -1
-
-
-def numbered_hands(variant: Variant, most: int) -> Hands:
-    """Return the numbers of all hands of up to `most` dice."""
-    keys, numbers = [], []
-    for dice in range(MAX_DICE + 1):
-        dealt = hands_of(variant, dice)[0] if 0 < dice <= most else np.zeros((0, MAX_FACES), np.int8)
-        key = np.array([_key(hand) for hand in dealt], np.int64)
-        order = np.argsort(key)
-        keys.append(key[order])
-        numbers.append(order.astype(np.int64))
-    first = np.concatenate([[0], np.cumsum([len(each) for each in keys])]).astype(np.int64)
-    return Hands(first, np.concatenate(keys), np.concatenate(numbers))
+    number, left = 0, dice
+    for face in range(faces):
+        left -= np.int64(counts[face])
+        if left > 0:  # hands with more dice of this face, and the same of those before, come first
+            number += _HANDS[left - 1, faces - 1 - face]
+    return number if left == 0 else -1

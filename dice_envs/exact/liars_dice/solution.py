@@ -16,7 +16,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Certificate, Walker
 from dice_envs.exact.liars_dice.moves import Asking, Source
-from dice_envs.exact.liars_dice.round import Hands, Round, hand_number, numbered_hands
+from dice_envs.exact.liars_dice.round import Round, hand_number
 from dice_envs.exact.liars_dice.seating import (
     Bounds,
     Dice,
@@ -120,14 +120,14 @@ def find_node(strategies, bids, count):
 
 
 @kernel(allocates=False)
-def _write_probabilities(params, strategies, hands, states, rows, out):
+def _write_probabilities(params, strategies, states, rows, out):
     """Write the probabilities of the player to move at states[rows] into out[rows]. In place."""
     kinds = strategies.kinds
     for row in rows:
         state = states[row]
         seat, bids = np.int64(state["seat"]), np.int64(state["num_bids"])
         kind, offset = find_node(strategies, state["bids"], bids)
-        hand = hand_number(hands, np.int64(state["dice"][seat]), state["counts"][seat])
+        hand = hand_number(params.num_faces, np.int64(state["dice"][seat]), state["counts"][seat])
         each = strategies.class_of[bids % len(strategies.class_of), kind, hand] if kind != OUTSIDE else 0
         if kind == OUTSIDE or each >= kinds.active[kind]:
             out[row, params.call] = 1.0
@@ -175,11 +175,9 @@ class Strategy(Source):
         by_hand = self._tree.class_of[asking.paths.shape[1] % len(self._tree.dice)]
         _write_solved(self._strategies, by_hand, self._tree.rules, asking, self._mix, self._factor)
 
-    def write_probabilities(
-        self, variant: Variant, hands: Hands, states: np.ndarray, rows: np.ndarray, out: np.ndarray
-    ) -> None:
+    def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(variant.params, self._strategies, hands, states, rows, out)
+        _write_probabilities(self._tree.variant.params, self._strategies, states, rows, out)
 
     def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
         """Return how likely a player of two comes to where bids lead, with each of its hands."""
@@ -201,7 +199,7 @@ class Strategy(Source):
         seat = int(state["seat"])
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
-        hand = int(np.flatnonzero((tree.hands[player] == state["counts"][seat]).all(axis=1))[0])
+        hand = hand_number(params.num_faces, tree.dice[player], state["counts"][seat])
         bids = state["bids"][: int(state["num_bids"])].astype(np.int64)
         walker = Walker(tree, self._numbers)
         kind, offset = find_node(self._strategies, bids, len(bids))
@@ -252,7 +250,6 @@ class Solution:
         self.variant = variant
         self.rounds = dict(rounds)
         self.seconds = seconds
-        self._hands = numbered_hands(variant, max(max(dice) for dice in self.rounds))
         self._strategies = {dice: Strategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
         starts = first_tables(variant.options)
         certificates = [self._certificate(table.dice) for table in starts]
@@ -326,7 +323,7 @@ class Solution:
         for key in set(keys.tolist()):
             mine = np.flatnonzero(keys == key)
             strategy = self._strategies[left_of(tuple(dice[mine[0]].tolist()))]
-            strategy.write_probabilities(self.variant, self._hands, states, mine, out)
+            strategy.write_probabilities(states, mine, out)
         return out
 
     def action_values(self, state: Any) -> ActionValues:

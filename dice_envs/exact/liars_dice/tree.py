@@ -245,15 +245,7 @@ class Tree(Round):
             for kind, bid in enumerate(self.bids)
             for player in self._players
         )
-        map_at, maps = _in_one(
-            self._by_class(
-                each.kind,
-                player,
-                self._all_match(each.bid, player) if each.child == LEAF else self.class_of[player, each.child],
-            )
-            for each in edges
-            for player in self._players
-        )
+        map_at, maps = _in_one(self._map(edge, player) for edge in edges for player in self._players)
         allowed_at, allowed = _in_one(each.allowed for each in edges)
         for kind in reversed(range(count)):
             at = active[kind] if kind > 0 else 0
@@ -275,6 +267,10 @@ class Tree(Round):
             movers, needed, first_edge, classes, active, size, own, match_at, match, child, shift, entry, map_at, maps,
             allowed_at, allowed, first_leaf,
         )  # fmt: skip
+
+    def _map(self, edge: _Edge, player: int) -> np.ndarray:
+        below = self._all_match(edge.bid, player) if edge.child == LEAF else self.class_of[player, edge.child]
+        return self._by_class(edge.kind, player, below)
 
     def _by_class(self, kind: int, player: int, by_hand: np.ndarray) -> np.ndarray:
         """Return numbers of a player's hands by class, of which each has the same for all of its hands."""
@@ -331,19 +327,21 @@ def mix_at(kinds, kind, offset, numbers, rows, factor):
 @kernel(allocates=False)
 def _mix_evenly(kinds, kind, rows, total):
     """Make the actions of classes whose `total` is 0 equally likely, and count them there. In place."""
-    first = kinds.first_edge[kind]
     for each in range(kinds.active[kind]):
         if total[each] > 0.0:
             continue
-        for place in range(1 if kind == 0 else 0, 1 + kinds.first_edge[kind + 1] - first):
-            if place == 0 or _number_of(kinds, 0, first + place - 1, each) >= 0:
+        for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
+            if _number_of(kinds, kind, 0, place, each) >= 0:
                 rows[place, each] = 1.0
                 total[each] += 1.0
 
 
 @kernel(allocates=False)
-def _number_of(kinds, offset, edge, each):
-    """Return where an active class's number of a raise stands; −1 if the class may not make it."""
+def _number_of(kinds, kind, offset, place, each):
+    """Return where an active class's number of a row's action stands; −1 if the class may not take it."""
+    edge = kinds.first_edge[kind] + place - 1
+    if place == 0:
+        return offset + each if kind != 0 else -1
     if kinds.child[edge] != LEAF:
         return offset + kinds.entry[edge] + each
     for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
@@ -362,13 +360,11 @@ def strategy_at(kinds, kind, offset, numbers, each, call, bids, out):
     for even in range(2):  # a class that the strategy never brings here takes its actions evenly
         if even == 1 and total > 0.0:
             break
-        if kind != 0:
-            out[call] = 1.0 if even == 1 else numbers[offset + each]
-            total += out[call]
-        for edge in range(kinds.first_edge[kind], kinds.first_edge[kind + 1]):
-            at = _number_of(kinds, offset, edge, each)
+        for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
+            at = _number_of(kinds, kind, offset, place, each)
             if at >= 0:
-                out[bids[edge]] = 1.0 if even == 1 else numbers[at]
-                total += out[bids[edge]]
+                action = bids[kinds.first_edge[kind] + place - 1] if place > 0 else call
+                out[action] = 1.0 if even == 1 else numbers[at]
+                total += out[action]
     for action in range(len(out)):
         out[action] /= total
