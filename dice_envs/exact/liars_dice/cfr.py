@@ -201,10 +201,9 @@ def _value_leaf(kinds, scratch, depth, view, edge):
         else:
             reach = scratch.reach[depth, other]
             for each in range(kinds.classes[kind, other]):
+                total += reach[each]
                 if kinds.maps[at + each] == 1:
                     matching += reach[each]
-            for each in range(0 if is_own else kinds.classes[kind, other]):
-                total += reach[each]
         match *= matching
         if not is_own:
             come *= total

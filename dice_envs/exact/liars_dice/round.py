@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
@@ -79,19 +80,20 @@ def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0,
 
 def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
     """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
-    bids = range(sum(dice) * variant.params.num_faces)
+    sorter = TopologicalSorter[int]()
     movers = range(len(dice)) if palifico else range(1)
-    raised = [{higher for mover in movers for higher in raises_of(variant, dice, bid, mover, palifico)} for bid in bids]
-    waits_for = np.zeros(len(bids), np.int64)  # bids not listed yet that each of them may raise
-    for higher in raised:
-        waits_for[list(higher)] += 1
-    ready, found = [bid for bid in bids if waits_for[bid] == 0], []
-    while ready:
+    for bid, mover in itertools.product(range(sum(dice) * variant.params.num_faces), movers):
+        sorter.add(bid)
+        for higher in raises_of(variant, dice, bid, mover, palifico).tolist():
+            sorter.add(higher, bid)
+    sorter.prepare()
+    ready: list[int] = []
+    found: list[int] = []
+    while sorter.is_active():
+        for bid in sorter.get_ready():
+            heapq.heappush(ready, bid)
         found.append(heapq.heappop(ready))
-        for higher in raised[found[-1]]:
-            waits_for[higher] -= 1
-            if waits_for[higher] == 0:
-                heapq.heappush(ready, int(higher))
+        sorter.done(found[-1])
     return found
 
 

@@ -260,12 +260,10 @@ class Solution:
             self.bounds = {dice: each.bounds for dice, each in self.rounds.items()}
             self.exploitability = game_width(variant, self.bounds)
             self.nash_conv = 2 * self.exploitability
-            stretch, shift = (2.0, -1.0) if self._is_single else (1.0, 0.0)
-            ends = [self.chance(table.dice) for table in starts]
-            self.lower = shift + stretch * sum(end.lower for end in ends) / len(ends)
-            self.upper = shift + stretch * sum(end.upper for end in ends) / len(ends)
-            value = sum(float(each.plays[0]) for each in certificates) / len(ends)
-            self.value = min(max(self.lower, shift + stretch * value), self.upper)
+            (value, _), (upper, below) = np.mean(certificates, axis=0)
+            lower = 1 - below
+            ends = np.array([lower, np.clip(value, lower, upper), upper])
+            self.lower, self.value, self.upper = (2 * ends - 1 if self._is_single else ends).tolist()
 
     @property
     def nbytes(self) -> int:

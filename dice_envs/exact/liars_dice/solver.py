@@ -222,7 +222,7 @@ class _Job:
         self.widths.append(self.wanted)
         replayed = self.widths[-1:]
         if self._solver is None:
-            self._solver, replayed = RoundSolver(self.tree, self.threads), self.widths
+            self._solver, replayed = RoundSolver(self.tree, self.threads, self._rest[0]), self.widths
             if len(self.widths) == 1:  # else there is a solution already
                 self._solver.look = self._limit(end)
         for width in replayed:
@@ -234,56 +234,56 @@ class _Job:
         check = solver.iterations + FIRST_CHECK
         while True:
             out_of_time = self._iterate(solver, check, deadline)
-            width = float("inf") if out_of_time else float(solver.responds().sum()) - 1
             self._seconds = before + time.monotonic() - start
-            if width <= self.wanted or out_of_time:
-                self._store(solver, width)
-                width = self.width
+            width = self._judge(solver, out_of_time)
             report(solver.iterations, width)
-            if self.is_done or out_of_time:
+            check = self._next_check(solver.iterations, width)
+            if self.is_done or out_of_time or check == solver.iterations:
                 return
-            # The width falls about with the square of the iterations.
-            longer = min(CHECK_AGAIN, max(1.05, (width / self.wanted) ** 0.5))
-            check = int(solver.iterations * longer) + 1
 
-    def _store(self, solver: RoundSolver, width: float) -> None:
-        """Keep the strategies in two bytes a number, unless their bounds, `width` apart, are then wider than wanted.
+    def _judge(self, solver: RoundSolver, is_last: bool) -> float:
+        """Return how far the strategies are from an equilibrium; keep them where that is near enough, or the last look.
 
-        Else they are the solver's own, which change when it goes on: see `work`.
+        They are kept in two bytes a number, unless their bounds are then wider than wanted. Else they are the solver's own,
+        which change when it goes on: see `work`.
         """
+        width = float("inf") if is_last else float(solver.responds().sum()) - 1
+        if width > self.wanted and not is_last:
+            return width
         for make in (lambda: quantised(self.tree, solver.averages), lambda: solver.averages):
             self.solved = None  # frees the strategies before
             self.solved = self.certified(make(), solver.iterations, self._seconds, self.widths)
             if self.is_done or width > self.wanted:
-                return
+                break
+        return self.width
+
+    def _next_check(self, made: int, width: float) -> int:
+        """Return at how many iterations to look again; those made where more are of no use."""
+        # The width falls about with the square of the iterations.
+        return int(made * min(CHECK_AGAIN, max(1.05, (width / self.wanted) ** 0.5))) + 1
 
 
 class _TableJob(_Job):
-    """A round at a table of three or more, which is solved for what the smaller ones are worth."""
+    """A round at a table of three or more, which is solved for what the smaller ones are worth, until it gets no better."""
+
+    _lower, _since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
         self._rest = rest_of(self.tree.variant, self.tree.dice, {dice: each.certificate for dice, each in known.items()})
         super().begin(known)
 
-    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
-        """Solve the round until the players gain no more than wanted, it gets no better, or the time is over.
+    def _judge(self, solver: RoundSolver, is_last: bool) -> float:
+        found = self.certified(quantised(self.tree, solver.averages), solver.iterations, self._seconds)
+        if found.certificate.gain < self.width:
+            self.solved = found
+        if self.width < CLEARLY * self._lower:
+            self._lower, self._since = self.width, solver.iterations
+        return self.width
 
-        At least one iteration is made.
-        """
-        start, check, solver = time.monotonic(), FIRST_CHECK, RoundSolver(self.tree, 1, self._rest[0])
-        lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
-        self.solved = None
-        while True:
-            out_of_time = self._iterate(solver, check, deadline)
-            found = self.certified(quantised(self.tree, solver.averages), solver.iterations, time.monotonic() - start)
-            if found.certificate.gain < self.width:
-                self.solved = found
-            if self.width < CLEARLY * lower:
-                lower, since = self.width, solver.iterations
-            report(solver.iterations, self.width)
-            if self.is_done or out_of_time or solver.iterations >= min(MOST_ITERATIONS, STALLED * since):
-                return
-            check = min(MOST_ITERATIONS, int(solver.iterations * TABLE_CHECK_AGAIN) + 1)
+    def _next_check(self, made: int, width: float) -> int:
+        if made >= min(MOST_ITERATIONS, STALLED * self._since):
+            return made
+        return min(MOST_ITERATIONS, int(made * TABLE_CHECK_AGAIN) + 1)
 
 
 def solve_round(
