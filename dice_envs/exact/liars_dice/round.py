@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
@@ -20,20 +21,19 @@ from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, fac
 __all__ = [
     "CALL",
     "Classes",
-    "Hands",
-    "MoverClasses",
     "Round",
     "Rules",
     "hand_number",
     "hands_of",
     "matches_of",
     "must_call",
-    "numbered_hands",
     "raises_of",
     "rising_bids",
     "threshold",
 ]
 
+# [dice, more]: how many hands of so many dice with 1 + more faces there are.
+_HANDS = np.array([[math.comb(dice + more, dice) for more in range(MAX_FACES)] for dice in range(MAX_DICE)])
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls
 
 
@@ -69,20 +69,6 @@ class Classes(NamedTuple):
     map_at: np.ndarray  # (players, edges) int64: where the edge's part of `maps` begins, by the parent's class
     maps: np.ndarray  # int64: the child's class, or CALL; for a raise that must be called: the threshold of that bid
 
-    def by_mover(self, mover: int) -> MoverClasses:
-        """Return the classes where a player is to move."""
-        return MoverClasses(self.size[mover], self.call_at[mover], self.calls, self.map_at[mover], self.maps)
-
-
-class MoverClasses(NamedTuple):
-    """`Classes` where one of the players is to move, for kernels."""
-
-    size: np.ndarray  # (slots,) int64
-    call_at: np.ndarray  # (slots,) int64
-    calls: np.ndarray
-    map_at: np.ndarray  # (edges,) int64
-    maps: np.ndarray
-
 
 def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
     """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
@@ -94,30 +80,26 @@ def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0,
 
 def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
     """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
-    bids = range(sum(dice) * variant.params.num_faces)
+    sorter = TopologicalSorter[int]()
     movers = range(len(dice)) if palifico else range(1)
-    raised = [{higher for mover in movers for higher in raises_of(variant, dice, bid, mover, palifico)} for bid in bids]
-    waits_for = np.zeros(len(bids), np.int64)  # bids not listed yet that each of them may raise
-    for higher in raised:
-        waits_for[list(higher)] += 1
-    ready, found = [bid for bid in bids if waits_for[bid] == 0], []
-    while ready:
+    for bid, mover in itertools.product(range(sum(dice) * variant.params.num_faces), movers):
+        sorter.add(bid)
+        for higher in raises_of(variant, dice, bid, mover, palifico).tolist():
+            sorter.add(higher, bid)
+    sorter.prepare()
+    ready: list[int] = []
+    found: list[int] = []
+    while sorter.is_active():
+        for bid in sorter.get_ready():
+            heapq.heappush(ready, bid)
         found.append(heapq.heappop(ready))
-        for higher in raised[found[-1]]:
-            waits_for[higher] -= 1
-            if waits_for[higher] == 0:
-                heapq.heappush(ready, int(higher))
+        sorter.done(found[-1])
     return found
 
 
-def _movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
-    """Return whether the legal raises depend on the player to move."""
-    return palifico and max(dice) > 1
-
-
 def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
-    turns = len(dice) if _movers_differ(dice, palifico) else 1
-    # The last bid and the player to move; 0 stands for anybody if that makes no difference.
+    turns = len(dice) if palifico and max(dice) > 1 else 1
+    # The last bid and the player to move; 0 stands for anybody where the legal raises do not depend on that.
     keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
     slot_of = {key: slot for slot, key in enumerate(keys)}
     raises = [
@@ -282,46 +264,12 @@ def matches_of(variant: Variant, hands: np.ndarray, palifico: bool = False) -> n
     return out
 
 
-class Hands(NamedTuple):
-    """The number of each hand, for kernels."""
-
-    first: np.ndarray  # (MAX_DICE + 2,) int64: where the hands of each number of dice begin
-    key: np.ndarray  # int64: see `_key`; rising for each number of dice
-    number: np.ndarray  # int64: the hand's place in `hands_of`
-
-
 @kernel(allocates=False)
-def _key(counts):
-    """Return a number that tells a hand apart from all others, from its dice by face."""
-    key = np.int64(0)
-    for face in range(len(counts)):
-        key = key * (MAX_DICE + 1) + np.int64(counts[face])
-    return key
-
-
-@kernel(allocates=False)
-def hand_number(hands, dice, counts):
+def hand_number(faces, dice, counts):
     """Return the place of a hand in `hands_of`, from its dice by face; −1 if it has another number of dice."""
-    key = _key(counts)
-    low = hands.first[dice]
-    high = end = hands.first[dice + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if hands.key[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return hands.number[low] if low < end and hands.key[low] == key else -1
-
-
-def numbered_hands(variant: Variant, most: int) -> Hands:
-    """Return the numbers of all hands of up to `most` dice."""
-    keys, numbers = [], []
-    for dice in range(MAX_DICE + 1):
-        dealt = hands_of(variant, dice)[0] if 0 < dice <= most else np.zeros((0, MAX_FACES), np.int8)
-        key = np.array([_key(hand) for hand in dealt], np.int64)
-        order = np.argsort(key)
-        keys.append(key[order])
-        numbers.append(order.astype(np.int64))
-    first = np.concatenate([[0], np.cumsum([len(each) for each in keys])]).astype(np.int64)
-    return Hands(first, np.concatenate(keys), np.concatenate(numbers))
+    number, left = 0, dice
+    for face in range(faces):
+        left -= np.int64(counts[face])
+        if left > 0:  # hands with more dice of this face, and the same of those before, come first
+            number += _HANDS[left - 1, faces - 1 - face]
+    return number if left == 0 else -1

@@ -32,7 +32,7 @@ from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
-from dice_envs.exact.liars_dice.round import Hands, Round, Rules, hand_number, must_call, numbered_hands, threshold
+from dice_envs.exact.liars_dice.round import Round, Rules, hand_number, must_call, threshold
 from dice_envs.exact.liars_dice.seating import first_tables, tables_of
 from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
 from dice_envs.exact.liars_dice.sources import SeatComparison
@@ -175,7 +175,6 @@ class ValueTable(NamedTuple):
 
     number: np.ndarray  # (2, MAX_DICE + 1, MAX_DICE + 1, 2) int64: the round, by the responder's seat, its dice, the
     # opponent's and whether the responder starts; or NONE
-    hands: Hands
     values: np.ndarray  # float64 or float32
     at: np.ndarray  # (rounds,) int64: where the round's part of `values` begins
     ends: np.ndarray  # (rounds, 2) float64: the return after the round is lost, and after it is won
@@ -195,13 +194,12 @@ def _padded(arrays: Sequence[np.ndarray], dtype: type[np.integer]) -> np.ndarray
     return out
 
 
-def _table_of(number: np.ndarray, hands: Hands, seats: Sequence[_Seat]) -> ValueTable:
+def _table_of(number: np.ndarray, seats: Sequence[_Seat]) -> ValueTable:
     """Return the table of all rounds with the opponent in each of these seats."""
     rounds = [played for seat in seats for played in seat.rounds.values()]
     rules = [each.rules for each in rounds]
     return ValueTable(
         number=number,
-        hands=hands,
         values=np.concatenate([seat.values for seat in seats]) if len(seats) > 1 else seats[0].values,
         at=np.cumsum([0] + [each.size for each in rounds])[:-1].astype(np.int64),
         ends=np.concatenate([seat.ends for seat in seats]),
@@ -265,7 +263,7 @@ def _value_reached(params, state, table, number, rules, place, out):
         else:
             holds = table.values[at + needed]
         out[params.call] = (reach - holds) / reach
-    hand = hand_number(table.hands, dice, counts)
+    hand = hand_number(params.num_faces, dice, counts)
     all_match = at + others + 2
     for edge in range(rules.first[slot], rules.first[slot + 1]):
         to = rules.child[edge]
@@ -417,7 +415,7 @@ def _find_values(question: _Question) -> Values:
             responders = [1 - seat] if len(found) == 2 else [0, 1]
             number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
-    table = _table_of(number, numbered_hands(variant, max(variant.options.dice_per_seat)), found)
+    table = _table_of(number, found)
     # The responder sits opposite the opponent.
     return Values(
         variant, f"if a best response to {opponent.name} follows", table, (found[-1].expected_return, found[0].expected_return)
