@@ -83,13 +83,18 @@ def find_place(path, rules, shift):
     at = 0
     slot = 0
     for k in range(len(path)):
-        edge = rules.first[slot]
-        while edge < rules.first[slot + 1] and rules.bid[rules.child[edge]] != path[k]:
-            edge += 1
-        if edge == rules.first[slot + 1]:
+        low = rules.first[slot]
+        high = rules.first[slot + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if rules.bid[rules.child[middle]] < path[k]:
+                low = middle + 1
+            else:
+                high = middle
+        if low == rules.first[slot + 1] or rules.bid[rules.child[low]] != path[k]:
             return -1, -1
-        at += shift[k % len(shift), edge]
-        slot = rules.child[edge]
+        at += shift[k % len(shift), low]
+        slot = rules.child[low]
     return at, slot
 
 

@@ -16,11 +16,13 @@ other, whose numbers are taken as they are; those of several are convolved, whic
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, ends_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
@@ -77,6 +79,22 @@ def _add_dice(reach, rows, matches, nodes, faces, is_first, tails):
                     sums[k, c] += matched[match, c] * tails[i, max(k - match, 0), c]
             for k in range(numbers):
                 tails[i, k, c] = sums[k, c]
+
+
+@kernel
+def _list_edges(first, edges, slots, nodes):
+    """Return some of a batch's nodes and the edges of each, of those in `edges`, in which a slot's begin at first[slot]."""
+    count = 0
+    for node in nodes:
+        count += first[slots[node] + 1] - first[slots[node]]
+    node_of, edge_of = np.empty(count, np.int64), np.empty(count, np.int64)
+    at = 0
+    for node in nodes:
+        for entry in range(first[slots[node]], first[slots[node] + 1]):
+            node_of[at] = node
+            edge_of[at] = edges[entry]
+            at += 1
+    return node_of, edge_of
 
 
 class _View(NamedTuple):
@@ -227,6 +245,13 @@ class Keep(Protocol):
         ...
 
 
+@functools.lru_cache(maxsize=16)
+def _hands(variant: Variant, dice: int, palifico: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the dice of each hand that count for a bid on each face, and the chances of the hands."""
+    hands, chances = hands_of(variant, dice)
+    return matches_of(variant, hands, palifico), chances
+
+
 class _Side:
     """A party in a round.
 
@@ -242,19 +267,12 @@ class _Side:
         players = range(len(round_.dice))
         self.members, self.worth = party.members, np.asarray(party.worth, np.float64)
         self.others = [player for player in players if player not in party.members]
-        hands, self.chances = hands_of(round_.variant, sum(round_.dice[member] for member in party.members))
+        dice = sum(round_.dice[member] for member in party.members)
+        matches, self.chances = _hands(round_.variant, dice, round_.palifico)
         wants_to_win = (
             len(players) == 2 and len(self.members) == 1 and self.worth[self.others[0]] >= self.worth[self.members[0]]
         )
-        self.classes = round_.classes_of(party.members, matches_of(round_.variant, hands, round_.palifico), bool(wants_to_win))
-
-
-def _listed(count: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each node as often as its slot counts, and where the entry stands in a list of those of all slots."""
-    ends = np.cumsum(count)
-    number = count[slots]
-    node = np.repeat(np.arange(len(slots)), number)
-    return node, np.arange(len(node)) + np.repeat(ends[slots] - np.cumsum(number), number)
+        self.classes = round_.classes_of(party.members, matches, bool(wants_to_win))
 
 
 class _Walk:
@@ -281,9 +299,9 @@ class _Walk:
         self._sets = np.array([np.roll(hands, -mover) @ round_.decisions for mover in players])
         ends = np.diff(rules.first)[rules.child] == 0
         slot_of = np.repeat(np.arange(len(rules.need)), np.diff(rules.first))
-        # Raises that must be called and those that leave a choice: how many after each slot, and a list of them.
+        # Raises that must be called and those that leave a choice: where each slot's begin, and a list of them.
         self._last, self._inner = (
-            (np.bincount(slot_of[which], minlength=len(rules.need)), np.flatnonzero(which)) for which in (ends, ~ends)
+            (ends_of(np.bincount(slot_of[which], minlength=len(rules.need))), np.flatnonzero(which)) for which in (ends, ~ends)
         )
         # `record` and `keep` need every node.
         self._least, self._merges = 0.0, False
@@ -304,14 +322,15 @@ class _Walk:
         if self._merges and (merged := self._merged(batch, reaches)) is not None:
             return [merged]
         mover = batch.paths.shape[1] % len(self._round.dice)
+        comes = batch.rows >= 0
         sizes = [
-            np.where((batch.rows[:, side.others] >= 0).all(axis=1), side.classes.size[mover, batch.slots], 0)
+            side.classes.size[mover, batch.slots] * np.logical_and.reduce([comes[:, player] for player in side.others])
             for side in self._sides
         ]
         numbers = sum(sizes)
         for player in self._asked:
             rows, start = batch.rows[:, player], reaches[player].start
-            numbers = numbers + np.where(rows >= 0, start[rows + 1] - start[rows], 0)
+            numbers = numbers + (start[rows + 1] - start[rows]) * comes[:, player]
         ends = [ends_of(size) for size in sizes]
         parts = parts_of(self._below[batch.slots] * numbers * self._copies)
         if len(parts) > 1 and not self._merges:  # merged batches are small
@@ -331,7 +350,7 @@ class _Walk:
         _, first, which = np.unique(batch.slots, return_index=True, return_inverse=True)
         if len(first) == len(batch.slots):
             return None
-        (one,) = self._values_of(Nodes(batch.slots[first], batch.paths[first], batch.rows[first]), reaches)
+        (one,) = self._values_of(Nodes(*(each[first] for each in batch)), reaches)
         (asked,) = self._asked
         sets = self._sets[batch.paths.shape[1] % len(self._round.dice), batch.slots]
         self._done(float(sets.sum() - sets[first].sum()))
@@ -349,7 +368,7 @@ class _Walk:
         free, asked = live[is_member].any(axis=0), np.flatnonzero(live[~is_member].any(axis=0))
         moves = None
         if len(asked):
-            some = Nodes(batch.slots[asked], batch.paths[asked], batch.rows[asked])
+            some = Nodes(*(each[asked] for each in batch)) if len(asked) < len(batch.slots) else batch
             moves = moves_of(round_, some, mover, reaches[mover], self._sources[mover], self._least)
         children = self._children(batch.slots, free, asked, moves)
         lower = children_of(batch, mover, round_, *children)
@@ -372,25 +391,24 @@ class _Walk:
         own = np.arange(len(made))
         if not free.any():
             return _Children(made_at, made, own)
-        nodes, (count, edges) = np.flatnonzero(free), self._inner
-        node, entry = _listed(count, slots[nodes])
+        node, edge = _list_edges(*self._inner, slots, np.flatnonzero(free))
         if not len(own):
-            return _Children(nodes[node], edges[entry], np.full(len(node), -1))
+            return _Children(node, edge, np.full(len(node), -1))
         width = len(self._round.rules.child)
-        keys = np.union1d(nodes[node] * width + edges[entry], made_at * width + made)
+        keys = np.union1d(node * width + edge, made_at * width + made)
         rows = np.full(len(keys), -1)
         rows[np.searchsorted(keys, made_at * width + made)] = own
         return _Children(keys // width, keys % width, rows)
 
     def _respond(self, side: _Side, scene: _Scene, below: Winnings, found: Winnings) -> None:
         """Write a party's values of nodes at which a member is to move."""
-        rules, batch, (count, edges) = self._round.rules, scene.batch, self._last
+        rules, batch = self._round.rules, scene.batch
         nodes = np.flatnonzero(np.diff(found.at))
-        node, entry = _listed(count, batch.slots[nodes])
+        leaf_nodes, leaf_edges = _list_edges(*self._last, batch.slots, nodes)
         room = sum(self._round.dice[player] for player in side.others) + 2
-        tails, leaf_tails = (np.empty((number, room, self._copies)) for number in (len(nodes), len(node)))
+        tails, leaf_tails = (np.empty((number, room, self._copies)) for number in (len(nodes), len(leaf_nodes)))
         self._add_others(side.others, scene, nodes, batch.slots[nodes], tails, side.others[0])
-        self._add_others(side.others, scene, nodes[node], rules.child[edges[entry]], leaf_tails, side.others[0])
+        self._add_others(side.others, scene, leaf_nodes, rules.child[leaf_edges], leaf_tails, side.others[0])
         choice = np.empty(len(found.won), np.int64)
         _choose(rules, batch.slots, scene.view(side), nodes, tails, leaf_tails, scene.children, below, found, choice)
         if self._keep is not None:
