@@ -136,23 +136,6 @@ class Source(Protocol):
         ...
 
 
-@kernel(allocates=False, inline=True)
-def _weigh_raise(asking, weight, begin, base, hands, least):
-    """Multiply the chances of one raise by reach, 0 where that is not above `least`, and return how many hands make it.
-
-    In place.
-    """
-    alive = 0
-    for k in range(hands):
-        positive = False
-        for c in range(weight.shape[1]):
-            reach = asking.raises[base + k, c] * weight[begin + k, c]
-            asking.raises[base + k, c] = reach if reach > least else 0.0
-            positive |= reach > least
-        alive += positive
-    return alive
-
-
 @kernel(allocates=False)
 def _weigh(rules, asking, weight, alive, least):
     """Multiply chances by reach and count the hands that make each raise. In place.
@@ -170,7 +153,15 @@ def _weigh(rules, asking, weight, alive, least):
         hands = asking.entry_at[node + 1] - entry
         for edge in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
             ends = must_call(rules, rules.child[edge])
-            alive[at] = _weigh_raise(asking, weight, begin, base, hands, 0.0 if ends else least) if asking.made[at] else 0
+            floor = 0.0 if ends else least
+            alive[at] = 0
+            for k in range(hands if asking.made[at] else 0):
+                positive = False
+                for c in range(weight.shape[1]):
+                    reach = asking.raises[base + k, c] * weight[begin + k, c]
+                    asking.raises[base + k, c] = reach if reach > floor else 0.0
+                    positive |= reach > floor
+                alive[at] += positive
             if alive[at] > 0 and ends:
                 leaves += 1
             elif alive[at] > 0:
