@@ -110,6 +110,14 @@ class _View(NamedTuple):
     after: float  # if the player after the mover does
 
 
+class _Others(NamedTuple):
+    """Tails of the players outside a party at some nodes of a batch."""
+
+    nodes: np.ndarray  # (n,) int64
+    tails: np.ndarray  # (n, numbers, copies): for the last bid
+    leaf_tails: np.ndarray  # (leaves, numbers, copies): for raises that must be called
+
+
 @kernel(allocates=False, inline=True)
 def _called(tails, i, needed, c, caller, bidder):
     """Return what a call is worth if the bid holds with `needed` matches of the others, from what either loss is worth."""
@@ -117,64 +125,71 @@ def _called(tails, i, needed, c, caller, bidder):
     return holds * caller + (tails[i, 0, c] - holds) * bidder
 
 
+@kernel(allocates=False, inline=True)
+def _bid_last(view, edge, size, tails, leaf, found, at, choice):
+    """Choose a raise that must be called with the classes of a node's hands with which it wins more. In place."""
+    for k in range(size):
+        needed = view.maps[view.map_at[edge] + k]
+        if needed != CALL and _called(tails, leaf, needed, 0, view.after, view.here) > found.won[at + k, 0]:
+            choice[at + k] = edge
+            for c in range(tails.shape[2]):
+                found.won[at + k, c] = _called(tails, leaf, needed, c, view.after, view.here)
+
+
+@kernel(allocates=False, inline=True)
+def _bid_on(view, edge, size, below, child, found, at, choice):
+    """Choose a raise after which the next player has a choice with the classes of hands with which it wins more. In place."""
+    for k in range(size):
+        entry = view.maps[view.map_at[edge] + k]
+        if entry != CALL and below.won[below.at[child] + entry, 0] > found.won[at + k, 0]:
+            choice[at + k] = edge
+            for c in range(below.won.shape[1]):
+                found.won[at + k, c] = below.won[below.at[child] + entry, c]
+
+
 @kernel(allocates=False)
-def _choose(rules, slots, view, nodes, tails, leaf_tails, children, below, found, choice):
+def _choose(rules, slots, view, others, children, below, found, choice):
     """Write a party's greatest winnings with each class of its hands where a member is to move, and its choices. In place.
 
     Args:
         rules: see `Rules`.
         slots: (nodes,) of the batch.
         view: the party.
-        nodes: those to which the others come; `found` has entries for these.
-        tails, leaf_tails: the others' there for the last bid, and for each raise that must be called.
+        others: at the nodes to which they come; `found` has entries for these.
         children: of the batch; a member may make every raise, so there is one for each that leaves a choice.
         below: the winnings there.
         found: of the batch.
         choice: (n,) int64: an edge or CALL, for each class of each node: what wins most against the first copy.
     """
-    copies = tails.shape[2]
     child = leaf = 0
-    for i in range(len(nodes)):
-        slot, at = slots[nodes[i]], found.at[nodes[i]]
+    for i in range(len(others.nodes)):
+        node = others.nodes[i]
+        slot, at = slots[node], found.at[node]
         size = view.size[slot]
-        while child < len(children.node) and children.node[child] < nodes[i]:
+        while child < len(children.node) and children.node[child] < node:
             child += 1
         for k in range(size):
             choice[at + k] = CALL
             needed = view.calls[view.call_at[slot] + k]
-            for c in range(copies):
-                found.won[at + k, c] = _called(tails, i, needed, c, view.here, view.before) if slot > 0 else -np.inf
+            for c in range(found.won.shape[1]):
+                found.won[at + k, c] = _called(others.tails, i, needed, c, view.here, view.before) if slot > 0 else -np.inf
         for edge in range(rules.first[slot], rules.first[slot + 1]):
-            to = view.map_at[edge]
             if must_call(rules, rules.child[edge]):
-                for k in range(size):
-                    needed = view.maps[to + k]
-                    if needed != CALL and _called(leaf_tails, leaf, needed, 0, view.after, view.here) > found.won[at + k, 0]:
-                        choice[at + k] = edge
-                        for c in range(copies):
-                            found.won[at + k, c] = _called(leaf_tails, leaf, needed, c, view.after, view.here)
+                _bid_last(view, edge, size, others.leaf_tails, leaf, found, at, choice)
                 leaf += 1
             else:
-                base = below.at[child]
-                for k in range(size):
-                    entry = view.maps[to + k]
-                    if entry != CALL and below.won[base + entry, 0] > found.won[at + k, 0]:
-                        choice[at + k] = edge
-                        for c in range(copies):
-                            found.won[at + k, c] = below.won[base + entry, c]
+                _bid_on(view, edge, size, below, child, found, at, choice)
                 child += 1
 
 
 @kernel(allocates=False)
-def _add_up(rules, slots, view, asked, tails, moves, leaf_tails, children, below, found):
+def _add_up(slots, view, others, moves, children, below, found):
     """Write a party's winnings with each class of its hands where another is to move, which follows its policy. In place.
 
     Args:
-        rules: see `Rules`.
         slots: (nodes,) of the batch.
         view: the party.
-        asked: nodes at which the mover was asked, those of `moves`.
-        tails, leaf_tails: the others' there, the mover's with them, for its calls and its raises that must be called.
+        others: at the nodes at which the mover was asked, the mover with them: where it calls, and at its leaves.
         moves: the mover's.
         children: of the batch.
         below: the winnings there.
@@ -182,19 +197,20 @@ def _add_up(rules, slots, view, asked, tails, moves, leaf_tails, children, below
     """
     copies = found.won.shape[1]
     found.won[:] = 0.0
-    for i in range(len(asked)):
-        slot, at = slots[asked[i]], found.at[asked[i]]
-        for k in range(found.at[asked[i] + 1] - at if slot > 0 else 0):
+    for i in range(len(others.nodes)):
+        node = others.nodes[i]
+        slot, at = slots[node], found.at[node]
+        for k in range(found.at[node + 1] - at if slot > 0 else 0):
             needed = view.calls[view.call_at[slot] + k]
             for c in range(copies):
-                found.won[at + k, c] += _called(tails, i, needed, c, view.here, view.before)
+                found.won[at + k, c] += _called(others.tails, i, needed, c, view.here, view.before)
     for leaf in range(len(moves.leaf_node)):
-        node, to = asked[moves.leaf_node[leaf]], view.map_at[moves.leaf_edge[leaf]]
+        node, to = others.nodes[moves.leaf_node[leaf]], view.map_at[moves.leaf_edge[leaf]]
         at = found.at[node]
         for k in range(found.at[node + 1] - at):
             needed = view.maps[to + k]
             for c in range(copies):
-                found.won[at + k, c] += _called(leaf_tails, leaf, needed, c, view.after, view.here)
+                found.won[at + k, c] += _called(others.leaf_tails, leaf, needed, c, view.after, view.here)
     for child in range(len(children.node)):
         node, to, base = children.node[child], view.map_at[children.edge[child]], below.at[child]
         at = found.at[node]
@@ -410,7 +426,8 @@ class _Walk:
         self._add_others(side.others, scene, nodes, batch.slots[nodes], tails, side.others[0])
         self._add_others(side.others, scene, leaf_nodes, rules.child[leaf_edges], leaf_tails, side.others[0])
         choice = np.empty(len(found.won), np.int64)
-        _choose(rules, batch.slots, scene.view(side), nodes, tails, leaf_tails, scene.children, below, found, choice)
+        others = _Others(nodes, tails, leaf_tails)
+        _choose(rules, batch.slots, scene.view(side), others, scene.children, below, found, choice)
         if self._keep is not None:
             self._keep.keep_reach(batch, tails, leaf_tails)
         if self._record is not None:
@@ -428,7 +445,7 @@ class _Walk:
             tails, leaf_tails = (np.pad(each, ((0, 0), (0, more), (0, 0))) for each in (tails, leaf_tails))
             self._add_others(others, scene, asked, slots[asked], tails)
             self._add_others(others, scene, asked[moves.leaf_node], rules.child[moves.leaf_edge], leaf_tails)
-        _add_up(rules, slots, scene.view(side), asked, tails, moves, leaf_tails, scene.children, below, found)
+        _add_up(slots, scene.view(side), _Others(asked, tails, leaf_tails), moves, scene.children, below, found)
         if self._keep is not None:
             self._keep.keep_values(scene.batch, found, moves)
 
