@@ -201,10 +201,15 @@ class _Job:
         widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
         return dataclasses.replace(solved, widths=widths)
 
-    def keep(self) -> None:
-        """Keep the solution in the round's file, unless that has a better one."""
-        if (solved := self.solved) is not None:
-            keep(self.path, KeptRound(solved.numbers, solved.iterations, solved.seconds, self.width, solved.widths))
+    def settle(self, before: float) -> None:
+        """Keep the solution in the round's file, unless that has a better one. If its bounds are wider than `before`, time was
+        over too soon: take the kept one."""
+        found = self.solved
+        assert found is not None
+        if before < self.width:
+            self.solved = self.read() or found
+        else:
+            keep(self.path, KeptRound(found.numbers, found.iterations, found.seconds, self.width, found.widths))
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
@@ -359,18 +364,15 @@ def _plan(variant: Variant, precision: float, threads: int, folder: Path, resume
     for_two = variant.options.num_players == 2
     if not for_two:  # the first round alone may be too large, and there may be very many rounds
         _check_memory(variant, [Tree(variant, first_tables(variant.options)[0].dice)], 1)
-    if not (for_two and resume):
+    if not resume:
         _check_time(variant, seconds, threads)
     make = _Job if for_two else _TableJob
     jobs = {dice: make(variant, dice, folder, threads, resume) for dice in rounds_left(variant)}
-    if for_two:
-        wanted = _shares(variant, jobs, precision)
-    else:
-        lost = {dice: sum(variant.options.dice_per_seat) - sum(dice) for dice in jobs}
-        wanted = {dice: precision * TIGHTER ** lost[dice] for dice in jobs}
     _check_memory(variant, [job.tree for job in jobs.values()], max(job.threads for job in jobs.values()))
+    wanted = _shares(variant, jobs, precision) if for_two else {}
+    dealt = sum(variant.options.dice_per_seat)
     for dice, job in jobs.items():
-        job.wanted = wanted[dice]
+        job.wanted = wanted[dice] if for_two else precision * TIGHTER ** (dealt - sum(dice))
     return jobs
 
 
@@ -464,7 +466,7 @@ class _Work:
             if not job.is_done:
                 before = job.width
                 job.work(deadline, functools.partial(self._tell, job, left), self._end)
-                self._take(job, before)
+                job.settle(before)
             self._tell(job, left, job.iterations, job.width, True)
 
     def _begin(self, job: _Job) -> None:
@@ -489,7 +491,7 @@ class _Work:
             before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
             job.solved = job.certified(numbers, iterations, seconds, job.widths)
-            self._take(job, before)
+            job.settle(before)
             self._tell(job, left, job.iterations, job.width, True)
 
     def worst(self, precision: float) -> Dice | None:
@@ -511,14 +513,6 @@ class _Work:
         worst = max(values, key=lambda dice: width - game_width(self._variant, {**chances, dice: values[dice]}))
         self._jobs[worst].wanted = self._jobs[worst].width / 2
         return worst
-
-    def _take(self, job: _Job, before: float) -> None:
-        """Keep the new result. If its bounds are wider than `before`, time was over too soon: take the kept one."""
-        assert job.solved is not None
-        if before < job.width:
-            job.solved = job.read() or job.solved
-        else:
-            job.keep()
 
     def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
         self._done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
