@@ -48,7 +48,6 @@ __all__ = [
     "solution_of",
     "solve",
     "solve_round",
-    "solved_already",
     "throttled",
 ]
 
@@ -535,20 +534,15 @@ def solution_of(variant: Variant, precision: float) -> Solution:
 
 @kept(MOST_KEPT, lambda solution: solution.nbytes)
 def _solution(options: Any, precision: float) -> Solution:
-    def line_of(progress: Progress) -> str:
-        dice, left = progress.dice, progress.rounds_left
-        if len(dice) > 2:
-            return (
-                f"nash: solving {', '.join(map(str, dice))} dice, {progress.iterations} iterations, players gain "
-                f"{max(progress.width, 0):.1e} in all; rounds to go: {left}"
-            )
-        rounds = len(rounds_of(options))
-        solved = rounds - left - (not progress.finished)
-        return f"nash: solved {solved} of {rounds} rounds; {dice[0]} against {dice[1]} dice, {progress.iterations} iterations"
+    variant = Variant(GAME, options)
+    rounds = len(rounds_left(variant))
 
-    seconds = _FOLLOWED_EVERY if is_followed() else _SAY_EVERY
-    done = throttled(lambda progress: say(line_of(progress)), seconds)
-    return solve(Variant(GAME, options), precision, resume=True, done=done)
+    def tell(progress: Progress) -> None:
+        solved = rounds - progress.rounds_left - (not progress.finished)
+        dice = " against ".join(map(str, progress.dice))
+        say(f"nash: solved {solved} of {rounds} rounds; {dice} dice, {progress.iterations} iterations")
+
+    return solve(variant, precision, resume=True, done=throttled(tell, _FOLLOWED_EVERY if is_followed() else _SAY_EVERY))
 
 
 # --- in passing -----------------------------------------------------------------------------------------------------------
@@ -562,7 +556,7 @@ MOST_FOR_TWO, MOST_AT_TABLE = 25_000_000, 5_000_000
 def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PASSING) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
     check_rounds(variant.options)
-    if solved_already(variant, precision):
+    if _solution.has(variant.options, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
         raise ValueError(
@@ -574,11 +568,6 @@ def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PAS
             f"num_dice={options.num_dice!r} with num_faces={options.num_faces} for {options.num_players} players is solved by "
             f"finding {size}"
         )
-
-
-def solved_already(variant: Variant, precision: float) -> bool:
-    """Return whether `solution_of` has the solution in memory."""
-    return _solution.has(variant.options, precision)
 
 
 @functools.lru_cache(maxsize=64)
