@@ -81,7 +81,7 @@ class _Programme:
         choices: list[list[int]] = [[] for _ in range(active)]  # the player's variables, where it is to move
         won = [_Flow() for _ in theirs]  # by the other, in all
 
-        def wins(their: int, parts: Iterable[_Flow]) -> None:
+        def pays(their: int, parts: Iterable[_Flow]) -> None:
             """Say what an action, the mover's, is worth to a class of the other; where it moves, its value is no less."""
             part = won[their] if is_own else _Flow()
             for flow in parts:
@@ -97,7 +97,7 @@ class _Programme:
                 choices = [[offset + each] for each in range(active)]
             for their, match in enumerate(self._part(kinds.match, kinds.match_at[kind], kind, self.other)):
                 holds = [own + match >= kinds.needed[kind] for own in held]  # then the other wins what it has bid
-                wins(their, (flow for flow, hold in zip(called, holds, strict=True) if hold == is_own))
+                pays(their, (flow for flow, hold in zip(called, holds, strict=True) if hold == is_own))
         for edge in range(int(kinds.first_edge[kind]), int(kinds.first_edge[kind + 1])):
             at = offset + int(kinds.entry[edge])
             maps = [self._part(kinds.maps, kinds.map_at[edge], kind, player) for player in range(2)]
@@ -114,20 +114,20 @@ class _Programme:
                     below[each].add(flow)
                 first = self._visit(child, offset + int(kinds.shift[edge]), below)
                 for their in theirs if is_own else allowed:
-                    wins(their, [_Flow(0.0, [first + maps[self.other][their]])])
+                    pays(their, [_Flow(0.0, [first + maps[self.other][their]])])
             elif is_own:  # the other calls, and wins unless its dice match as well
                 for their, all_match in enumerate(maps[self.other]):
-                    wins(their, () if all_match else bids)
+                    pays(their, () if all_match else bids)
             else:
                 for their in allowed:
-                    wins(their, (flow for flow, matched in zip(flows, maps[self.player], strict=True) if matched))
+                    pays(their, (flow for flow, matched in zip(flows, maps[self.player], strict=True) if matched))
         for each, chosen in enumerate(choices if is_own else ()):
             self.equal.add(chosen, flows[each].variables, flows[each].chance)
         for their, flow in enumerate(won if is_own else ()):
             self.equal.add([values + their], flow.variables, flow.chance)
         return values
 
-    def solve(self) -> np.ndarray:
+    def minimise(self) -> np.ndarray:
         with needs("exact", "an exact solution of a round of Liar's Dice"):
             from scipy.optimize import linprog
             from scipy.sparse import csr_matrix
@@ -161,5 +161,5 @@ def solve_exactly(tree: Tree) -> np.ndarray:
     size = int(tree.kinds.size[0])
     found = np.zeros(size)
     for player in range(2):
-        found += _Programme(tree, player).solve()[:size]
+        found += _Programme(tree, player).minimise()[:size]
     return found

@@ -212,7 +212,7 @@ class Strategy(Source):
             needed, face = int(quantity_of(params, bids[-1])) + 1, int(face_of(params, bids[-1]))
             own = int(tree.matches[player][hand, face])
             wins[params.call] = weights[tree.matches[other][:, face] + own < needed].sum()
-        for bid in tree.raises_after(int(state["bid"]), player).tolist():
+        for bid in tree.raises[int(state["bid"]), player].tolist():
             edge = tree.edge_of[kind, bid] if kind != OUTSIDE else -1
             if edge >= 0 and kinds.child[edge] != LEAF:
                 child = int(kinds.child[edge])

@@ -48,7 +48,6 @@ __all__ = [
     "solution_of",
     "solve",
     "solve_round",
-    "solved_already",
     "throttled",
 ]
 
@@ -201,10 +200,15 @@ class _Job:
         widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
         return dataclasses.replace(solved, widths=widths)
 
-    def keep(self) -> None:
-        """Keep the solution in the round's file, unless that has a better one."""
-        if (solved := self.solved) is not None:
-            keep(self.path, KeptRound(solved.numbers, solved.iterations, solved.seconds, self.width, solved.widths))
+    def settle(self, before: float) -> None:
+        """Keep the solution in the round's file, unless that has a better one. If its bounds are wider than `before`, time was
+        over too soon: take the kept one."""
+        found = self.solved
+        assert found is not None
+        if before < self.width:
+            self.solved = self.read() or found
+        else:
+            keep(self.path, KeptRound(found.numbers, found.iterations, found.seconds, self.width, found.widths))
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
@@ -359,18 +363,15 @@ def _plan(variant: Variant, precision: float, threads: int, folder: Path, resume
     for_two = variant.options.num_players == 2
     if not for_two:  # the first round alone may be too large, and there may be very many rounds
         _check_memory(variant, [Tree(variant, first_tables(variant.options)[0].dice)], 1)
-    if not (for_two and resume):
+    if not resume:
         _check_time(variant, seconds, threads)
     make = _Job if for_two else _TableJob
     jobs = {dice: make(variant, dice, folder, threads, resume) for dice in rounds_left(variant)}
-    if for_two:
-        wanted = _shares(variant, jobs, precision)
-    else:
-        lost = {dice: sum(variant.options.dice_per_seat) - sum(dice) for dice in jobs}
-        wanted = {dice: precision * TIGHTER ** lost[dice] for dice in jobs}
     _check_memory(variant, [job.tree for job in jobs.values()], max(job.threads for job in jobs.values()))
+    wanted = _shares(variant, jobs, precision) if for_two else {}
+    dealt = sum(variant.options.dice_per_seat)
     for dice, job in jobs.items():
-        job.wanted = wanted[dice]
+        job.wanted = wanted[dice] if for_two else precision * TIGHTER ** (dealt - sum(dice))
     return jobs
 
 
@@ -464,7 +465,7 @@ class _Work:
             if not job.is_done:
                 before = job.width
                 job.work(deadline, functools.partial(self._tell, job, left), self._end)
-                self._take(job, before)
+                job.settle(before)
             self._tell(job, left, job.iterations, job.width, True)
 
     def _begin(self, job: _Job) -> None:
@@ -489,7 +490,7 @@ class _Work:
             before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
             job.solved = job.certified(numbers, iterations, seconds, job.widths)
-            self._take(job, before)
+            job.settle(before)
             self._tell(job, left, job.iterations, job.width, True)
 
     def worst(self, precision: float) -> Dice | None:
@@ -512,14 +513,6 @@ class _Work:
         self._jobs[worst].wanted = self._jobs[worst].width / 2
         return worst
 
-    def _take(self, job: _Job, before: float) -> None:
-        """Keep the new result. If its bounds are wider than `before`, time was over too soon: take the kept one."""
-        assert job.solved is not None
-        if before < job.width:
-            job.solved = job.read() or job.solved
-        else:
-            job.keep()
-
     def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
         self._done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
 
@@ -541,20 +534,15 @@ def solution_of(variant: Variant, precision: float) -> Solution:
 
 @kept(MOST_KEPT, lambda solution: solution.nbytes)
 def _solution(options: Any, precision: float) -> Solution:
-    def line_of(progress: Progress) -> str:
-        dice, left = progress.dice, progress.rounds_left
-        if len(dice) > 2:
-            return (
-                f"nash: solving {', '.join(map(str, dice))} dice, {progress.iterations} iterations, players gain "
-                f"{max(progress.width, 0):.1e} in all; rounds to go: {left}"
-            )
-        rounds = len(rounds_of(options))
-        solved = rounds - left - (not progress.finished)
-        return f"nash: solved {solved} of {rounds} rounds; {dice[0]} against {dice[1]} dice, {progress.iterations} iterations"
+    variant = Variant(GAME, options)
+    rounds = len(rounds_left(variant))
 
-    seconds = _FOLLOWED_EVERY if is_followed() else _SAY_EVERY
-    done = throttled(lambda progress: say(line_of(progress)), seconds)
-    return solve(Variant(GAME, options), precision, resume=True, done=done)
+    def tell(progress: Progress) -> None:
+        solved = rounds - progress.rounds_left - (not progress.finished)
+        dice = " against ".join(map(str, progress.dice))
+        say(f"nash: solved {solved} of {rounds} rounds; {dice} dice, {progress.iterations} iterations")
+
+    return solve(variant, precision, resume=True, done=throttled(tell, _FOLLOWED_EVERY if is_followed() else _SAY_EVERY))
 
 
 # --- in passing -----------------------------------------------------------------------------------------------------------
@@ -568,7 +556,7 @@ MOST_FOR_TWO, MOST_AT_TABLE = 25_000_000, 5_000_000
 def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PASSING) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
     check_rounds(variant.options)
-    if solved_already(variant, precision):
+    if _solution.has(variant.options, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
         raise ValueError(
@@ -580,11 +568,6 @@ def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PAS
             f"num_dice={options.num_dice!r} with num_faces={options.num_faces} for {options.num_players} players is solved by "
             f"finding {size}"
         )
-
-
-def solved_already(variant: Variant, precision: float) -> bool:
-    """Return whether `solution_of` has the solution in memory."""
-    return _solution.has(variant.options, precision)
 
 
 @functools.lru_cache(maxsize=64)

@@ -87,6 +87,8 @@ class Tree(Round):
 
     Attributes:
         kinds: for kernels.
+        raises: (bid, mover) → the bids that the player may make after it (NO_BID: the first ones), in the order of their
+            numbers, int64.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
         class_of: (players, kinds, hands) int64: each player's hands → classes, filled up with zeros.
@@ -111,8 +113,7 @@ class Tree(Round):
             )
         self._players = range(len(dice))
         self._for_two = variant.options.num_players == 2
-        # Parents first.
-        self._raises = {
+        self.raises = {  # parents first
             (bid, mover): raises_of(variant, dice, bid, mover, self.palifico)
             for bid in [NO_BID, *rising_bids(variant, dice, self.palifico)]
             for mover in self._players
@@ -126,10 +127,6 @@ class Tree(Round):
             for player, chances in enumerate(self.chances)
         )
 
-    def raises_after(self, bid: int, mover: int) -> np.ndarray:
-        """Return the bids that a player may make after `bid` (NO_BID: the first ones), in the order of their numbers, int64."""
-        return self._raises[bid, mover]
-
     def is_leaf(self, bid: int, mover: int) -> bool:
         """Return whether every hand of a player calls the bid: nothing can be raised; or in a game of two all dice are bid,
         and none are wild.
@@ -138,7 +135,7 @@ class Tree(Round):
         """
         if bid == NO_BID:
             return False
-        bids = np.append(self._raises[bid, mover], bid)
+        bids = np.append(self.raises[bid, mover], bid)
         all_dice = (bids // self.variant.params.num_faces + 1 == sum(self.dice)).all()
         no_wild = self.palifico or self.variant.params.wild == NO_WILD
         return len(bids) == 1 or bool(self._for_two and all_dice and no_wild)
@@ -151,11 +148,11 @@ class Tree(Round):
         reached = set(waiting)
         while waiting:
             bid, mover = waiting.pop()
-            following = {(higher, self._after(mover)) for higher in self._raises[bid, mover].tolist()}
+            following = {(higher, self._after(mover)) for higher in self.raises[bid, mover].tolist()}
             new = [each for each in following - reached if not self.is_leaf(*each)]
             reached.update(new)
             waiting += new
-        return {key: kind for kind, key in enumerate(key for key in self._raises if key in reached)}
+        return {key: kind for kind, key in enumerate(key for key in self.raises if key in reached)}
 
     def _needed(self, bid: int) -> int:
         return 0 if bid == NO_BID else int(quantity_of(self.variant.params, bid)) + 1
@@ -204,7 +201,7 @@ class Tree(Round):
         edges: list[_Edge] = []
         active, classes = np.zeros(count, np.int64), np.zeros((count, len(self.dice)), np.int64)
         for (bid, mover), kind in reversed(self.kind_of.items()):
-            raises = self._raises[bid, mover].tolist()
+            raises = self.raises[bid, mover].tolist()
             leaves = [higher for higher in raises if self.is_leaf(higher, self._after(mover))]
             worth = dict(zip(leaves, self._worth_bidding(bid, mover, leaves), strict=True))
             inner = [higher for higher in raises if higher not in worth]
