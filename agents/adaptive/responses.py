@@ -7,7 +7,6 @@ reaches itself are needed, by the agent's bids and its own choices: about one no
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import time
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from dice_envs.core.files import read_archive
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.measures import record_response
-from dice_envs.exact.liars_dice.round import CALL, Hands, Round, hand_number, numbered_hands
+from dice_envs.exact.liars_dice.round import CALL, Round, hand_number
 from dice_envs.exact.liars_dice.shares import has_equal_seats
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
@@ -60,7 +59,7 @@ def _step(num_faces, bid):
 
 
 @kernel
-def _look_up(params, book, hands, states, out):
+def _look_up(params, book, states, out):
     """Write the response's action at each state, or NOWHERE. In place."""
     for i in range(len(states)):
         state = states[i]
@@ -70,7 +69,7 @@ def _look_up(params, book, hands, states, out):
         for made in range(state["num_bids"]):
             key += _step(params.num_faces, np.int64(state["bids"][made]))
         node = np.searchsorted(book.key, key)
-        hand = hand_number(hands, own, state["counts"][seat])
+        hand = hand_number(params.num_faces, own, state["counts"][seat])
         out[i] = NOWHERE
         if node < len(book.key) and book.key[node] == key and hand >= 0:
             action = np.int64(book.choice[book.at[node] + hand])
@@ -94,12 +93,8 @@ class PlayedResponse:
     def actions(self, states: np.ndarray) -> np.ndarray:
         """Return its actions at states in which it is to move, (n,) int64; NOWHERE where it does not come to the state."""
         out = np.empty(len(states), np.int64)
-        _look_up(self.variant.params, self.book, self._hands, states, out)
+        _look_up(self.variant.params, self.book, states, out)
         return out
-
-    @functools.cached_property
-    def _hands(self) -> Hands:
-        return numbered_hands(self.variant, max(self.variant.options.dice_per_seat))
 
 
 def respond_to(variant: Variant, agent: Any) -> PlayedResponse:

@@ -80,6 +80,10 @@ class Turn:
     @functools.cached_property
     def legal(self) -> np.ndarray:
         """(n, num_actions) int8, 1 where the action is legal; at least one is."""
+        return self._masks.copy()  # the agent may write into it
+
+    @functools.cached_property
+    def _masks(self) -> np.ndarray:
         masks = np.empty((len(self), self.variant.facts.num_actions), np.int8)
         self.variant.kernels.legal(self.params, self._true_states, self._index, masks)
         return masks
@@ -328,8 +332,7 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
         raise AgentError(f"{who}: probabilities must be real numbers, not complex ones")
     if chances.shape != expected:
         raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
-    legal = np.empty(expected, np.int8)  # computed again: the agent may have written into `turn.legal`
-    turn.variant.kernels.legal(turn.params, turn._true_states, turn._index, legal)
+    legal = turn._masks
     wrong = ~np.isfinite(chances) | (chances < 0) | ((legal == 0) & (chances != 0))
     if wrong.any():
         row, action = np.argwhere(wrong)[0]

@@ -331,6 +331,11 @@ def _of_model(model: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
     return probabilities
 
 
+def chances_of(agent: Any, turn: Turn) -> np.ndarray:
+    """Return the agent's probabilities in each game of the turn, checked once: see `dice_envs.agent.ask_probabilities`."""
+    return agent.probabilities(turn) if isinstance(agent, Asked) else ask_probabilities(agent, turn)
+
+
 def is_random(agent: Any) -> bool:
     """Return whether answers of an agent that is being measured have differed at the same position."""
     return isinstance(agent, Asked) and agent.is_random

@@ -106,10 +106,9 @@ def measure(
             runs += [_run(measure_game, variant, player, Effort(each, sample, report)) for each in seeds]
         else:
             runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
-    score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs])
+    score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
     if player.unseen:
-        score_error = _score_doubt(score_error, measures[0], player, [baseline for _, baseline in runs])
         measures = tuple(_allowing(each, player) for each in measures)
     if fresh_memory(player.agent, 1) is not None:
         measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
@@ -176,18 +175,19 @@ def _random_gap(variant: Variant, seed: int, sample: int | None) -> float:
     return _measure_of(variant.game)(variant, Asked(Uniform()), Effort(seed, sample))[0].gap
 
 
-def _score(headlines: list[Measurement], random_gaps: list[float]) -> tuple[float | None, float | None]:
+def _score(headlines: list[Measurement], random_gaps: list[float], player: Asked) -> tuple[float | None, float | None]:
     """Return score and its error (see `Measures`) from the headline of each run and the gap of random play in it."""
     gaps, baselines = np.array([each.gap for each in headlines]), np.array(random_gaps)
     if baselines.mean() <= NOTHING:
         return None, None
     share = gaps.mean() / baselines.mean()
-    within = _mean_error(headlines)
-    if len(headlines) == 1:
-        return float(1 - share), None if within else 0.0
-    # The error of a ratio of two means is that of the residuals: the gaps less this share of random play's.
-    between = _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
-    return float(1 - share), float((within + between) / baselines.mean())
+    error = _mean_error(headlines)
+    if len(headlines) > 1:
+        # The error of a ratio of two means is that of the residuals: the gaps less this share of random play's.
+        error += _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
+    elif error:
+        return float(1 - share), None
+    return float(1 - share), float(_allowed(error, headlines[0], player) / baselines.mean())
 
 
 def _mean_error(repeated: list[Measurement]) -> float:
@@ -208,30 +208,25 @@ def _mean(repeated: list[Measurement]) -> Measurement:
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
 
 
-def _doubt(each: Measurement, player: Asked) -> float:
-    """Return by how much answers that have not been seen could change a measurement."""
+def _allowed(error: float, each: Measurement, player: Asked) -> float:
+    """Return the error of a measurement, allowing for what answers that have not been seen could change."""
+    if not player.unseen:
+        return error
     if each.span is None:
         raise ValueError(
             f"{player.name} states no probabilities and does not promise deterministic=True, and {each.name} has no span, "
             "which would bound what an answer that was not seen could change"
         )
-    return player.unseen * each.span
+    doubt = player.unseen * each.span
+    return max(error, doubt) if player.is_random else error + doubt
 
 
 def _allowing(each: Measurement, player: Asked) -> Measurement:
     """Allow in the error of a measurement for answers that have not been seen."""
-    doubt, (repeated, differing) = _doubt(each, player), player.seen
-    error = max(each.error, doubt) if player.is_random else each.error + doubt
+    repeated, differing = player.seen
     note = f"{differing or 'none'} of {repeated:,} answers differed when asked for again; the interval allows for more"
-    return dataclasses.replace(each, error=error, note="; ".join(filter(None, (each.note, note))))
-
-
-def _score_doubt(error: float | None, headline: Measurement, player: Asked, random_gaps: list[float]) -> float | None:
-    """Allow in the error of the score for the same."""
-    if error is None:
-        return None
-    doubt = _doubt(headline, player) / float(np.mean(random_gaps))
-    return max(error, doubt) if player.is_random else error + doubt
+    note = "; ".join(filter(None, (each.note, note)))
+    return dataclasses.replace(each, error=_allowed(each.error, each, player), note=note)
 
 
 def _measure_of(game: Game) -> GameMeasure:

@@ -1,10 +1,9 @@
 """Liar's Dice for two to six players: optimal play, best responses to any agent, and how often each agent wins.
 
 `seating` has the rounds of a game and what follows each, `round` what may be bid in one, and all hands. Agents are followed
-through a round in batches of nodes, at which `moves` asks `sources` for their probabilities: `parties` values the round for
-players who respond as one or only look on, `walk` finds a best response of one of two players, by classes of hands. `shares`
-puts rounds together, `probes` finds what an agent's play depends on. `measures` and `values` fulfil the contract of
-`dice_envs.exact`, with what an agent loses and what choices are worth.
+through a round in batches of nodes, at which `moves` asks `sources` for their probabilities; `walk` values the round for
+players who respond as one or only look on. `shares` puts rounds together, `probes` finds what an agent's play depends on.
+`measures` and `values` fulfil the contract of `dice_envs.exact`, with what an agent loses and what choices are worth.
 
 `solver` solves whole games round by round, `store` keeps the rounds, `solution` plays them. A round is solved by counterfactual
 regret minimisation, `cfr`, for any number of players, on a `tree` that merges what differs in nothing. For two players the tree
@@ -17,7 +16,8 @@ Words
     node        a sequence of bids; a slot is its last bid, with the mover where that matters
     hand        the dice of a player; a class holds hands that no later call tells apart
     kind        nodes of the tree with the same last bid and mover, which have the same classes and raises
-    reach       how likely a player comes to a node with a hand
+    leaf        a raise that must be called
+    reach       how likely a player comes to a node with a hand; a tail adds it up over hands with k or more matches
     source      what gives a player's probabilities: numbers, a network, a solution, an agent that is asked
     party       players who respond as one to the policies of all others
     worth       share of wins that the rest of the game brings
@@ -28,11 +28,10 @@ from dice_envs.exact.liars_dice.measures import (
     exploitability,
     measure,
     measure_table,
-    odds,
     winning_probability,
     winning_shares,
 )
-from dice_envs.exact.liars_dice.values import bluffs, response_values, situations
+from dice_envs.exact.liars_dice.values import bluffs, odds, response_values, situations
 
 __all__ = [
     "action_values",

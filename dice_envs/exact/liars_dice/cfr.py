@@ -24,42 +24,18 @@ import numpy as np
 
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.seating import Bounds
-from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at
+from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, numbers_at
 
 __all__ = ["OF_TWO", "SHARED_FROM", "Certificate", "RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
 
 LEARN, RESPOND, FOLLOW = 0, 1, 2  # of `View.mode`: the player learns, plays best, plays the average
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
-SHARES = 4  # work units per thread, so that idle threads can take more
-SHARED_FROM = 800_000  # numbers of a round that is walked share by share, so that a walk can be ended early
+SHARED_FROM = 800_000  # numbers of a round that is walked by first bids, so that a walk can be ended early
 MOST_LEVELS = 65_535  # to which a strategy is rounded where it is stored in uint16
 OF_TWO = np.array([[0.0, 1.0], [1.0, 0.0]])  # what a round of two is worth to each player, if each of them loses the die
 
 
 # --- what kernels receive -------------------------------------------------------------------------------------------------
-
-
-class Numbers(NamedTuple):
-    """One number for each class and action of each node, as `Kinds` lays them out."""
-
-    regrets: np.ndarray  # (numbers,) float: never below 0
-    averages: np.ndarray  # (numbers,) of any type: in proportion to how likely each action is
-
-
-class Pace(NamedTuple):
-    """The weight of an iteration relative to the first one: the inverse of the discounts of what came before."""
-
-    weight: float  # of the strategies in their averages
-    step: float  # of regrets
-
-    def at(self, t: int) -> Pace:
-        """Return the pace of iteration t, from 2 on, after that of the one before.
-
-        Brown and Sandholm's discounts: before iteration t + 1 the regrets are multiplied by t^α/(t^α + 1); before iteration t
-        the averages by ((t - 1)/t)^γ. α grows from 1 to 3 and γ falls from 6 to 3.
-        """
-        alpha, gamma = min(3.0, 1 + 2 * t / 200), max(3.0, 6 - 3 * t / 200)
-        return Pace(self.weight * (t / (t - 1)) ** gamma, self.step * (1 + (t - 1) ** -alpha))
 
 
 class View(NamedTuple):
@@ -68,24 +44,30 @@ class View(NamedTuple):
     player: int
     mode: int  # LEARN, RESPOND or FOLLOW; in the last two all others follow their averages
     worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the player if each of them loses the die
-    numbers: Numbers
-    pace: Pace
+    regrets: np.ndarray  # (numbers,) float: never below 0; see `Kinds`
+    averages: np.ndarray  # (numbers,) of any type: in proportion to how likely each action is
+    # The weights of an iteration relative to the first one: the inverse of the discounts of what came before.
+    weight: float  # of the strategies in their averages
+    step: float  # of regrets
 
 
 class Scratch(NamedTuple):
-    """Work space of a walk for the nodes on its path. The first axis of most arrays is the depth."""
+    """Work space of a walk for the nodes on its path. The first axis of most arrays is the depth.
+
+    It has room for the longest path, the most actions and classes of any kind, and quantities from 0 to the highest bid's.
+    """
 
     kind: np.ndarray  # (depth,) int64
     offset: np.ndarray  # (depth,) int64: where the node's numbers begin
     edge: np.ndarray  # (depth,) int64: the next to follow
-    comes: np.ndarray  # (depth, players) bool: whether each player comes there; the viewer's is True
-    live: np.ndarray  # (depth,) bool: whether all of them do
+    live: np.ndarray  # (depth,) bool: whether all others come there
+    learns: np.ndarray  # (depth,) bool: whether the player does whose averages are learnt
     reach: np.ndarray  # (depth, players, classes) float64; the viewer's is not kept
     value: np.ndarray  # (depth, classes) float64: what the round is worth to the viewer, times the reach of all others
     action: np.ndarray  # (depth, actions, classes) float64: at the viewer's nodes the value of an action, at others'
     # the chance that the mover comes there and takes it
     mix: np.ndarray  # (actions, classes) float64: the viewer's strategy at one node
-    total: np.ndarray  # (classes,) float64
+    factor: np.ndarray  # (classes,) float64
     nothing: np.ndarray  # (classes,) float64: zeros
     matched: np.ndarray  # (quantities,) float64: how likely the others come with 0, 1, 2 … or more matches
     more: np.ndarray  # (quantities,) float64
@@ -101,18 +83,18 @@ class Scratch(NamedTuple):
             below = kinds.child[kinds.first_edge[kind] : kinds.first_edge[kind + 1]]
             height[kind] += max((height[child] for child in below if child != LEAF), default=0)
         depth, classes, players = int(height[0]), int(kinds.classes.max()), len(tree.dice)
-        actions, quantities = 1 + int(np.diff(kinds.first_edge).max()), int(kinds.needed.max()) + 2
+        actions, quantities = 1 + int(np.diff(kinds.first_edge).max()), 1 + int(kinds.needed.max())
         return cls(
             kind=np.zeros(depth, np.int64),
             offset=np.zeros(depth, np.int64),
             edge=np.zeros(depth, np.int64),
-            comes=np.ones((depth, players), np.bool_),
             live=np.ones(depth, np.bool_),
+            learns=np.ones(depth, np.bool_),
             reach=np.zeros((depth, players, classes)),
             value=np.zeros((depth, classes)),
             action=np.zeros((depth, actions, classes)),
             mix=np.zeros((actions, classes)),
-            total=np.zeros(classes),
+            factor=np.zeros(classes),
             nothing=np.zeros(classes),
             matched=np.zeros(quantities),
             more=np.zeros(quantities),
@@ -159,11 +141,11 @@ def _convolve(needed, scratch):
 def _add_matches(kinds, kind, player, weights, is_first, scratch):
     """Add a player's matches to `scratch.matched`, how likely others come with 0, 1, 2 … matches together. In place.
 
-    No class counts more dice than were bid, and sums end there, so that `needed` + 2 entries are enough, the last of them 0.
+    No class counts more dice than were bid, and sums end there, so that the entries up to `needed` are enough.
     """
     needed = kinds.needed[kind]
     added = scratch.matched if is_first else scratch.one
-    for count in range(needed + 2):
+    for count in range(needed + 1):
         added[count] = 0.0
     at = kinds.match_at[kind, player]
     for each in range(kinds.classes[kind, player]):
@@ -219,10 +201,9 @@ def _value_leaf(kinds, scratch, depth, view, edge):
         else:
             reach = scratch.reach[depth, other]
             for each in range(kinds.classes[kind, other]):
+                total += reach[each]
                 if kinds.maps[at + each] == 1:
                     matching += reach[each]
-            for each in range(0 if is_own else kinds.classes[kind, other]):
-                total += reach[each]
         match *= matching
         if not is_own:
             come *= total
@@ -234,24 +215,20 @@ def _value_leaf(kinds, scratch, depth, view, edge):
 
 
 @kernel(allocates=False, inline=True)
-def _learn(kinds, kind, offset, numbers, factor, rows, less):
+def _add(kinds, kind, offset, numbers, factor, rows, less):
     """Add factor * (rows - less) to a node's numbers, which stay at 0 or above. In place."""
-    active = kinds.active[kind]
-    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
-    if kind != 0:
+    active, first = kinds.active[kind], kinds.first_edge[kind]
+    begin = 1 if kind == 0 else 0  # the empty history has no numbers of a call
+    at = offset
+    for place in range(begin, 1 + kinds.first_leaf[kind] - first):
         for each in range(active):
-            numbers[offset + each] = max(0.0, numbers[offset + each] + factor * (rows[0, each] - less[each]))
-    for edge in range(first, last):
-        row = rows[1 + edge - first]
-        at = offset + kinds.entry[edge]
-        if kinds.child[edge] == LEAF:
-            for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
-                each = kinds.allowed[k]
-                numbers[at] = max(0.0, numbers[at] + factor * (row[each] - less[each]))
-                at += 1
-        else:
-            for each in range(active):
-                numbers[at + each] = max(0.0, numbers[at + each] + factor * (row[each] - less[each]))
+            numbers[at + each] = max(0.0, numbers[at + each] + factor * (rows[place, each] - less[each]))
+        at += active
+    for edge in range(kinds.first_leaf[kind], kinds.first_edge[kind + 1]):
+        for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+            each = kinds.allowed[k]
+            numbers[at] = max(0.0, numbers[at] + factor * (rows[1 + edge - first, each] - less[each]))
+            at += 1
 
 
 @kernel(allocates=False, inline=True)
@@ -261,13 +238,13 @@ def _follow(kinds, scratch, depth, view):
     mover, active = kinds.mover[kind], kinds.active[kind]
     reach = scratch.reach[depth, mover]
     if active > 0:
-        numbers = view.numbers.regrets if view.mode == LEARN else view.numbers.averages
-        mix_at(kinds, kind, offset, numbers, action, scratch.total)
+        numbers = view.regrets if view.mode == LEARN else view.averages
+        mix_at(kinds, kind, offset, numbers, action, scratch.factor)
         for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
             for each in range(active):
-                action[place, each] *= reach[each]
+                action[place, each] = action[place, each] * scratch.factor[each] * reach[each]
         if view.mode == LEARN and mover == _before(view.player, _others_of(kinds, scratch)):
-            _learn(kinds, kind, offset, view.numbers.averages, view.pace.weight, action, scratch.nothing)
+            _add(kinds, kind, offset, view.averages, view.weight, action, scratch.nothing)
     for each in range(active, kinds.classes[kind, mover]):
         action[0, each] = reach[each]
 
@@ -276,17 +253,18 @@ def _follow(kinds, scratch, depth, view):
 def _enter(kinds, scratch, depth, view):
     """Enter the node at a depth, whose kind, offset and reach are set. In place."""
     kind, player = scratch.kind[depth], view.player
-    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
+    first = kinds.first_edge[kind]
     scratch.edge[depth] = first
     is_own, value, action = kinds.mover[kind] == player, scratch.value[depth], scratch.action[depth]
     if not is_own:
         _follow(kinds, scratch, depth, view)
     if not scratch.live[depth]:
         return
-    _write_call(kinds, scratch, depth, view, action[0], action[0] if is_own else value)
-    for edge in range(first, last):
-        if kinds.child[edge] != LEAF:
-            continue
+    if is_own:
+        _write_call(kinds, scratch, depth, view, action[0], action[0])
+    else:
+        _write_call(kinds, scratch, depth, view, action[0], value)
+    for edge in range(kinds.first_leaf[kind], kinds.first_edge[kind + 1]):
         all_match, others = _value_leaf(kinds, scratch, depth, view, edge)
         at = kinds.map_at[edge, player]
         if is_own:
@@ -323,13 +301,13 @@ def _leave(kinds, scratch, depth, view):
             for each in range(active):
                 value[each] = max(value[each], action[place, each])
         return
-    numbers = view.numbers.regrets if view.mode == LEARN else view.numbers.averages
-    mix_at(kinds, kind, offset, numbers, scratch.mix, scratch.total)
+    numbers = view.regrets if view.mode == LEARN else view.averages
+    mix_at(kinds, kind, offset, numbers, scratch.mix, scratch.factor)
     for place in range(actions):
         for each in range(active):
-            value[each] += scratch.mix[place, each] * action[place, each]
+            value[each] += scratch.mix[place, each] * scratch.factor[each] * action[place, each]
     if view.mode == LEARN:
-        _learn(kinds, kind, offset, view.numbers.regrets, view.pace.step, action, value)
+        _add(kinds, kind, offset, view.regrets, view.step, action, value)
 
 
 # --- the walk -------------------------------------------------------------------------------------------------------------
@@ -342,36 +320,31 @@ def _go_down(kinds, above, scratch, depth, edge, view):
     It does if all others come there, or when learning at least the player whose averages are learnt. The node is at `depth`
     of `above`.
     """
-    kind, child, player = above.kind[depth], kinds.child[edge], view.player
-    mover, live = kinds.mover[kind], above.live[depth]
-    others = _others_of(kinds, scratch)
-    averaged, other = _before(player, others), player
+    kind, child, others = above.kind[depth], kinds.child[edge], _others_of(kinds, scratch)
+    mover, live, learns = kinds.mover[kind], above.live[depth], above.learns[depth]
+    other = view.player
     for _ in range(others):
         other = _after(other, others)
-        count, weights, below = kinds.classes[kind, other], above.reach[depth, other], scratch.reach[depth + 1, other]
-        if other == mover:
-            count, weights = kinds.active[kind], above.action[depth, 1 + edge - kinds.first_edge[kind]]
+        below, at = scratch.reach[depth + 1, other], kinds.map_at[edge, other]
         for each in range(kinds.classes[child, other]):
             below[each] = 0.0
-        at = kinds.map_at[edge, other]
-        comes = above.comes[depth, other]
         if other == mover:
             arrived = 0.0
-            for each in range(count):
-                below[kinds.maps[at + each]] += weights[each]
-                arrived += weights[each]
-            comes = arrived > 0.0
+            row = above.action[depth, 1 + edge - kinds.first_edge[kind]]
+            for each in range(kinds.active[kind]):
+                below[kinds.maps[at + each]] += row[each]
+                arrived += row[each]
+            live &= arrived > 0.0
+            learns &= arrived > 0.0 or other != _before(view.player, others)
         else:
-            for each in range(count):
-                below[kinds.maps[at + each]] += weights[each]
-        live &= comes
-        if not live and (view.mode != LEARN or (other == averaged and not comes)):
-            return False
-        scratch.comes[depth + 1, other] = comes
+            reach = above.reach[depth, other]
+            for each in range(kinds.classes[kind, other]):
+                below[kinds.maps[at + each]] += reach[each]
     scratch.live[depth + 1] = live
+    scratch.learns[depth + 1] = learns
     scratch.kind[depth + 1] = child
     scratch.offset[depth + 1] = above.offset[depth] + kinds.shift[edge]
-    return True
+    return live or (learns and view.mode == LEARN)
 
 
 @kernel(allocates=False, inline=True)
@@ -398,10 +371,7 @@ def _walk(kinds, scratch, start, view):
     _enter(kinds, scratch, depth, view)
     while True:
         edge = scratch.edge[depth]
-        last = kinds.first_edge[scratch.kind[depth] + 1]
-        while edge < last and kinds.child[edge] == LEAF:
-            edge += 1
-        if edge < last:
+        if edge < kinds.first_leaf[scratch.kind[depth]]:
             scratch.edge[depth] = edge + 1
             if _go_down(kinds, scratch, scratch, depth, edge, view):
                 depth += 1
@@ -416,76 +386,40 @@ def _walk(kinds, scratch, start, view):
 
 
 @kernel(allocates=False)
-def _begin(kinds, scratch, view):
-    """Enter the empty history, whose reach is set. In place."""
-    _enter(kinds, scratch, 0, view)
-
-
-@kernel(allocates=False)
-def _branches(kinds, top, scratch, edges, view, values):
-    """Walk what follows some of the first bids, and write its values into values[edges]. In place; `top` is only read."""
-    for edge in edges:
-        value = values[edge]
-        for each in range(len(value)):
-            value[each] = 0.0
-        if _go_down(kinds, top, scratch, 0, edge, view):
-            _walk(kinds, scratch, 1, view)
-            for each in range(kinds.classes[kinds.child[edge], view.player] if scratch.live[1] else 0):
-                value[each] = scratch.value[1, each]
-
-
-@kernel(allocates=False)
-def _end(kinds, scratch, view, values):
-    """Leave the empty history, the values of whose branches are `values` (edges, classes). In place."""
-    for edge in range(kinds.first_edge[1]):
-        if kinds.child[edge] != LEAF:
-            _come_up(kinds, scratch, 0, edge, view, values[edge])
-    _leave(kinds, scratch, 0, view)
+def _branch(kinds, top, scratch, edge, view, value):
+    """Walk what follows one of the first bids, and write its values into `value` (classes,). In place; `top` is only read."""
+    value[:] = 0.0
+    if _go_down(kinds, top, scratch, 0, edge, view):
+        _walk(kinds, scratch, 1, view)
+        for each in range(kinds.classes[kinds.child[edge], view.player] if scratch.live[1] else 0):
+            value[each] = scratch.value[1, each]
 
 
 @kernel(allocates=False)
 def _quantise(kinds, scratch, averages, most, out):
-    """Write every node's strategy, the likeliest action of each class as `most`, into `out` (numbers,). In place."""
-    depth = 0
-    scratch.kind[0] = 0
-    scratch.offset[0] = 0
-    scratch.edge[0] = 0
+    """Write every node's strategy, the likeliest action of each class as `most`, into `out` (numbers,) of zeros. In place."""
+    depth, rows = 0, scratch.mix
+    scratch.kind[0], scratch.offset[0], scratch.edge[0] = 0, 0, 0
     while depth >= 0:
         kind, offset, edge = scratch.kind[depth], scratch.offset[depth], scratch.edge[depth]
-        first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
-        active = kinds.active[kind]
-        if edge == first and active > 0:
-            scratch.total[:active] = 0.0
-            start = 1 if kind == 0 else 0  # the empty history has no numbers of a call
-            for place in range(start, 1 + last - first):
-                _scale(kinds, kind, offset, place, averages, 0.0, scratch.total, out)
-            for place in range(start, 1 + last - first):
-                _scale(kinds, kind, offset, place, averages, most, scratch.total, out)
-        while edge < last and kinds.child[edge] == LEAF:
-            edge += 1
-        if edge < last:
+        first, actions = kinds.first_edge[kind], 1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]
+        if edge == first:
+            numbers_at(kinds, kind, offset, averages, rows, scratch.factor)
+            for each in range(kinds.active[kind]):
+                largest = 0.0
+                for place in range(actions):
+                    largest = max(largest, rows[place, each])
+                for place in range(actions):
+                    rows[place, each] = rows[place, each] / largest * most + 0.5 if largest > 0.0 else 0.0
+            _add(kinds, kind, offset, out, 1.0, rows, scratch.nothing)
+        if edge < kinds.first_leaf[kind]:
             scratch.edge[depth] = edge + 1
-            scratch.kind[depth + 1] = kinds.child[edge]
-            scratch.offset[depth + 1] = offset + kinds.shift[edge]
             depth += 1
+            scratch.kind[depth] = kinds.child[edge]
+            scratch.offset[depth] = offset + kinds.shift[edge]
             scratch.edge[depth] = kinds.first_edge[kinds.child[edge]]
         else:
             depth -= 1
-
-
-@kernel(allocates=False)
-def _scale(kinds, kind, offset, place, averages, most, largest, out):
-    """With `most` 0, find each class's largest number; else write its numbers as shares of that. In place."""
-    edge = kinds.first_edge[kind] + place - 1
-    leaf = place > 0 and kinds.child[edge] == LEAF
-    at = offset if place == 0 else offset + kinds.entry[edge]
-    count = kinds.allowed_at[edge + 1] - kinds.allowed_at[edge] if leaf else kinds.active[kind]
-    for k in range(count):
-        each = kinds.allowed[kinds.allowed_at[edge] + k] if leaf else k
-        if most == 0.0:
-            largest[each] = max(largest[each], averages[at + k])
-        elif largest[each] > 0.0:
-            out[at + k] = np.uint16(averages[at + k] / largest[each] * most + 0.5)
 
 
 # --- solving ------------------------------------------------------------------------------------------------------
@@ -517,16 +451,17 @@ class Walker:
         threads: number of threads that walk at once, each below other first bids.
 
     Attributes:
-        look: called before each share of a walk of a large round; whatever it raises ends the walk.
+        look: called before each first bid in a walk of a large round; whatever it raises ends the walk.
     """
 
     def __init__(self, tree: Tree, averages: np.ndarray, threads: int = 1) -> None:
         self.tree = tree
         self.averages = averages
-        self._numbers = Numbers(np.zeros(0, averages.dtype), averages)
-        self._pace = Pace(1.0, 1.0)
+        self._regrets = np.zeros(0, averages.dtype)
+        self._weight = self._step = 1.0
         kinds = tree.kinds
-        self._shares = _divided(tree, SHARES * threads)
+        # The largest first, so that all threads end together.
+        self._branches = sorted(range(int(kinds.first_leaf[0])), key=lambda edge: -int(kinds.size[kinds.child[edge]]))
         self._values = np.zeros((int(kinds.first_edge[1]), int(kinds.classes.max())))
         self._top = Scratch.of(tree)
         self._reach = np.zeros_like(self._top.reach[0])
@@ -540,20 +475,22 @@ class Walker:
         """Walk once in a player's view, and return what the round is worth to it."""
         kinds, top, chances = self.tree.kinds, self._top, self.tree.class_chances
         top.reach[0], top.kind[0], top.offset[0] = self._reach, 0, 0
-        view = View(player, mode, worth[player], self._numbers, self._pace)
+        view = View(player, mode, worth[player], self._regrets, self.averages, self._weight, self._step)
         if not self._scratch:
             _walk(kinds, top, 0, view)
         else:
-            _begin(kinds, top, view)
-            waiting = iter(self._shares)  # next() of a list's iterator is atomic
+            _enter(kinds, top, 0, view)
+            waiting = iter(self._branches)  # next() of a list's iterator is atomic
 
             def work(scratch: Scratch) -> None:
-                for edges in waiting:
+                for edge in waiting:
                     self.look()
-                    _branches(kinds, top, scratch, edges, view, self._values)
+                    _branch(kinds, top, scratch, edge, view, self._values[edge])
 
             list(self._pool.map(work, self._scratch))
-            _end(kinds, top, view, self._values)
+            for edge in range(len(self._branches)):
+                _come_up(kinds, top, 0, edge, view, self._values[edge])
+            _leave(kinds, top, 0, view)
         return float(top.value[0, : len(chances[player])] @ chances[player])
 
     def responds(self, worth: np.ndarray = OF_TWO) -> np.ndarray:
@@ -587,36 +524,13 @@ class Walker:
         top = self._top
         top.kind[0], top.offset[0] = kind, offset
         top.reach[0, 1 - player, : len(reach)] = reach
-        _walk(self.tree.kinds, top, 0, View(player, RESPOND, OF_TWO[player], self._numbers, self._pace))
+        _walk(self.tree.kinds, top, 0, View(player, RESPOND, OF_TWO[player], self._regrets, self.averages, 1.0, 1.0))
         return top.value[0, : int(self.tree.kinds.classes[kind, player])].copy()
-
-    def bid_chances(self, kind: int, offset: int, edge: int) -> np.ndarray:
-        """Return the chance that each class of a node's mover takes an edge there, (classes,) float64."""
-        kinds, top = self.tree.kinds, self._top
-        mix_at(kinds, kind, offset, self.averages, top.mix, top.total)
-        chances = np.zeros(int(kinds.classes[kind, kinds.mover[kind]]))
-        active = int(kinds.active[kind])
-        chances[:active] = top.mix[1 + edge - int(kinds.first_edge[kind]), :active]
-        return chances
 
 
 def _walks_of(tree: Tree, threads: int) -> int:
-    """Return how many places a walk visits at once: the empty history and one in each share, or one in the whole tree."""
+    """Return how many places a walk visits at once: the empty history and one in each branch, or one in the whole tree."""
     return 1 + threads if threads > 1 or tree.kinds.size[0] >= SHARED_FROM else 1
-
-
-def _divided(tree: Tree, count: int) -> list[np.ndarray]:
-    """Divide the first bids into `count` shares of about the same work, the largest first, so that all threads end together."""
-    kinds = tree.kinds
-    edges = [edge for edge in range(int(kinds.first_edge[1])) if kinds.child[edge] != LEAF]
-    sizes = [int(kinds.size[kinds.child[edge]]) for edge in edges]
-    shares: list[list[int]] = [[] for _ in range(count)]
-    loads = [0] * count
-    for size, edge in sorted(zip(sizes, edges, strict=True), reverse=True):
-        least = loads.index(min(loads))
-        shares[least].append(edge)
-        loads[least] += size
-    return [np.array(share, np.int64) for _, share in sorted(zip(loads, shares, strict=True), reverse=True) if share]
 
 
 class RoundSolver(Walker):
@@ -634,16 +548,22 @@ class RoundSolver(Walker):
         size = int(tree.kinds.size[0])
         dtype = dtype_of(size)
         super().__init__(tree, np.zeros(size, dtype), threads)
-        self._numbers = Numbers(np.zeros(size, dtype), self.averages)
+        self._regrets = np.zeros(size, dtype)
         self._worth = worth
         self.iterations = 0
 
     def iterate(self, count: int) -> None:
-        """Learn for `count` more iterations."""
+        """Learn for `count` more iterations.
+
+        Brown and Sandholm's discounts: before iteration t + 1 the regrets are multiplied by t^α/(t^α + 1); before iteration t
+        the averages by ((t - 1)/t)^γ. α grows from 1 to 3 and γ falls from 6 to 3.
+        """
         for _ in range(count):
-            self.iterations += 1
-            if self.iterations > 1:
-                self._pace = self._pace.at(self.iterations)
+            self.iterations = t = self.iterations + 1
+            if t > 1:
+                alpha, gamma = min(3.0, 1 + 2 * t / 200), max(3.0, 6 - 3 * t / 200)
+                self._weight *= (t / (t - 1)) ** gamma
+                self._step *= 1 + (t - 1) ** -alpha
             for player in range(len(self._worth)):
                 self._pass(player, LEARN, self._worth)
 

@@ -9,6 +9,7 @@ others let it have. What can be said is how much one player gains by leaving the
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 
 from dice_envs.agent import Agent
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
@@ -29,6 +29,7 @@ from dice_envs.exact.liars_dice.shares import (
     Shares,
     check_measurable,
     has_equal_seats,
+    in_both_seats,
     information_sets,
     mean_shares,
     response_wins,
@@ -37,18 +38,7 @@ from dice_envs.exact.liars_dice.shares import (
     table_key,
 )
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
-from dice_envs.exact.liars_dice.sources import Seats
 from dice_envs.exact.liars_dice.walk import Record
-from dice_envs.games.liars_dice import (
-    chance_at_least,
-    chance_bid_exact,
-    chance_bid_holds,
-    legal,
-    matching,
-    may_call_exactly,
-    wild_face,
-)
-from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 __all__ = [
     "MOST_VALUES",
@@ -57,7 +47,6 @@ __all__ = [
     "exploitability",
     "measure",
     "measure_table",
-    "odds",
     "record_response",
     "winning_probability",
     "winning_shares",
@@ -67,12 +56,11 @@ MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core
 VALUES_A_SECOND = 6e6
 MOST_OF_COALITION = 0.5e9  # values of joint hands up to which a coalition is measured, too
 _WHAT = "an exact result at a table"
+_OF_TWO = "an exact result of two agents"
 _SHARE = "share of wins"
 
 
-def record_response(
-    variant: Variant, agent: Any, seat: int, seed: int = 0
-) -> tuple[float, dict[Table, dict[tuple[int, ...], np.ndarray]]]:
+def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dict[Table, dict[tuple[int, ...], np.ndarray]]]:
     """Find a best response to the agent in a seat, for small games: how often it wins, and its choices.
 
     Returns:
@@ -85,39 +73,28 @@ def record_response(
     def record(table: Table) -> Record:
         return book.setdefault(table, {}).__setitem__
 
-    known = response_wins(variant, agent, seat, seed, record=record)
+    known = response_wins(variant, agent, seat, record=record)
     return float(np.mean([known[table][0] for table in first_tables(variant.options)])), book
 
 
-def exploitability(variant: Variant, agent: Any, seed: int = 0) -> float:
+def exploitability(variant: Variant, agent: Any) -> float:
     """Return what best responses win from an agent that states its probabilities, mean over the seats and the starters.
 
     Raises:
         ValueError: the game is not between two players for a win, or it is too large.
     """
     check_measurable(variant, "an exact measure", MOST_WALKED)
-    return float(2 * np.mean([value[0] for found in _by_seat(variant, agent, seed) for value in found]) - 1)
+    return float(2 * _wins(variant, agent, Effort()).mean() - 1)
 
 
-def _by_seat(
-    variant: Variant, agent: Any, seed: int, copies: int = 1, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> list[list[np.ndarray]]:
-    """Return how often a best response wins, (copies,) float64 for each seat that may begin, with the agent in each seat.
+def _wins(variant: Variant, agent: Any, effort: Effort, copies: int = 1) -> np.ndarray:
+    """Return how often a best response wins, (seats, who begins, copies) float64, with the agent in each seat.
 
     If the agent plays alike in both, it is asked in the first one only.
-    `done` is called with (amount done since the last call, amount in all).
     """
-    seats = Seats() if has_equal_seats(variant) else None
-    asked_in = [0] if seats is not None else [0, 1]
-
-    def report(amount: float) -> None:
-        done(amount, information_sets(variant, asked_in))
-
-    found = [response_wins(variant, agent, 0, seed, copies, report, seats=seats)]
-    if seats is None or not seats.alike:
-        asked_in[:] = 0, 1
-        found.append(response_wins(variant, agent, 1, seed, copies, report))
-    return [[known[table] for table in first_tables(variant.options)] for known in found]
+    respond = functools.partial(response_wins, variant, agent, seed=effort.seed, copies=copies)
+    found = in_both_seats(variant, respond, effort.done)
+    return np.array([[known[table] for table in first_tables(variant.options)] for known in found])
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
@@ -142,17 +119,14 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         return _measure_in_all_seats(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
-    copies = 2 if is_random(agent) else 1
-    found = _by_seat(variant, agent, effort.seed, copies, effort.done)
-    wins = np.array(found)  # (seats, who begins, copies)
+    wins = _wins(variant, agent, effort, copies=2 if is_random(agent) else 1)
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
-    notes = [f"{information_sets(variant, range(len(found))):,.0f} information sets"]
-    if of_past_rounds is not None:
-        notes.append(of_past_rounds)
+    sets = f"{information_sets(variant, range(len(wins))):,.0f} information sets"
+    note = "; ".join(filter(None, [sets, of_past_rounds]))
     gap, decisions = max(0.0, 2 * rate - 1), variant.facts.max_steps / 2
     return [
-        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", "; ".join(notes), 2 * decisions),
+        Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", note, 2 * decisions),
         Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _by_role(variant, middle), decisions),
     ]
 
@@ -174,24 +148,29 @@ def _measure_in_all_seats(variant: Variant, agent: Any, effort: Effort) -> list[
     check_size(variant)
     check_steady(variant, agent, _WHAT, answers=0)
     note = note_on_past_rounds(variant, agent, effort.seed)
-    alone = _values(variant, _joint_hands, rounds_of(variant.options)) <= MOST_OF_COALITION
-    shares, by_place = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
-    fair, rate = float(shares.plays.mean()), float(shares.responds.mean())
-    gap, steps = max(0.0, rate - fair), variant.facts.max_steps
+    alone = _values(variant, rounds_of(variant.options), joint=True) <= MOST_OF_COALITION
+    shares = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
+    fair, left, steps = float(shares.plays.mean()), float(shares.alone.mean()), variant.facts.max_steps
     sets = f"{information_sets(variant, dice=rounds_of(variant.options)):,.0f} information sets"
-    found = [
-        Measurement(DEVIATION_GAIN, rate - fair, 0.0, gap, unit=_SHARE, note="; ".join(filter(None, [sets, note])), span=steps),
-        Measurement(BEST_RESPONSE_WINS, rate, fair, gap, unit="probability", note=_places(by_place), span=steps),
-    ]
+    notes = "; ".join(filter(None, [sets, note])), _places(shares)
+    found = _gain(fair, float(shares.responds.mean()), notes, span=steps)
     if alone:
-        left = float(shares.alone.mean())
         note = f"all others as one, each knowing the dice of all of them, leave it {left:.6f}; even the best play loses to them"
         found.append(Measurement("taken by a coalition", fair - left, 0.0, fair - left, unit=_SHARE, note=note, span=steps))
     return found
 
 
-def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> tuple[Shares, Shares]:
-    """Return the shares at the beginning, by seat, and by place from the starter, mean over those who may begin."""
+def _gain(own: float, best: float, notes: tuple[str, str], whose: str = "", span: float | None = None) -> list[Measurement]:
+    """Return the deviation gain of an agent, and how often a best response wins in its place."""
+    gap = max(0.0, best - own)
+    return [
+        Measurement(DEVIATION_GAIN + whose, best - own, 0.0, gap, unit=_SHARE, note=notes[0], span=span),
+        Measurement(BEST_RESPONSE_WINS + whose, best, own, gap, unit="probability", note=notes[1], span=span),
+    ]
+
+
+def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> Shares:
+    """Return the shares at the beginning by place from the starter, mean over those who may begin."""
     total = information_sets(variant, dice=rounds_of(variant.options))
 
     def done(amount: float) -> None:
@@ -203,8 +182,7 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
         total += information_sets(variant)
         seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, question, False, done), False
-    starts = [known[table_key(table, merged)] for table in first_tables(variant.options)]
-    return mean_shares(variant, known, merged), Shares(*(np.mean(part, axis=0) for part in zip(*starts, strict=True)))
+    return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
 
 
 def _places(shares: Shares) -> str:
@@ -217,9 +195,9 @@ def check_size(variant: Variant, what: str = _WHAT) -> None:
     """Raise ValueError for a reward that is not a win, and for a game with too many values."""
     options = variant.options
     check_rounds(options, what)
-    values = _values(variant, _hands, [first_tables(options)[0].dice])
+    values = _values(variant, [first_tables(options)[0].dice])
     if values <= MOST_VALUES:  # else the first round alone has too many, and there may be very many rounds
-        values = _values(variant, _hands, rounds_of(options))
+        values = _values(variant, rounds_of(options))
     if values > MOST_VALUES:
         raise ValueError(
             f"num_players={options.num_players} with num_dice={options.num_dice!r}, num_faces={options.num_faces} and "
@@ -228,21 +206,16 @@ def check_size(variant: Variant, what: str = _WHAT) -> None:
         )
 
 
-def _values(variant: Variant, hands: Callable[[Variant, Dice], int], tables: Sequence[Dice]) -> float:
-    """Return the total number of hand values over all nodes of these rounds; `hands` counts those at one node."""
-    rounds = [round_at(variant, dice) for dice in tables]
-    return float(sum(each.decisions[:, 0].sum() * hands(variant, each.dice) for each in rounds))
+def _values(variant: Variant, tables: Sequence[Dice], joint: bool = False) -> float:
+    """Return the total number of hand values over all nodes of these rounds.
 
-
-def _hands(variant: Variant, dice: Dice) -> int:
-    """Return the number of hands of all players."""
-    faces = variant.options.num_faces
-    return sum(math.comb(number + faces - 1, number) for number in dice)
-
-
-def _joint_hands(variant: Variant, dice: Dice) -> int:
-    """Return the number of hands that all players but one hold together, summed over who is left out."""
-    return _hands(variant, tuple(sum(dice) - number for number in dice))
+    They are of each player's hands or, if `joint`, of those that all players but one hold together, for each left out.
+    """
+    more, total = variant.options.num_faces - 1, 0.0
+    for each in (round_at(variant, dice) for dice in tables):
+        dice = [sum(each.dice) - number if joint else number for number in each.dice]
+        total += float(each.decisions[:, 0].sum()) * sum(math.comb(number + more, number) for number in dice)
+    return total
 
 
 # --- different agents ---------------------------------------------------------------------------------------------------
@@ -259,11 +232,8 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
     shares = _of_agents(variant, agents, Question(responds=True), effort)
     found = []
     for number, (agent, own, best) in enumerate(zip(agents, shares.plays.tolist(), shares.responds.tolist(), strict=True)):
-        gap, whose = max(0.0, best - own), f", seat {number + 1}: {agent.name}" if number else ""
-        found += [
-            Measurement(DEVIATION_GAIN + whose, best - own, 0.0, gap, unit=_SHARE),
-            Measurement(BEST_RESPONSE_WINS + whose, best, own, gap, unit="probability", note=f"{agent.name} wins {own:.6f}"),
-        ]
+        whose = f", seat {number + 1}: {agent.name}" if number else ""
+        found += _gain(own, best, ("", f"{agent.name} wins {own:.6f}"), whose)
     return found
 
 
@@ -282,9 +252,13 @@ def winning_shares(
         ValueError: there is no exact result for the game, its options or the agents.
         AgentError: an agent's probabilities or actions are against the rules.
     """
-    check_size(variant)
+    what = _OF_TWO if len(agents) == 2 else _WHAT
+    if len(agents) == 2:
+        check_measurable(variant, what, MOST_WALKED)
+    else:
+        check_size(variant, what)
     players = [asked(each, variant) for each in agents]
-    shares: list[float] = _of_agents(variant, players, Question(), Effort(done=done)).plays.tolist()
+    shares: list[float] = _of_agents(variant, players, Question(), Effort(done=done), what).plays.tolist()
     return shares
 
 
@@ -298,12 +272,9 @@ def winning_probability(
 
     See `winning_shares`.
     """
-    what = "an exact result of two agents"
     if variant.game.name != "liars_dice":
-        raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
-    check_measurable(variant, what, MOST_WALKED)
-    players = [asked(each, variant) for each in (agent, other)]
-    return float(_of_agents(variant, players, Question(), Effort(done=done), what).plays[0])
+        raise ValueError(f"{_OF_TWO} is known for liars_dice only, not for {variant.game.name}")
+    return winning_shares(variant, [agent, other], done)[0]
 
 
 def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effort: Effort, what: str = _WHAT) -> Shares:
@@ -312,21 +283,21 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
         check_fixed(variant, agent, what)
     seats, total = len(agents), information_sets(variant)
     seatings = 1 if has_equal_seats(variant) else seats
-    found: list[list[np.ndarray]] = []
+    found: list[np.ndarray] = []
 
-    def report(amount: float) -> None:
+    def add(amount: float) -> None:
         effort.done(amount, total * seatings)
 
     while len(found) < seatings:
         shift = len(found)
         seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
-        known = shares_of(variant, seated, question, False, report)
-        found.append([np.roll(part, -shift) for part in mean_shares(variant, known, merged=False)])
+        known = shares_of(variant, seated, question, False, add)
+        found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
         if not seated.alike:  # else the other seats would give the same
             seatings = seats
     for agent in agents:
         check_steady(variant, agent, what)
-    return Shares(*(np.mean(part, axis=0) for part in zip(*found, strict=True)))
+    return Shares(*np.mean(found, axis=0))
 
 
 # --- action values --------------------------------------------------------------------------------------------------
@@ -341,35 +312,3 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     if in_passing:
         check_in_passing(variant)
     return solution_of(variant, LEAST_PRECISION_IN_PASSING).action_values(state)
-
-
-def odds(variant: Variant, state: Any) -> ActionValues:
-    """Return the chances that each bid holds, and that a call is right, if all dice that the seat does not see are fair.
-
-    See `dice_envs.exact.GameOdds`. The information in the others' bids is left out.
-    """
-    values = np.full(variant.facts.num_actions, np.nan)
-    _odds(variant.params, np.array([state]), values)
-    return ActionValues(
-        values, "% likely", "how likely a bid holds and a call is right, with your dice and fair dice of the others"
-    )
-
-
-@kernel
-def _odds(params, states, out):
-    """Write the chance that each legal bid of states[0] holds, and that a call is right. In place."""
-    state = states[0]
-    seat = np.int64(state["seat"])
-    mask = np.zeros(params.num_actions, np.int8)
-    legal(params, state, mask)
-    unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
-    wild = wild_face(params, state)
-    for bid in range(params.call):
-        if mask[bid] != 0:
-            face = face_of(params, bid)
-            own = matching(wild, state["counts"][seat], face)
-            out[bid] = chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
-    if state["bid"] != NO_BID:
-        out[params.call] = 1.0 - chance_bid_holds(params, state, seat)
-    if may_call_exactly(params, state):
-        out[params.call + 1] = chance_bid_exact(params, state, seat)

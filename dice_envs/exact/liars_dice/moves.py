@@ -7,15 +7,15 @@ is a node that an asked player never reaches.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round, must_call
-from dice_envs.exact.liars_dice.sources import Asking, Source
 
-__all__ = ["Batch", "Held", "Moves", "Reach", "children_of", "deal", "held_by", "moves_of", "parts_of", "sum_up"]
+__all__ = ["Asking", "Nodes", "PlayerMoves", "Reach", "Source", "children_of", "deal", "ends_of", "moves_of", "parts_of"]
 
 HEAVY = 4_000_000  # numbers, about, that the subtrees of one batch may take
 
@@ -31,20 +31,20 @@ class Reach(NamedTuple):
     weight: np.ndarray  # (entries, copies) float64
 
 
-class Batch(NamedTuple):
+class Nodes(NamedTuple):
     """Public nodes of one depth at which a player has a choice."""
 
     slots: np.ndarray  # (nodes,) int64
     paths: np.ndarray  # (nodes, depth) int16: the bids made
-    rows: np.ndarray  # (nodes, players) int64: of each player's reach; −1 for a player who is not asked
+    rows: np.ndarray  # (nodes, players) int64: of each player's reach; −1 where it never comes, and if it is not asked
 
-    def part(self, begin: int, end: int) -> Batch:
+    def part(self, begin: int, end: int) -> Nodes:
         """Return some of the nodes."""
-        return Batch(self.slots[begin:end], self.paths[begin:end], self.rows[begin:end])
+        return Nodes(self.slots[begin:end], self.paths[begin:end], self.rows[begin:end])
 
 
-class Moves(NamedTuple):
-    """Moves of an asked player at the nodes of a batch, each times its reach.
+class PlayerMoves(NamedTuple):
+    """PlayerMoves of an asked player at the nodes of a batch, each times its reach.
 
     A *leaf* is a raise that must be called. *Tails* add up a player's weight by its dice that count for a bid: tail [k] is
     the weight of the hands with k or more of them, k up to the player's number of dice plus 1.
@@ -59,15 +59,7 @@ class Moves(NamedTuple):
     reach: Reach  # a row for each child: the player's
 
 
-class Held(NamedTuple):
-    """The hands with which an asked player reaches the nodes of a batch, for kernels."""
-
-    rows: np.ndarray  # (nodes,) int64: of `reach`
-    reach: Reach
-    matches: np.ndarray  # (hands, faces) int64: dice of each hand that count for a bid on the face
-
-
-def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, list[Reach]]:
+def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Nodes, list[Reach]]:
     """Return the empty history, and each player's reach, which is empty for a player who is not asked."""
     everybody = range(len(round_.dice))
     rows = np.array([[0 if player in players else -1 for player in everybody]])
@@ -76,17 +68,21 @@ def deal(round_: Round, players: tuple[int, ...], copies: int) -> tuple[Batch, l
         count = len(round_.hands[player]) if player in players else 0
         weight = np.repeat(round_.chances[player][:count, None], copies, axis=1)
         reaches.append(Reach(np.array([0, count]), np.arange(count, dtype=np.int16), weight))
-    return Batch(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
+    return Nodes(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
 
 
-def children_of(batch: Batch, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, new_rows: bool) -> Batch:
-    """Return the batch that edges lead to; with `new_rows` the mover's reach has a row for each of them."""
+def children_of(batch: Nodes, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, own: np.ndarray) -> Nodes:
+    """Return the batch that edges lead to; `own` (children,) are the rows of the mover's reach there."""
     slots = round_.rules.child[edges]
     paths = np.column_stack([batch.paths[nodes], round_.rules.bid[slots].astype(np.int16)])
     rows = batch.rows[nodes]
-    if new_rows:
-        rows[:, mover] = np.arange(len(nodes))
-    return Batch(slots, paths, rows)
+    rows[:, mover] = own
+    return Nodes(slots, paths, rows)
+
+
+def ends_of(count: np.ndarray) -> np.ndarray:
+    """Return where each part begins of parts with these numbers of entries, and where the last one ends, (parts + 1,) int64."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(count)])
 
 
 def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
@@ -104,31 +100,40 @@ def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
 # --- asking a player ------------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
-def _layout(first, slots, rows, start, raise_at, entry_at):
-    """Write where each node's raises and entries begin, (nodes + 1,) each. In place."""
-    raise_at[0] = entry_at[0] = 0
-    for node in range(len(slots)):
-        hands = start[rows[node] + 1] - start[rows[node]]
-        entry_at[node + 1] = entry_at[node] + hands
-        raise_at[node + 1] = raise_at[node] + hands * (first[slots[node] + 1] - first[slots[node]])
+class Asking(NamedTuple):
+    """Nodes of one depth at which a player is asked, and where its answers are written.
 
-
-@kernel(allocates=False, inline=True)
-def _weigh_raise(asking, weight, begin, base, hands, least):
-    """Multiply the chances of one raise by reach, 0 where that is not above `least`, and return how many hands make it.
-
-    In place.
+    A node's hands are hand[start[row] : start[row + 1]] of its row; its entries and numbers have the same order. With two
+    copies a source writes two answers, which differ where its answers are random.
     """
-    alive = 0
-    for k in range(hands):
-        positive = False
-        for c in range(weight.shape[1]):
-            reach = asking.raises[base + k, c] * weight[begin + k, c]
-            asking.raises[base + k, c] = reach if reach > least else 0.0
-            positive |= reach > least
-        alive += positive
-    return alive
+
+    slots: np.ndarray  # (nodes,) int64
+    paths: np.ndarray  # (nodes, depth) int16: the bids made
+    rows: np.ndarray  # (nodes,) int64
+    start: np.ndarray  # (rows + 1,) int64
+    hand: np.ndarray  # int16
+    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand
+    calls: np.ndarray  # (entries, copies) float64: the chance of a call; 0 before the first bid
+    raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: raise by raise, by hand
+    raises: np.ndarray  # (numbers, copies) float64: the chance of each raise
+    made: np.ndarray  # (edges of all nodes,) bool: whether a raise may have a chance above 0; comes as True
+
+
+class Source(Protocol):
+    """A player's probabilities. It writes them for a batch of nodes and each reachable hand, and does not see the reach.
+
+    Attributes:
+        neglected: how much of the player's play, as a probability, may be left out where a best response to it is valued. A
+            source with rounding errors may allow about as much.
+        ignores_dice: whether the probabilities depend on the last bid alone.
+    """
+
+    neglected: float = 0.0
+    ignores_dice: bool = False
+
+    def write(self, asking: Asking) -> None:
+        """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
+        ...
 
 
 @kernel(allocates=False)
@@ -148,7 +153,15 @@ def _weigh(rules, asking, weight, alive, least):
         hands = asking.entry_at[node + 1] - entry
         for edge in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
             ends = must_call(rules, rules.child[edge])
-            alive[at] = _weigh_raise(asking, weight, begin, base, hands, 0.0 if ends else least) if asking.made[at] else 0
+            floor = 0.0 if ends else least
+            alive[at] = 0
+            for k in range(hands if asking.made[at] else 0):
+                positive = False
+                for c in range(weight.shape[1]):
+                    reach = asking.raises[base + k, c] * weight[begin + k, c]
+                    asking.raises[base + k, c] = reach if reach > floor else 0.0
+                    positive |= reach > floor
+                alive[at] += positive
             if alive[at] > 0 and ends:
                 leaves += 1
             elif alive[at] > 0:
@@ -173,7 +186,9 @@ def _write_tail(asking, node, matches, weights, base, tail):
         match = matches[asking.hand[begin + k]]
         for c in range(tail.shape[1]):
             tail[match, c] += weights[base + k, c]
-    sum_up(tail)
+    for k in range(len(tail) - 2, -1, -1):
+        for c in range(tail.shape[1]):
+            tail[k, c] += tail[k + 1, c]
 
 
 @kernel(allocates=False, inline=True)
@@ -220,20 +235,7 @@ def _spread(rules, matches, asking, alive, moves):
     moves.reach.start[child] = entry
 
 
-@kernel(allocates=False)
-def sum_up(tail):
-    """Turn weights by number into weights of that number or more. In place."""
-    for k in range(len(tail) - 2, -1, -1):
-        for c in range(tail.shape[1]):
-            tail[k, c] += tail[k + 1, c]
-
-
-def held_by(round_: Round, batch: Batch, player: int, reach: Reach) -> Held:
-    """Return the hands with which a player reaches the nodes."""
-    return Held(np.ascontiguousarray(batch.rows[:, player]), reach, round_.matches[player])
-
-
-def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Source, least: float = 0.0) -> Moves:
+def moves_of(round_: Round, batch: Nodes, mover: int, reach: Reach, source: Source, least: float = 0.0) -> PlayerMoves:
     """Ask the player to move, and multiply its probabilities by what reaches the nodes.
 
     Hands that come to a decision of the others with a chance of `least` or less are left out there.
@@ -241,16 +243,15 @@ def moves_of(round_: Round, batch: Batch, mover: int, reach: Reach, source: Sour
     rules, slots = round_.rules, batch.slots
     nodes, copies = len(slots), reach.weight.shape[1]
     rows = np.ascontiguousarray(batch.rows[:, mover])
-    raise_at, entry_at = np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64)
-    _layout(rules.first, slots, rows, reach.start, raise_at, entry_at)
+    hands, edges = reach.start[rows + 1] - reach.start[rows], rules.first[slots + 1] - rules.first[slots]
+    raise_at, entry_at = ends_of(hands * edges), ends_of(hands)
     raises, calls = np.empty((raise_at[-1], copies)), np.empty((entry_at[-1], copies))
-    edges = int((rules.first[slots + 1] - rules.first[slots]).sum())
-    made, alive = np.ones(edges, np.bool_), np.empty(edges, np.int64)
+    made, alive = np.ones(edges.sum(), np.bool_), np.empty(edges.sum(), np.int64)
     asking = Asking(slots, batch.paths, rows, reach.start, reach.hand, entry_at, calls, raise_at, raises, made)
     source.write(asking)
     children, entries, leaves = _weigh(rules, asking, reach.weight, alive, least)
     tails = round_.dice[mover] + 2
-    moves = Moves(
+    moves = PlayerMoves(
         calls=np.zeros((nodes, tails, copies)),
         leaf_node=np.empty(leaves, np.int64),
         leaf_edge=np.empty(leaves, np.int64),

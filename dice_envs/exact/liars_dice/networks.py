@@ -1,6 +1,6 @@
 """A policy network as a player of a round of Liar's Dice, asked at all hands of many nodes at once.
 
-The answers are those of `sources.Asked` up to float32 rounding, several times as fast, because of what the positions have
+The answers are those of `sources.AgentSource` up to float32 rounding, several times as fast, because of what the positions have
 in common:
 
 - An entry of the observation depends on the node, or on the last bid and the hand. The first layer's sums x + y are therefore
@@ -12,17 +12,16 @@ in common:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from dice_envs.agent.kernel import HUGE, Network
 from dice_envs.core.kernel import kernel
 from dice_envs.core.machine import one_thread
+from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.round import Round
-
-if TYPE_CHECKING:
-    from dice_envs.exact.liars_dice.sources import Asked, Asking
 
 __all__ = ["Networked"]
 
@@ -150,23 +149,22 @@ class _AfterBid(NamedTuple):
     raises: int
 
 
-class Networked:
+class Networked(Source):
     """A policy network's probabilities.
 
     Args:
         round_: the round.
         player: which of them it is.
         network: of the agent.
-        asked: the agent, which is told where it observes something.
-
-    Attributes:
-        neglected: see `sources.Source`.
+        observe: nodes' paths, nodes and hands → what the agent observes there: see `sources.AgentSource.observe`.
     """
 
     neglected = NEGLECTED
 
-    def __init__(self, round_: Round, player: int, network: Network, asked: Asked) -> None:
-        self._round, self._asked = round_, asked
+    def __init__(
+        self, round_: Round, player: int, network: Network, observe: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    ) -> None:
+        self._round, self._observe = round_, observe
         self._layers, self._floor = network.layers, network.floor
         self._hands = len(round_.hands[player])
         widest = max(len(biases) for _, biases in self._layers)
@@ -188,7 +186,7 @@ class Networked:
         order = np.argsort(asking.slots, kind="stable")
         for begin in range(0, len(order), NODES_AT_ONCE):
             nodes = order[begin : begin + NODES_AT_ONCE]
-            seen = self._asked.observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
+            seen = self._observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
             of_node = seen @ self._layers[0][0].T
             ends = np.empty(len(nodes), np.int64)
             parts = _divide(asking, nodes, self._rows, ends)
@@ -198,7 +196,7 @@ class Networked:
                 first = end
 
     def _prepare(self, asking: Asking, node: int, slot: int) -> _AfterBid:
-        seen = self._asked.observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))
+        seen = self._observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))
         to = self._round.rules.bid[self._round.rules.raises(slot)]
         actions = np.append(to, self._round.variant.params.call) if slot > 0 else to
         weights, biases = self._layers[-1]

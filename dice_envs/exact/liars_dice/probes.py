@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities, fresh_memory, promises_of
+from dice_envs.agent import Turn, fresh_memory, promises_of
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.agents import AGAIN, STEADY, is_random, positions_of_play
+from dice_envs.exact.agents import AGAIN, STEADY, chances_of, is_random, positions_of_play
 
 __all__ = ["PROBED", "check_fixed", "check_steady", "note_on_past_rounds", "past_rounds_matter"]
 
@@ -51,7 +51,7 @@ def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | No
     everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
 
     def answers(positions: np.ndarray) -> np.ndarray:
-        return ask_probabilities(agent, Turn(variant, positions, everywhere, streams.copy()))
+        return chances_of(agent, Turn(variant, positions, everywhere, streams.copy()))
 
     expected = answers(forgotten)
 

@@ -11,7 +11,7 @@ Source: D. Koller, N. Megiddo and B. von Stengel, "Fast Algorithms for Finding R
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class _Flow:
 
     chance: float = 0.0
     variables: list[int] = dataclasses.field(default_factory=list)
+
+    def add(self, other: _Flow) -> None:
+        self.chance += other.chance
+        self.variables += other.variables
 
 
 @dataclasses.dataclass
@@ -61,100 +65,69 @@ class _Programme:
         self.cost = np.zeros(self.variables)
         self.cost[values : values + len(tree.class_chances[self.other])] = tree.class_chances[self.other]
 
-    def _map(self, edge: int, player: int, kind: int) -> list[int]:
-        at = self.kinds.map_at[edge, player]
-        mapped: list[int] = self.kinds.maps[at : at + self.kinds.classes[kind, player]].tolist()
-        return mapped
-
-    def _match(self, kind: int, player: int) -> list[int]:
-        at = self.kinds.match_at[kind, player]
-        matched: list[int] = self.kinds.match[at : at + self.kinds.classes[kind, player]].tolist()
-        return matched
-
-    def _allowed(self, edge: int) -> list[int]:
-        allowed: list[int] = self.kinds.allowed[self.kinds.allowed_at[edge] : self.kinds.allowed_at[edge + 1]].tolist()
-        return allowed
+    def _part(self, all_parts: np.ndarray, at: np.ndarray, kind: int, player: int) -> list[int]:
+        """Return what `Kinds.match` or `Kinds.maps` has for each class of a player; `at` says where each player's begins."""
+        part: list[int] = all_parts[at[player] :][: self.kinds.classes[kind, player]].tolist()
+        return part
 
     def _visit(self, kind: int, offset: int, flows: list[_Flow]) -> int:
-        """Add the constraints at a node and below it; return the first of the variables of the other's values there."""
-        values = self.variables
-        self.variables += int(self.kinds.classes[kind, self.other])
-        if self.kinds.mover[kind] == self.player:
-            self._visit_own(kind, offset, flows, values)
-        else:
-            self._visit_other(kind, offset, flows, values)
+        """Add the constraints at a node and below it; return the first of the variables of the other's values there.
+
+        `flows` has each of the player's classes at the node.
+        """
+        kinds, active, is_own = self.kinds, int(self.kinds.active[kind]), bool(self.kinds.mover[kind] == self.player)
+        values, theirs = self.variables, range(int(kinds.classes[kind, self.other]))
+        self.variables += len(theirs)
+        choices: list[list[int]] = [[] for _ in range(active)]  # the player's variables, where it is to move
+        won = [_Flow() for _ in theirs]  # by the other, in all
+
+        def pays(their: int, parts: Iterable[_Flow]) -> None:
+            """Say what an action, the mover's, is worth to a class of the other; where it moves, its value is no less."""
+            part = won[their] if is_own else _Flow()
+            for flow in parts:
+                part.add(flow)
+            if not is_own:
+                (self.most if their < active else self.equal).add(part.variables, [values + their], -part.chance)
+
+        if kind > 0:
+            held = self._part(kinds.match, kinds.match_at[kind], kind, self.player)
+            called = flows
+            if is_own:
+                called = [_Flow(0.0, [offset + each]) for each in range(active)] + flows[active:]
+                choices = [[offset + each] for each in range(active)]
+            for their, match in enumerate(self._part(kinds.match, kinds.match_at[kind], kind, self.other)):
+                holds = [own + match >= kinds.needed[kind] for own in held]  # then the other wins what it has bid
+                pays(their, (flow for flow, hold in zip(called, holds, strict=True) if hold == is_own))
+        for edge in range(int(kinds.first_edge[kind]), int(kinds.first_edge[kind + 1])):
+            at = offset + int(kinds.entry[edge])
+            maps = [self._part(kinds.maps, kinds.map_at[edge], kind, player) for player in range(2)]
+            allowed: Sequence[int] = range(active)
+            if kinds.child[edge] == LEAF:
+                allowed = kinds.allowed[kinds.allowed_at[edge] : kinds.allowed_at[edge + 1]].tolist()
+            bids = [_Flow(0.0, [at + k]) for k in range(len(allowed))] if is_own else flows
+            for k, each in enumerate(allowed if is_own else ()):
+                choices[each].append(at + k)
+            if kinds.child[edge] != LEAF:
+                child = int(kinds.child[edge])
+                below = [_Flow() for _ in range(int(kinds.classes[child, self.player]))]
+                for flow, each in zip(bids, maps[self.player], strict=False):
+                    below[each].add(flow)
+                first = self._visit(child, offset + int(kinds.shift[edge]), below)
+                for their in theirs if is_own else allowed:
+                    pays(their, [_Flow(0.0, [first + maps[self.other][their]])])
+            elif is_own:  # the other calls, and wins unless its dice match as well
+                for their, all_match in enumerate(maps[self.other]):
+                    pays(their, () if all_match else bids)
+            else:
+                for their in allowed:
+                    pays(their, (flow for flow, matched in zip(flows, maps[self.player], strict=True) if matched))
+        for each, chosen in enumerate(choices if is_own else ()):
+            self.equal.add(chosen, flows[each].variables, flows[each].chance)
+        for their, flow in enumerate(won if is_own else ()):
+            self.equal.add([values + their], flow.variables, flow.chance)
         return values
 
-    def _child(self, kind: int, offset: int, edge: int, flows: list[_Flow]) -> tuple[int, list[int]]:
-        """Add the constraints below a raise; return the first of the other's values there, and each class's place in them."""
-        child = int(self.kinds.child[edge])
-        below = [_Flow() for _ in range(int(self.kinds.classes[child, self.player]))]
-        for flow, each in zip(flows, self._map(edge, self.player, kind), strict=False):
-            below[each].chance += flow.chance
-            below[each].variables.extend(flow.variables)
-        return self._visit(child, offset + int(self.kinds.shift[edge]), below), self._map(edge, self.other, kind)
-
-    def _edges(self, kind: int) -> range:
-        return range(int(self.kinds.first_edge[kind]), int(self.kinds.first_edge[kind + 1]))
-
-    def _visit_own(self, kind: int, offset: int, flows: list[_Flow], values: int) -> None:
-        kinds, active = self.kinds, int(self.kinds.active[kind])
-        choices: list[list[int]] = [[offset + each] if kind > 0 else [] for each in range(active)]
-        theirs = self._match(kind, self.other)
-        wins: list[list[int]] = [[] for _ in theirs]
-        sure = [0.0] * len(theirs)
-        if kind > 0:
-            for each, own in enumerate(self._match(kind, self.player)):
-                called = flows[each] if each >= active else _Flow(0.0, [offset + each])
-                for their, held in enumerate(theirs):
-                    if own + held >= kinds.needed[kind]:  # the other has made the bid, and it holds
-                        sure[their] += called.chance
-                        wins[their].extend(called.variables)
-        for edge in self._edges(kind):
-            at = offset + int(kinds.entry[edge])
-            if kinds.child[edge] == LEAF:
-                bids = list(range(at, at + len(self._allowed(edge))))
-                for each, bid in zip(self._allowed(edge), bids, strict=True):
-                    choices[each].append(bid)
-                for their, all_match in enumerate(self._map(edge, self.other, kind)):
-                    if not all_match:
-                        wins[their].extend(bids)
-            else:
-                for each in range(active):
-                    choices[each].append(at + each)
-                below, mapped = self._child(kind, offset, edge, [_Flow(0.0, [at + each]) for each in range(active)])
-                for their, each in enumerate(mapped):
-                    wins[their].append(below + each)
-        for each, chosen in enumerate(choices):
-            self.equal.add(chosen, flows[each].variables, flows[each].chance)
-        for their, won in enumerate(wins):
-            self.equal.add([values + their], won, sure[their])
-
-    def _visit_other(self, kind: int, offset: int, flows: list[_Flow], values: int) -> None:
-        kinds, active = self.kinds, int(self.kinds.active[kind])
-        if kind > 0:
-            owns = self._match(kind, self.player)
-            for their, held in enumerate(self._match(kind, self.other)):
-                failing = [flow for flow, own in zip(flows, owns, strict=True) if own + held < kinds.needed[kind]]
-                rows = self.most if their < active else self.equal
-                self._bound(rows, failing, values + their)
-        for edge in self._edges(kind):
-            if kinds.child[edge] == LEAF:
-                all_match = self._map(edge, self.player, kind)
-                holding = [flow for flow, matched in zip(flows, all_match, strict=True) if matched]
-                for their in self._allowed(edge):
-                    self._bound(self.most, holding, values + their)
-            else:
-                below, mapped = self._child(kind, offset, edge, flows)
-                for their in range(active):
-                    self.most.add([below + mapped[their]], [values + their], 0.0)
-
-    @staticmethod
-    def _bound(rows: _Rows, flows: list[_Flow], value: int) -> None:
-        variables = [variable for flow in flows for variable in flow.variables]
-        rows.add(variables, [value], -sum(flow.chance for flow in flows))
-
-    def solve(self) -> np.ndarray:
+    def minimise(self) -> np.ndarray:
         with needs("exact", "an exact solution of a round of Liar's Dice"):
             from scipy.optimize import linprog
             from scipy.sparse import csr_matrix
@@ -188,5 +161,5 @@ def solve_exactly(tree: Tree) -> np.ndarray:
     size = int(tree.kinds.size[0])
     found = np.zeros(size)
     for player in range(2):
-        found += _Programme(tree, player).solve()[:size]
+        found += _Programme(tree, player).minimise()[:size]
     return found

@@ -5,10 +5,10 @@ Player 0 is the round's starter; the others follow in the order of play.
 
 from __future__ import annotations
 
-import functools
 import heapq
 import itertools
 import math
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
@@ -21,20 +21,19 @@ from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, fac
 __all__ = [
     "CALL",
     "Classes",
-    "Hands",
-    "MoverClasses",
     "Round",
     "Rules",
     "hand_number",
     "hands_of",
     "matches_of",
     "must_call",
-    "numbered_hands",
     "raises_of",
     "rising_bids",
     "threshold",
 ]
 
+# [dice, more]: how many hands of so many dice with 1 + more faces there are.
+_HANDS = np.array([[math.comb(dice + more, dice) for more in range(MAX_FACES)] for dice in range(MAX_DICE)])
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls
 
 
@@ -57,7 +56,7 @@ class Rules(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """A player's hands at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
+    """Hands of a responder at each slot, [0] where player 0 is to move, [1] where player 1 is …, merged into classes.
 
     A threshold is the number of the others' dice that must count for a bid to hold. If their dice cannot reach the
     threshold, that is their number plus 1.
@@ -70,20 +69,6 @@ class Classes(NamedTuple):
     map_at: np.ndarray  # (players, edges) int64: where the edge's part of `maps` begins, by the parent's class
     maps: np.ndarray  # int64: the child's class, or CALL; for a raise that must be called: the threshold of that bid
 
-    def by_mover(self, mover: int) -> MoverClasses:
-        """Return the classes where a player is to move."""
-        return MoverClasses(self.size[mover], self.call_at[mover], self.calls, self.map_at[mover], self.maps)
-
-
-class MoverClasses(NamedTuple):
-    """`Classes` where one of the players is to move, for kernels."""
-
-    size: np.ndarray  # (slots,) int64
-    call_at: np.ndarray  # (slots,) int64
-    calls: np.ndarray
-    map_at: np.ndarray  # (edges,) int64
-    maps: np.ndarray
-
 
 def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
     """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
@@ -95,30 +80,26 @@ def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0,
 
 def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
     """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
-    bids = range(sum(dice) * variant.params.num_faces)
+    sorter = TopologicalSorter[int]()
     movers = range(len(dice)) if palifico else range(1)
-    raised = [{higher for mover in movers for higher in raises_of(variant, dice, bid, mover, palifico)} for bid in bids]
-    waits_for = np.zeros(len(bids), np.int64)  # bids not listed yet that each of them may raise
-    for higher in raised:
-        waits_for[list(higher)] += 1
-    ready, found = [bid for bid in bids if waits_for[bid] == 0], []
-    while ready:
+    for bid, mover in itertools.product(range(sum(dice) * variant.params.num_faces), movers):
+        sorter.add(bid)
+        for higher in raises_of(variant, dice, bid, mover, palifico).tolist():
+            sorter.add(higher, bid)
+    sorter.prepare()
+    ready: list[int] = []
+    found: list[int] = []
+    while sorter.is_active():
+        for bid in sorter.get_ready():
+            heapq.heappush(ready, bid)
         found.append(heapq.heappop(ready))
-        for higher in raised[found[-1]]:
-            waits_for[higher] -= 1
-            if waits_for[higher] == 0:
-                heapq.heappush(ready, int(higher))
+        sorter.done(found[-1])
     return found
 
 
-def _movers_differ(dice: tuple[int, ...], palifico: bool) -> bool:
-    """Return whether the legal raises depend on the player to move."""
-    return palifico and max(dice) > 1
-
-
 def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
-    turns = len(dice) if _movers_differ(dice, palifico) else 1
-    # The last bid and the player to move; 0 stands for anybody if that makes no difference.
+    turns = len(dice) if palifico and max(dice) > 1 else 1
+    # The last bid and the player to move; 0 stands for anybody where the legal raises do not depend on that.
     keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
     slot_of = {key: slot for slot, key in enumerate(keys)}
     raises = [
@@ -174,34 +155,58 @@ class Round:
         self.hands = tuple(hands for hands, _ in dealt)
         self.chances = tuple(chances for _, chances in dealt)
         self.matches = tuple(matches_of(variant, hands, palifico) for hands in self.hands)
+        self._classes: dict[tuple[tuple[int, ...], bool], Classes] = {}
 
     def information_sets(self, player: int) -> float:
         """Return the number of pairs of a node and a hand at which the player has a choice."""
         return float(self.decisions[player, 0]) * len(self.hands[player])
 
-    @functools.cached_property
-    def classes(self) -> tuple[Classes, Classes]:
-        """Hand classes of each of two players when best-responding: one that is sure of a call makes it."""
-        return self._classes(0), self._classes(1)
+    def classes_of(self, members: tuple[int, ...], matches: np.ndarray, is_sure: bool) -> Classes:
+        """Merge the hands of players who respond as one to all others.
 
-    def _classes(self, player: int) -> Classes:
-        slots, hands, players = len(self.rules.need), len(self.hands[player]), len(self.dice)
-        ids, count = np.zeros((players, slots, hands), np.int64), np.zeros((players, slots), np.int64)
-        responder = _Responder(self.rules, self.matches[player], sum(self.dice) - self.dice[player], player)
-        _merge(responder, ids, count)
-        call_at = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        edges = np.diff(self.rules.first)
-        by_edge = np.concatenate([np.repeat(count[mover], edges) for mover in range(players)])
-        map_at = np.concatenate([[0], np.cumsum(by_edge)]).astype(np.int64)
+        Hands of a class have the same threshold at a slot, and the same follows each raise: slot by slot from the last.
+
+        Args:
+            members: the players.
+            matches: (hands, faces) int64: dice of their joint hands that count for a bid on the face.
+            is_sure: whether they call every bid that cannot hold, as one of two players who wants to win the round does.
+        """
+        if (members, is_sure) in self._classes:
+            return self._classes[members, is_sure]
+        rules = self.rules
+        turns = len(self.dice) if is_sure else 1  # else classes are the same whoever is to move
+        slots, most = len(rules.need), sum(number for player, number in enumerate(self.dice) if player not in members)
+        thresholds = np.clip(rules.need[:, None] - matches.T[rules.face], 0, most + 1)
+        of = np.zeros((turns, *thresholds.shape), np.int64)
+        size = np.zeros((turns, slots), np.int64)
+        calls: dict[tuple[int, int], np.ndarray] = {}  # (mover, slot) → the slot's part
+        maps: dict[tuple[int, int], np.ndarray] = {}
+        for slot, mover in itertools.product(reversed(range(slots)), range(turns)):
+            below = rules.raises(slot)
+            is_last = rules.first[below] == rules.first[below + 1]
+            after = np.where(is_last[:, None], thresholds[below], of[(mover + 1) % turns, below])
+            if is_sure and mover in members and slot > 0:
+                after[:, thresholds[slot] > most] = CALL
+            ids: dict[bytes, int] = {}
+            rows, width = np.vstack([thresholds[slot], after]).T.astype(np.int32).tobytes(), 4 * (1 + len(below))
+            of[mover, slot] = [ids.setdefault(rows[at : at + width], len(ids)) for at in range(0, len(rows), width)]
+            size[mover, slot] = len(ids)
+            some = np.empty(len(ids), np.int64)  # a hand of each class
+            some[of[mover, slot]] = np.arange(len(matches))
+            calls[mover, slot], maps[mover, slot] = thresholds[slot, some], after[:, some]
+        edges = np.diff(rules.first)
+        by_edge = np.concatenate([np.repeat(each, edges) for each in size])
+        alike = len(self.dice) // turns
         found = Classes(
-            of=ids,
-            size=count,
-            call_at=call_at[:-1].reshape(players, slots),
-            calls=np.zeros(call_at[-1], np.int64),
-            map_at=map_at[:-1].reshape(players, -1),
-            maps=np.zeros(map_at[-1], np.int64),
+            of=np.tile(of, (alike, 1, 1)),
+            size=np.tile(size, (alike, 1)),
+            call_at=np.tile((np.cumsum(size) - size.ravel()).reshape(size.shape), (alike, 1)),
+            calls=np.concatenate([calls[key] for key in sorted(calls)]),
+            map_at=np.tile((np.cumsum(by_edge) - by_edge).reshape(turns, -1), (alike, 1)),
+            maps=np.concatenate([maps[key].ravel() for key in sorted(maps)]),
         )
-        _map(responder, found)
+        if len(members) < 2:  # those of several players take much memory
+            self._classes[members, is_sure] = found
         return found
 
     def dealt(self, starter: int) -> np.ndarray:
@@ -218,16 +223,7 @@ class Round:
         return state
 
 
-# --- classes ------------------------------------------------------------------------------------------------------
-
-
-class _Responder(NamedTuple):
-    """The player whose hands are merged. It calls every bid that cannot hold."""
-
-    rules: Rules
-    matches: np.ndarray  # (hands, faces) int64
-    most: int  # dice of all others
-    player: int
+# --- for kernels ----------------------------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False)
@@ -240,82 +236,6 @@ def must_call(rules, slot):
 def threshold(need, matching, most):
     """Return how many of the others' `most` dice must count for a bid to hold, at most one more than there are."""
     return min(max(need - matching, 0), most + 1)
-
-
-@kernel(allocates=False)
-def _threshold_of(responder, slot, hand):
-    return threshold(responder.rules.need[slot], responder.matches[hand, responder.rules.face[slot]], responder.most)
-
-
-@kernel(allocates=False)
-def _after(responder, mover, slot, edge, hand, ids):
-    """Return what follows a raise for a hand of the responder: an entry of `Classes.maps`."""
-    below = responder.rules.child[edge]
-    if mover == responder.player and slot > 0 and _threshold_of(responder, slot, hand) == responder.most + 1:
-        return CALL
-    if must_call(responder.rules, below):
-        return _threshold_of(responder, below, hand)
-    return ids[(mover + 1) % len(ids), below, hand]
-
-
-@kernel(allocates=False)
-def _split(ids, column, width, base, number):
-    """Split classes by a further column from −1 to `width` − 2; return how many there are. In place.
-
-    `number` (hands * width,) holds numbers below `base`, and below base + hands afterwards.
-    """
-    classes = 0
-    for hand in range(len(ids)):
-        key = ids[hand] * width + column[hand] + 1
-        if number[key] < base:
-            number[key] = base + classes
-            classes += 1
-        ids[hand] = number[key] - base
-    return classes
-
-
-@kernel
-def _merge(responder, ids, count):
-    """Number the classes of the responder's hands: `ids` (players, slots, hands) and `count` (players, slots). In place.
-
-    A class number is below the number of hands, a threshold at most `most` + 1.
-    """
-    rules, hands = responder.rules, len(responder.matches)
-    width = max(hands, responder.most + 2) + 1
-    number = np.full(hands * width, -1, np.int64)
-    column = np.zeros(hands, np.int64)
-    base = 0
-    for slot in range(len(rules.need) - 1, -1, -1):
-        for mover in range(len(ids)):
-            classes = 1
-            if slot > 0:
-                for hand in range(hands):
-                    column[hand] = _threshold_of(responder, slot, hand)
-                classes = _split(ids[mover, slot], column, width, base, number)
-                base += hands
-            for edge in range(rules.first[slot], rules.first[slot + 1]):
-                for hand in range(hands):
-                    column[hand] = _after(responder, mover, slot, edge, hand, ids)
-                classes = _split(ids[mover, slot], column, width, base, number)
-                base += hands
-            count[mover, slot] = classes
-
-
-@kernel(allocates=False)
-def _map(responder, classes):
-    """Write each class's thresholds and maps, which are those of any of its hands. In place.
-
-    Class numbers are below the size of their slot's part.
-    """
-    rules = responder.rules
-    for mover in range(len(classes.of)):
-        for slot in range(len(rules.need)):
-            for hand in range(len(responder.matches)):
-                each = classes.of[mover, slot, hand]
-                classes.calls[classes.call_at[mover, slot] + each] = _threshold_of(responder, slot, hand)
-                for edge in range(rules.first[slot], rules.first[slot + 1]):
-                    to = classes.map_at[mover, edge] + each
-                    classes.maps[to] = _after(responder, mover, slot, edge, hand, classes.of)
 
 
 # --- hands --------------------------------------------------------------------------------------------------------------
@@ -344,46 +264,12 @@ def matches_of(variant: Variant, hands: np.ndarray, palifico: bool = False) -> n
     return out
 
 
-class Hands(NamedTuple):
-    """The number of each hand, for kernels."""
-
-    first: np.ndarray  # (MAX_DICE + 2,) int64: where the hands of each number of dice begin
-    key: np.ndarray  # int64: see `_key`; rising for each number of dice
-    number: np.ndarray  # int64: the hand's place in `hands_of`
-
-
 @kernel(allocates=False)
-def _key(counts):
-    """Return a number that tells a hand apart from all others, from its dice by face."""
-    key = np.int64(0)
-    for face in range(len(counts)):
-        key = key * (MAX_DICE + 1) + np.int64(counts[face])
-    return key
-
-
-@kernel(allocates=False)
-def hand_number(hands, dice, counts):
+def hand_number(faces, dice, counts):
     """Return the place of a hand in `hands_of`, from its dice by face; −1 if it has another number of dice."""
-    key = _key(counts)
-    low = hands.first[dice]
-    high = end = hands.first[dice + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if hands.key[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return hands.number[low] if low < end and hands.key[low] == key else -1
-
-
-def numbered_hands(variant: Variant, most: int) -> Hands:
-    """Return the numbers of all hands of up to `most` dice."""
-    keys, numbers = [], []
-    for dice in range(MAX_DICE + 1):
-        dealt = hands_of(variant, dice)[0] if 0 < dice <= most else np.zeros((0, MAX_FACES), np.int8)
-        key = np.array([_key(hand) for hand in dealt], np.int64)
-        order = np.argsort(key)
-        keys.append(key[order])
-        numbers.append(order.astype(np.int64))
-    first = np.concatenate([[0], np.cumsum([len(each) for each in keys])]).astype(np.int64)
-    return Hands(first, np.concatenate(keys), np.concatenate(numbers))
+    number, left = 0, dice
+    for face in range(faces):
+        left -= np.int64(counts[face])
+        if left > 0:  # hands with more dice of this face, and the same of those before, come first
+            number += _HANDS[left - 1, faces - 1 - face]
+    return number if left == 0 else -1

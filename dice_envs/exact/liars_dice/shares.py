@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.exact.liars_dice.parties import Party, walk
+from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import (
     Dice,
@@ -27,8 +27,8 @@ from dice_envs.exact.liars_dice.seating import (
     tables_of,
     worths,
 )
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Seats, Source, source_of
-from dice_envs.exact.liars_dice.walk import Keep, Record, respond
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, SeatComparison, source_of
+from dice_envs.exact.liars_dice.walk import Keep, Party, Record, respond, walk
 
 __all__ = [
     "MOST_INFORMATION_SETS",
@@ -39,6 +39,7 @@ __all__ = [
     "Shares",
     "check_measurable",
     "has_equal_seats",
+    "in_both_seats",
     "information_sets",
     "mean_shares",
     "response_wins",
@@ -52,6 +53,8 @@ __all__ = [
 MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
 MOST_WALKED = 10_000_000_000  # where nodes are forgotten, in bounded memory; enough for six
 _ROUNDING = 1e-9
+
+Found = TypeVar("Found")
 
 
 @functools.lru_cache(maxsize=256)
@@ -106,12 +109,12 @@ def response_wins(
     variant: Variant,
     agent: Any,
     seat: int,
+    seats: SeatComparison | None = None,
+    done: Callable[[float], Any] = lambda amount: None,
     seed: int = 0,
     copies: int = 1,
-    done: Callable[[float], Any] = lambda amount: None,
     record: Callable[[Table], Record] | None = None,
     keep: Callable[[Table], Keep] | None = None,
-    seats: Seats | None = None,
 ) -> dict[Table, np.ndarray]:
     """Return how often a best response wins the game from an agent that states its probabilities, from each table on.
 
@@ -119,13 +122,13 @@ def response_wins(
         variant: the game, between two players for a win.
         agent: see `dice_envs.agent.ask_probabilities`; it is taken to look at the present round only.
         seat: the agent's.
+        seats: compares the agent's answers in the other seat.
+        done: progress callback, called with the number of information sets done since the last call.
         seed: of the agent's own random streams.
         copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
             second ones too.
-        done: progress callback, called with the number of information sets done since the last call.
         record: makes, for a round, the callback for the response at each node (see `walk.respond`).
         keep: makes, for a round, what keeps the values at its nodes (see `walk.respond`).
-        seats: compares the agent's answers in the other seat.
 
     Returns:
         (copies,) float64 for each table.
@@ -149,6 +152,31 @@ def response_wins(
     return known
 
 
+def in_both_seats(
+    variant: Variant,
+    find: Callable[[int, SeatComparison | None, Callable[[float], Any]], Found],
+    done: Callable[[float, float], Any] = lambda amount, total: None,
+) -> list[Found]:
+    """Return what is found with the agent in each seat, or in the first one only if it plays alike in both.
+
+    Args:
+        variant: the game, between two players.
+        find: the agent's seat, what compares its answers in the other seat, and a progress callback → the result.
+        done: progress callback, called with (amount done since the last call, amount in all).
+    """
+    seats = SeatComparison() if has_equal_seats(variant) else None
+    total = information_sets(variant, None if seats is None else [0])
+
+    def report(amount: float) -> None:
+        done(amount, total)
+
+    found = [find(0, seats, report)]
+    if seats is None or not seats.alike:
+        total = information_sets(variant)
+        found.append(find(1, None, report))
+    return found
+
+
 def _worth(table: Table, seat: int, lost: Any, won: Any, chance: np.ndarray) -> np.ndarray:
     """Return what a round is worth to a best response to the agent in a seat, from its chance to win the round."""
     after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
@@ -165,11 +193,10 @@ def _worth(table: Table, seat: int, lost: Any, won: Any, chance: np.ndarray) -> 
 def worth_after(variant: Variant, table: Table, seat: int, known: dict[Table, np.ndarray]) -> tuple[Any, Any]:
     """Return the chance of the player in a seat, one of two, to win the game after it loses a round, and after it wins it."""
     own = table.place(seat)
-
-    def share(follows: Table, place: int) -> np.ndarray:
-        return known[follows]
-
-    return share_after(variant.options, table, own, own, share), share_after(variant.options, table, 1 - own, own, share)
+    lost, won = (
+        share_after(variant.options, table, loser, own, lambda follows, place: known[follows]) for loser in (own, 1 - own)
+    )
+    return lost, won
 
 
 # --- who sits where -------------------------------------------------------------------------------------------------------
@@ -214,7 +241,7 @@ class SeatedAgents:
     def __init__(self, variant: Variant, agents: Sequence[Any], seed: int = 0) -> None:
         self._agents = list(agents)
         self._streams = new_streams(seed, ROWS_AT_ONCE)[None]
-        self.seats = [Seats() for _ in agents]
+        self.seats = [SeatComparison() for _ in agents]
 
     def __call__(self, round_: Round, player: int, table: Table) -> Source:
         seat = table.seat(round_.places[player])
@@ -251,44 +278,40 @@ def shares_of(
         merged: whether play depends on the places from the starter alone; tables then have the starter 0.
         done: progress callback, called with the number of information sets that are done since the last call.
     """
+    parts = [PLAYS, *[RESPONDS] * question.responds, *[ALONE] * question.alone]
     known: dict[Table, Shares] = {}
     for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant.options)):
         round_ = round_at(variant, table.dice)
         players = range(len(round_.dice))
         sources = [seated(round_, player, table) for player in players]
-        parties = [Party((), row) for row in _worths(variant, table, known, merged, PLAYS)]
-        if question.responds:
-            parties += [Party((player,), row) for player, row in enumerate(_worths(variant, table, known, merged, RESPONDS))]
-        if question.alone:
-            parties += [
-                Party(tuple(other for other in players if other != player), -row)
-                for player, row in enumerate(_worths(variant, table, known, merged, ALONE))
-            ]
-        found = iter(walk(round_, sources, parties, done).reshape(-1, len(players)))
-        known[table] = Shares(
-            plays=_by_place(table, round_, next(found)),
-            responds=_by_place(table, round_, next(found) if question.responds else None),
-            alone=_by_place(table, round_, -next(found) if question.alone else None),
-        )
+        parties = []
+        for part in parts:
+
+            def share(follows: Table, place: int, part: int = part) -> float:
+                return float(known[table_key(follows, merged)][part][place])
+
+            parties += _parties(part, worths(variant.options, table, share))
+        found = walk(round_, sources, parties, done=done).reshape(len(parts), len(players))
+        shares = np.zeros((len(Shares._fields), len(table.dice)))  # 0 for those who are out
+        shares[np.ix_(parts, round_.places)] = found
+        shares[ALONE] *= -1
+        known[table] = Shares(*shares)
     return known
 
 
-def _worths(variant: Variant, table: Table, known: dict[Table, Shares], merged: bool, part: int) -> np.ndarray:
-    """Return a part of the shares of each player if each of the players loses the die, (players, players) float64."""
-    return worths(variant.options, table, lambda follows, place: known[table_key(follows, merged)][part][place])
-
-
-def _by_place(table: Table, round_: Round, shares: np.ndarray | None) -> np.ndarray:
-    """Return shares by place, 0 for those who are out."""
-    found = np.zeros(len(table.dice))
-    if shares is not None:
-        found[list(round_.places)] = shares
-    return found
+def _parties(part: int, worth: np.ndarray) -> list[Party]:
+    """Return the parties whose values are a part of `Shares`, from that of each player if each of the players loses the die."""
+    if part == PLAYS:
+        return [Party((), row) for row in worth]
+    if part == RESPONDS:
+        return [Party((player,), row) for player, row in enumerate(worth)]
+    everybody = range(len(worth))
+    return [Party(tuple(other for other in everybody if other != player), -row) for player, row in enumerate(worth)]
 
 
 def mean_shares(variant: Variant, known: dict[Table, Shares], merged: bool = True) -> Shares:
     """Return the shares at the beginning of a game, mean over those who may begin, by seat."""
     starts = first_tables(variant.options)
     # The share of a place is that of the seat so many seats after the starter.
-    by_seat = [[np.roll(part, table.starter) for part in known[table_key(table, merged)]] for table in starts]
-    return Shares(*(np.mean([each[part] for each in by_seat], axis=0) for part in range(len(Shares._fields))))
+    by_seat = [np.roll(known[table_key(table, merged)], table.starter, axis=1) for table in starts]
+    return Shares(*np.mean(by_seat, axis=0))

@@ -15,7 +15,8 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Certificate, Walker
-from dice_envs.exact.liars_dice.round import Hands, Round, hand_number, numbered_hands
+from dice_envs.exact.liars_dice.moves import Asking, Source
+from dice_envs.exact.liars_dice.round import Round, hand_number
 from dice_envs.exact.liars_dice.seating import (
     Bounds,
     Dice,
@@ -28,10 +29,9 @@ from dice_envs.exact.liars_dice.seating import (
     starter_wins,
     worths,
 )
-from dice_envs.exact.liars_dice.sources import Asking
 from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
-from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
+from dice_envs.games.liars_dice.raises import face_of, quantity_of
 
 __all__ = ["Solution", "SolvedRound", "Strategy", "rest_of", "rounds_left"]
 
@@ -120,14 +120,14 @@ def find_node(strategies, bids, count):
 
 
 @kernel(allocates=False)
-def _write_probabilities(params, strategies, hands, states, rows, out):
+def _write_probabilities(params, strategies, states, rows, out):
     """Write the probabilities of the player to move at states[rows] into out[rows]. In place."""
     kinds = strategies.kinds
     for row in rows:
         state = states[row]
         seat, bids = np.int64(state["seat"]), np.int64(state["num_bids"])
         kind, offset = find_node(strategies, state["bids"], bids)
-        hand = hand_number(hands, np.int64(state["dice"][seat]), state["counts"][seat])
+        hand = hand_number(params.num_faces, np.int64(state["dice"][seat]), state["counts"][seat])
         each = strategies.class_of[bids % len(strategies.class_of), kind, hand] if kind != OUTSIDE else 0
         if kind == OUTSIDE or each >= kinds.active[kind]:
             out[row, params.call] = 1.0
@@ -135,88 +135,63 @@ def _write_probabilities(params, strategies, hands, states, rows, out):
             strategy_at(kinds, kind, offset, strategies.numbers, each, params.call, strategies.edge_bids, out[row])
 
 
-@kernel(allocates=False, inline=True)
-def _copy_chances(by_hand, active, row, asking, node, at, out):
-    """Write a row of chances by class for each hand at a node, from `at` on; hands that are not active get 0. In place."""
-    begin = asking.start[asking.rows[node]]
-    for k in range(asking.start[asking.rows[node] + 1] - begin):
-        each = by_hand[asking.hand[begin + k]]
-        out[at + k, 0] = row[each] if each < active else 0.0
-
-
-@kernel(allocates=False, inline=True)
-def _write_node(strategies, by_hand, rules, asking, node, kind, mix):
-    """Write the solution's strategy at one node, which `mix` has. In place."""
-    kinds, slot = strategies.kinds, asking.slots[node]
-    at, entry = asking.raise_at[node], asking.entry_at[node]
-    active, hands = kinds.active[kind], asking.entry_at[node + 1] - entry
-    _copy_chances(by_hand[kind], active, mix[0], asking, node, entry, asking.calls)
-    begin = asking.start[asking.rows[node]]
-    for k in range(hands):
-        if by_hand[kind, asking.hand[begin + k]] >= active:
-            asking.calls[entry + k, 0] = 1.0
-    for edge in range(rules.first[slot], rules.first[slot + 1]):
-        own = strategies.edge_of[kind, rules.bid[rules.child[edge]]]
-        if own >= 0:
-            _copy_chances(by_hand[kind], active, mix[1 + own - kinds.first_edge[kind]], asking, node, at, asking.raises)
-        else:
-            asking.raises[at : at + hands, 0] = 0.0
-        at += hands
-
-
 @kernel(allocates=False)
-def _write_solved(strategies, by_hand, rules, asking, mix, total):
-    """Write the solution's strategy at each node. `mix` (actions, classes) and `total` (classes,) are scratch. In place."""
+def _write_solved(strategies, by_hand, rules, asking, mix, factor):
+    """Write the solution's strategy at each node. `mix` and `factor` have room for what `mix_at` writes. In place."""
     kinds = strategies.kinds
     for node in range(len(asking.slots)):
         kind, offset = find_node(strategies, asking.paths[node], asking.paths.shape[1])
-        if kind == OUTSIDE or kinds.active[kind] == 0:
-            asking.calls[asking.entry_at[node] : asking.entry_at[node + 1], 0] = 1.0
-            asking.raises[asking.raise_at[node] : asking.raise_at[node + 1], 0] = 0.0
-        else:
-            mix_at(kinds, kind, offset, strategies.numbers, mix, total)
-            _write_node(strategies, by_hand, rules, asking, node, kind, mix)
+        active = 0
+        if kind != OUTSIDE:
+            active = kinds.active[kind]
+            mix_at(kinds, kind, offset, strategies.numbers, mix, factor)
+        kind = max(kind, 0)  # where it is OUTSIDE, no class is active
+        slot, entry, at = asking.slots[node], asking.entry_at[node], asking.raise_at[node]
+        hands, begin = asking.entry_at[node + 1] - entry, asking.start[asking.rows[node]]
+        for k in range(hands):
+            each = by_hand[kind, asking.hand[begin + k]]
+            asking.calls[entry + k, 0] = mix[0, each] * factor[each] if each < active else 1.0
+        for edge in range(rules.first[slot], rules.first[slot + 1]):
+            own = strategies.edge_of[kind, rules.bid[rules.child[edge]]]
+            for k in range(hands):
+                each = by_hand[kind, asking.hand[begin + k]]
+                bids = own >= 0 and each < active
+                asking.raises[at + k, 0] = mix[1 + own - kinds.first_edge[kind], each] * factor[each] if bids else 0.0
+            at += hands
 
 
-class Strategy:
-    """The strategies of all players in a round. A `sources.Source` for each of them."""
+class Strategy(Source):
+    """The strategies of all players in a round, as a source for each of them."""
 
     def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
         self._tree, self._numbers = tree, numbers
         self._strategies = _Strategies(tree.kinds, numbers, tree.edge_of, tree.edge_bids, tree.class_of)
         most = int(tree.kinds.classes.max())
-        self._mix, self._total = np.zeros((1 + int(np.diff(tree.kinds.first_edge).max()), most)), np.zeros(most)
+        self._mix, self._factor = np.zeros((1 + int(np.diff(tree.kinds.first_edge).max()), most)), np.zeros(most)
 
     def write(self, asking: Asking) -> None:
         if asking.calls.shape[1] != 1:
             raise ValueError("a solution gives one answer, not two")
         by_hand = self._tree.class_of[asking.paths.shape[1] % len(self._tree.dice)]
-        _write_solved(self._strategies, by_hand, self._tree.rules, asking, self._mix, self._total)
+        _write_solved(self._strategies, by_hand, self._tree.rules, asking, self._mix, self._factor)
 
-    def write_probabilities(
-        self, variant: Variant, hands: Hands, states: np.ndarray, rows: np.ndarray, out: np.ndarray
-    ) -> None:
+    def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(variant.params, self._strategies, hands, states, rows, out)
+        _write_probabilities(self._tree.variant.params, self._strategies, states, rows, out)
 
-    def _reach(self, walker: Walker, other: int, bids: list[int]) -> tuple[int, int, np.ndarray]:
-        """Return the kind of node that bids lead to, where its numbers begin, and the reach of each hand of `other`."""
-        kinds, edge_of = self._tree.kinds, self._tree.edge_of
-        reach = self._tree.chances[other].copy()
-        kind = offset = 0
-        for place, bid in enumerate(bids):
-            edge = edge_of[kind, bid] if kind != OUTSIDE else -1
-            if place % 2 == other:
-                if edge < 0:
-                    reach[:] = 0.0
-                else:
-                    reach *= walker.bid_chances(kind, offset, edge)[self._tree.class_of[other, kind, : len(reach)]]
-            if edge < 0 or kinds.child[edge] == LEAF:
-                kind = OUTSIDE
-            else:
-                offset += int(kinds.shift[edge])
-                kind = int(kinds.child[edge])
-        return kind, offset, reach
+    def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
+        """Return how likely a player of two comes to where bids lead, with each of its hands."""
+        tree, kinds, reach = self._tree, self._tree.kinds, self._tree.chances[other].copy()
+        for place in range(other, len(bids), 2):
+            kind, offset = find_node(self._strategies, bids, place)
+            edge = tree.edge_of[kind, bids[place]] if kind != OUTSIDE else -1
+            chances = np.zeros(int(kinds.classes[kind, other]))
+            if edge >= 0:
+                mix_at(kinds, kind, offset, self._numbers, self._mix, self._factor)
+                active = int(kinds.active[kind])
+                chances[:active] = self._mix[1 + edge - kinds.first_edge[kind], :active] * self._factor[:active]
+            reach *= chances[tree.class_of[other, kind, : len(reach)]]
+        return reach
 
     def action_wins(self, variant: Variant, state: Any) -> tuple[np.ndarray, bool]:
         """Return how likely each legal action wins a round of two, and whether the other player may have made its bids."""
@@ -224,19 +199,20 @@ class Strategy:
         seat = int(state["seat"])
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
-        hand = int(np.flatnonzero((tree.hands[player] == state["counts"][seat]).all(axis=1))[0])
-        bids = state["bids"][: int(state["num_bids"])].tolist()
+        hand = hand_number(params.num_faces, tree.dice[player], state["counts"][seat])
+        bids = state["bids"][: int(state["num_bids"])].astype(np.int64)
         walker = Walker(tree, self._numbers)
-        kind, offset, reach = self._reach(walker, other, bids)
+        kind, offset = find_node(self._strategies, bids, len(bids))
+        reach = self._reach(other, bids)
         reached = bool(reach.sum() > 0)
         weights = reach if reached else tree.chances[other]
         weights = weights / weights.sum()
         wins = np.full(variant.facts.num_actions, np.nan)
-        if bids:
+        if len(bids):
             needed, face = int(quantity_of(params, bids[-1])) + 1, int(face_of(params, bids[-1]))
             own = int(tree.matches[player][hand, face])
             wins[params.call] = weights[tree.matches[other][:, face] + own < needed].sum()
-        for bid in tree.raises_after(bids[-1] if bids else NO_BID, player).tolist():
+        for bid in tree.raises[int(state["bid"]), player].tolist():
             edge = tree.edge_of[kind, bid] if kind != OUTSIDE else -1
             if edge >= 0 and kinds.child[edge] != LEAF:
                 child = int(kinds.child[edge])
@@ -274,7 +250,6 @@ class Solution:
         self.variant = variant
         self.rounds = dict(rounds)
         self.seconds = seconds
-        self._hands = numbered_hands(variant, max(max(dice) for dice in self.rounds))
         self._strategies = {dice: Strategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
         starts = first_tables(variant.options)
         certificates = [self._certificate(table.dice) for table in starts]
@@ -285,12 +260,10 @@ class Solution:
             self.bounds = {dice: each.bounds for dice, each in self.rounds.items()}
             self.exploitability = game_width(variant, self.bounds)
             self.nash_conv = 2 * self.exploitability
-            stretch, shift = (2.0, -1.0) if self._is_single else (1.0, 0.0)
-            ends = [self.chance(table.dice) for table in starts]
-            self.lower = shift + stretch * sum(end.lower for end in ends) / len(ends)
-            self.upper = shift + stretch * sum(end.upper for end in ends) / len(ends)
-            value = sum(float(each.plays[0]) for each in certificates) / len(ends)
-            self.value = min(max(self.lower, shift + stretch * value), self.upper)
+            (value, _), (upper, below) = np.mean(certificates, axis=0)
+            lower = 1 - below
+            ends = np.array([lower, np.clip(value, lower, upper), upper])
+            self.lower, self.value, self.upper = (2 * ends - 1 if self._is_single else ends).tolist()
 
     @property
     def nbytes(self) -> int:
@@ -335,7 +308,7 @@ class Solution:
         return {**whole, "seconds": self.seconds, "rounds": rounds}
 
     def source(self, round_: Round) -> Strategy | None:
-        """Return what plays a round, for any of its players: see `sources.Source`. None for a round of no such game."""
+        """Return what plays a round, for any of its players: see `moves.Source`. None for a round of no such game."""
         return self._strategies.get(round_.dice)
 
     def probabilities(self, states: np.ndarray) -> np.ndarray:
@@ -348,7 +321,7 @@ class Solution:
         for key in set(keys.tolist()):
             mine = np.flatnonzero(keys == key)
             strategy = self._strategies[left_of(tuple(dice[mine[0]].tolist()))]
-            strategy.write_probabilities(self.variant, self._hands, states, mine, out)
+            strategy.write_probabilities(states, mine, out)
         return out
 
     def action_values(self, state: Any) -> ActionValues:

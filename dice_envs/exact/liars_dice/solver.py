@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -47,7 +48,6 @@ __all__ = [
     "solution_of",
     "solve",
     "solve_round",
-    "solved_already",
     "throttled",
 ]
 
@@ -102,44 +102,6 @@ def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = Fals
     return call
 
 
-class StepTimer:
-    """Times the steps of a solver, so that it ends before its deadline: a step cannot be stopped, and may take a minute.
-
-    Args:
-        size: numbers of the round, which are written at its end.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._longest = 0.0  # seconds
-        self._writing = 2 * size / BYTES_WRITTEN
-
-    def iterate(self, solver: RoundSolver, until: int, deadline: float) -> bool:
-        """Iterate until so many iterations are made in all; return whether the time ends before."""
-        while solver.iterations < until:
-            start = time.monotonic()
-            solver.iterate(1)
-            self._longest = max(self._longest, time.monotonic() - start)
-            solver.look = lambda: None  # the first is done
-            if not self.leaves(deadline):
-                return True
-        return False
-
-    def limit(self, deadline: float) -> Callable[[], None]:
-        """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
-        start = time.monotonic()
-        most = (deadline - self._writing - start) / (1 + STEPS_TO_END)
-
-        def look() -> None:
-            if time.monotonic() - start > most:
-                raise OutOfTimeError(f"a first solution of a round takes longer than the {deadline - start:.4g} s left for it")
-
-        return look
-
-    def leaves(self, deadline: float) -> bool:
-        """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic."""
-        return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < deadline
-
-
 # --- one round ----------------------------------------------------------------------------------------------------
 
 # Calls a function with each tuple of arguments, somewhere; yields the number of each call and its result, as they are done.
@@ -161,17 +123,17 @@ class _Job:
         solved: the solution so far.
     """
 
-    def __init__(self, variant: Variant, dice: Dice, folder: Path, threads: int = 1) -> None:
+    def __init__(self, variant: Variant, dice: Dice, folder: Path, threads: int = 1, resume: bool = False) -> None:
         self.tree = tree = Tree(variant, dice)
         self.path, self.size = file_of(tree, folder), int(tree.kinds.size[0])
         self.threads = threads if self.size >= SHARED_FROM else 1
-        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and _scipy_is_there()
+        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and bool(find_spec("scipy"))
         self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []
         self.solved: SolvedRound | None = None
-        self.timer = StepTimer(self.size)
-        self._rest = OF_TWO, OF_TWO
+        self._longest, self._writing = 0.0, 2 * self.size / BYTES_WRITTEN  # seconds: of an iteration so far, of the file
+        self._rest, self._resume = (OF_TWO, OF_TWO), resume
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
 
@@ -180,12 +142,48 @@ class _Job:
         return self.width <= self.wanted
 
     @property
+    def iterations(self) -> int:
+        """Return the number made for the solution so far."""
+        return 0 if self.solved is None else self.solved.iterations
+
+    @property
     def width(self) -> float:
         """Return how far the solution so far is from an equilibrium."""
         return float("inf") if self.solved is None else self.solved.certificate.gain
 
+    def leaves(self, end: float) -> bool:
+        """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic.
+
+        A step cannot be stopped, and may take a minute.
+        """
+        return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < end
+
+    def _iterate(self, solver: RoundSolver, until: int, deadline: float) -> bool:
+        """Iterate until so many iterations are made in all; return whether the time ends before."""
+        while solver.iterations < until:
+            start = time.monotonic()
+            solver.iterate(1)
+            self._longest = max(self._longest, time.monotonic() - start)
+            solver.look = lambda: None  # the first is done
+            if not self.leaves(deadline):
+                return True
+        return False
+
+    def _limit(self, end: float) -> Callable[[], None]:
+        """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
+        start = time.monotonic()
+
+        def look() -> None:
+            if (time.monotonic() - start) * (1 + STEPS_TO_END) > end - self._writing - start:
+                raise OutOfTimeError(f"a first solution of a round takes longer than the {end - start:.4g} s left for it")
+
+        return look
+
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
-        """Prepare for the work, with the rounds before."""
+        """Prepare for the work, with the rounds before. With `resume` the solution so far is that of the round's file."""
+        if self._resume:
+            self.solved = self.read()
+            self.widths = list(self.solved.widths) if self.solved else []
 
     def certified(self, numbers: np.ndarray, iterations: int, seconds: float, widths: Iterable[float] = ()) -> SolvedRound:
         """Return a solution with its certificate."""
@@ -202,10 +200,15 @@ class _Job:
         widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
         return dataclasses.replace(solved, widths=widths)
 
-    def keep(self) -> None:
-        """Keep the solution in the round's file, unless that has a better one."""
-        if (solved := self.solved) is not None:
-            keep(self.path, KeptRound(solved.numbers, solved.iterations, solved.seconds, self.width, solved.widths))
+    def settle(self, before: float) -> None:
+        """Keep the solution in the round's file, unless that has a better one. If its bounds are wider than `before`, time was
+        over too soon: take the kept one."""
+        found = self.solved
+        assert found is not None
+        if before < self.width:
+            self.solved = self.read() or found
+        else:
+            keep(self.path, KeptRound(found.numbers, found.iterations, found.seconds, self.width, found.widths))
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
@@ -220,80 +223,71 @@ class _Job:
             numbers = solve_exactly(self.tree)
             self.solved = self.certified(numbers, 0, time.monotonic() - start)
             return
-        if self._solver is None:
-            self._solver, last = RoundSolver(self.tree, self.threads), self.wanted
-            if not self.widths:  # else there is a solution already
-                self._solver.look = self.timer.limit(end)
-            for width in self.widths:
-                self.wanted = width
-                self._iterate(self._solver, deadline, report)
-            self.wanted = last
         self.widths.append(self.wanted)
-        self._iterate(self._solver, deadline, report)
+        replayed = self.widths[-1:]
+        if self._solver is None:
+            self._solver, replayed = RoundSolver(self.tree, self.threads, self._rest[0]), self.widths
+            if len(self.widths) == 1:  # else there is a solution already
+                self._solver.look = self._limit(end)
+        for width in replayed:
+            self.wanted = width
+            self._approach(self._solver, deadline, report)
 
-    def _iterate(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
+    def _approach(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
         start, before = time.monotonic(), self._seconds
         check = solver.iterations + FIRST_CHECK
         while True:
-            out_of_time = self.timer.iterate(solver, check, deadline)
-            width = float("inf") if out_of_time else float(solver.responds().sum()) - 1
+            out_of_time = self._iterate(solver, check, deadline)
             self._seconds = before + time.monotonic() - start
-            if width <= self.wanted or out_of_time:
-                self._store(solver, width)
-                width = self.width
+            width = self._judge(solver, out_of_time)
             report(solver.iterations, width)
-            if self.is_done or out_of_time:
+            check = self._next_check(solver.iterations, width)
+            if self.is_done or out_of_time or check == solver.iterations:
                 return
-            # The width falls about with the square of the iterations.
-            longer = min(CHECK_AGAIN, max(1.05, (width / self.wanted) ** 0.5))
-            check = int(solver.iterations * longer) + 1
 
-    def _store(self, solver: RoundSolver, width: float) -> None:
-        """Keep the strategies in two bytes a number, unless their bounds, `width` apart, are then wider than wanted.
+    def _judge(self, solver: RoundSolver, is_last: bool) -> float:
+        """Return how far the strategies are from an equilibrium; keep them where that is near enough, or the last look.
 
-        Else they are the solver's own, which change when it goes on: see `work`.
+        They are kept in two bytes a number, unless their bounds are then wider than wanted. Else they are the solver's own,
+        which change when it goes on: see `work`.
         """
+        width = float("inf") if is_last else float(solver.responds().sum()) - 1
+        if width > self.wanted and not is_last:
+            return width
         for make in (lambda: quantised(self.tree, solver.averages), lambda: solver.averages):
             self.solved = None  # frees the strategies before
             self.solved = self.certified(make(), solver.iterations, self._seconds, self.widths)
             if self.is_done or width > self.wanted:
-                return
+                break
+        return self.width
+
+    def _next_check(self, made: int, width: float) -> int:
+        """Return at how many iterations to look again; those made where more are of no use."""
+        # The width falls about with the square of the iterations.
+        return int(made * min(CHECK_AGAIN, max(1.05, (width / self.wanted) ** 0.5))) + 1
 
 
 class _TableJob(_Job):
-    """A round at a table of three or more, which is solved for what the smaller ones are worth.
+    """A round at a table of three or more, which is solved for what the smaller ones are worth, until it gets no better."""
 
-    With `resume` it is taken from its file if it is precise enough.
-    """
-
-    def __init__(self, variant: Variant, dice: Dice, folder: Path, resume: bool) -> None:
-        super().__init__(variant, dice, folder)
-        self.least_seconds, self._resume = 0.0, resume
+    _lower, _since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
         self._rest = rest_of(self.tree.variant, self.tree.dice, {dice: each.certificate for dice, each in known.items()})
-        if self._resume:
-            self.solved = self.read()
+        super().begin(known)
 
-    def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
-        """Solve the round until the players gain no more than wanted, it gets no better, or the time is over.
+    def _judge(self, solver: RoundSolver, is_last: bool) -> float:
+        found = self.certified(quantised(self.tree, solver.averages), solver.iterations, self._seconds)
+        if found.certificate.gain < self.width:
+            self.solved = found
+        if self.width < CLEARLY * self._lower:
+            self._lower, self._since = self.width, solver.iterations
+        return self.width
 
-        At least one iteration is made.
-        """
-        start, check, solver = time.monotonic(), FIRST_CHECK, RoundSolver(self.tree, 1, self._rest[0])
-        lower, since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
-        self.solved = None
-        while True:
-            out_of_time = self.timer.iterate(solver, check, deadline)
-            found = self.certified(quantised(self.tree, solver.averages), solver.iterations, time.monotonic() - start)
-            if found.certificate.gain < self.width:
-                self.solved = found
-            if self.width < CLEARLY * lower:
-                lower, since = self.width, solver.iterations
-            report(solver.iterations, self.width)
-            if self.is_done or out_of_time or solver.iterations >= min(MOST_ITERATIONS, STALLED * since):
-                return
-            check = min(MOST_ITERATIONS, int(solver.iterations * TABLE_CHECK_AGAIN) + 1)
+    def _next_check(self, made: int, width: float) -> int:
+        if made >= min(MOST_ITERATIONS, STALLED * self._since):
+            return made
+        return min(MOST_ITERATIONS, int(made * TABLE_CHECK_AGAIN) + 1)
 
 
 def solve_round(
@@ -312,14 +306,6 @@ def solve_round(
     assert job.solved is not None
     done(1)
     return job.solved.numbers, job.solved.iterations, job.solved.seconds
-
-
-def _scipy_is_there() -> bool:
-    try:
-        import scipy.optimize  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------
@@ -377,21 +363,15 @@ def _plan(variant: Variant, precision: float, threads: int, folder: Path, resume
     for_two = variant.options.num_players == 2
     if not for_two:  # the first round alone may be too large, and there may be very many rounds
         _check_memory(variant, [Tree(variant, first_tables(variant.options)[0].dice)], 1)
-    if not (for_two and resume):
+    if not resume:
         _check_time(variant, seconds, threads)
-    if for_two:
-        jobs = {dice: _Job(variant, dice, folder, threads) for dice in rounds_left(variant)}
-        wanted = _shares(variant, jobs, precision)
-    else:
-        jobs = {dice: _TableJob(variant, dice, folder, resume) for dice in rounds_left(variant)}
-        lost = {dice: sum(variant.options.dice_per_seat) - sum(dice) for dice in jobs}
-        wanted = {dice: precision * TIGHTER ** lost[dice] for dice in jobs}
+    make = _Job if for_two else _TableJob
+    jobs = {dice: make(variant, dice, folder, threads, resume) for dice in rounds_left(variant)}
     _check_memory(variant, [job.tree for job in jobs.values()], max(job.threads for job in jobs.values()))
+    wanted = _shares(variant, jobs, precision) if for_two else {}
+    dealt = sum(variant.options.dice_per_seat)
     for dice, job in jobs.items():
-        job.wanted = wanted[dice]
-        if for_two and resume:
-            job.solved = job.read()
-            job.widths = list(job.solved.widths) if job.solved else []
+        job.wanted = wanted[dice] if for_two else precision * TIGHTER ** (dealt - sum(dice))
     return jobs
 
 
@@ -443,15 +423,10 @@ def solve(
     for rules in {job.path.parent for job in jobs.values()}:
         remove_left_overs(rules, older_than=ABANDONED_AFTER)
     work = _Work(variant, jobs, done, start, seconds)
-    if elsewhere is not None:
-        work.solve_elsewhere(list(jobs), elsewhere)
-    else:
-        work.solve_all()
+    solve_all = work.solve_here if elsewhere is None else functools.partial(work.solve_elsewhere, elsewhere)
+    solve_all(list(jobs))
     while variant.options.num_players == 2 and (worst := work.worst(precision)) is not None:
-        if elsewhere is not None:
-            work.solve_elsewhere([worst], elsewhere)
-        else:
-            work.finish(worst, start + seconds, 0)
+        solve_all([worst])
     return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, time.monotonic() - start)
 
 
@@ -469,59 +444,54 @@ class _Work:
         self._variant, self._jobs, self._done = variant, jobs, done
         self._start, self._seconds, self._end = start, seconds, start + seconds
 
-    def solve_all(self) -> None:
-        """Solve the rounds one after another.
+    def solve_here(self, rounds: Sequence[Dice]) -> None:
+        """Solve rounds one after another, as precisely as wanted or until their time is over.
 
         Raises:
             OutOfTimeError: a round could not begin in time.
         """
-        sizes = np.cumsum([job.size for job in self._jobs.values()])
-        for place, (dice, job) in enumerate(self._jobs.items()):
+        sizes = np.cumsum([self._jobs[dice].size for dice in rounds])
+        for place, dice in enumerate(rounds):
+            job, left = self._jobs[dice], len(rounds) - place - 1
             # Rounds share the time by their sizes, and each gets a minimum share.
             least = time.monotonic() + LEAST_SHARE * self._seconds
             deadline = min(self._end, max(least, self._start + self._seconds * float(sizes[place] / sizes[-1])))
+            self._begin(job)
             if job.solved is None and time.monotonic() + job.least_seconds > self._end:
                 raise OutOfTimeError(
-                    f"{len(self._jobs) - place} of {len(self._jobs)} rounds could not begin within the {self._seconds:.4g} s "
-                    "given, because they would not end in time; the others are kept, and with resume they are taken from there"
+                    f"{left + 1} of {len(rounds)} rounds could not begin within the {self._seconds:.4g} s given, because "
+                    "they would not end in time; the others are kept, and with resume they are taken from there"
                 )
-            self.finish(dice, deadline, len(self._jobs) - place - 1)
+            if not job.is_done:
+                before = job.width
+                job.work(deadline, functools.partial(self._tell, job, left), self._end)
+                job.settle(before)
+            self._tell(job, left, job.iterations, job.width, True)
 
-    def finish(self, dice: Dice, deadline: float, left: int) -> None:
-        """Solve one round as precisely as wanted or until the deadline, with `left` rounds after it."""
-        job = self._jobs[dice]
+    def _begin(self, job: _Job) -> None:
         if job.solved is None:
             job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
 
-        def report(iterations: int, width: float) -> None:
-            self._done(Progress(dice, iterations, width, job.wanted, False, left))
-
-        if not job.is_done:
-            before = job.width
-            job.work(deadline, report, self._end)
-            self._take(job, before)
-        self._tell(dice, left)
-
-    def solve_elsewhere(self, rounds: Sequence[Dice], elsewhere: Elsewhere) -> None:
+    def solve_elsewhere(self, elsewhere: Elsewhere, rounds: Sequence[Dice]) -> None:
         """Solve rounds at once. The largest is given away first, since all wait for it."""
         left, waiting, parts = len(rounds), [], []
         for dice in sorted(rounds, key=lambda dice: -self._jobs[dice].size):
             job = self._jobs[dice]
+            self._begin(job)
             if job.is_done:
                 left -= 1
-                self._tell(dice, left)
+                self._tell(job, left, job.iterations, job.width, True)
                 continue
             job.widths.append(job.wanted)
-            waiting.append(dice)
+            waiting.append(job)
             parts.append((self._variant, dice, tuple(job.widths), job.threads))
         for number, (numbers, iterations, seconds) in elsewhere(solve_round, parts):
-            dice, left = waiting[number], left - 1
-            job = self._jobs[dice]
+            job, left = waiting[number], left - 1
             before = job.width
             numbers = np.array(numbers)  # theirs may be read-only
             job.solved = job.certified(numbers, iterations, seconds, job.widths)
-            self._take(job, before)
-            self._tell(dice, left)
+            job.settle(before)
+            self._tell(job, left, job.iterations, job.width, True)
 
     def worst(self, precision: float) -> Dice | None:
         """Return the round on which the width of the whole depends most, and ask for half its width.
@@ -535,7 +505,7 @@ class _Work:
         values = {
             dice: Bounds(job.solved.value, job.solved.value)
             for dice, job in self._jobs.items()
-            if job.solved and not job.is_exact and job.timer.leaves(self._end)
+            if job.solved and not job.is_exact and job.leaves(self._end)
         }
         if not values:
             return None
@@ -543,18 +513,8 @@ class _Work:
         self._jobs[worst].wanted = self._jobs[worst].width / 2
         return worst
 
-    def _take(self, job: _Job, before: float) -> None:
-        """Keep the new result. If its bounds are wider than `before`, time was over too soon: take the kept one."""
-        assert job.solved is not None
-        if before < job.width:
-            job.solved = job.read() or job.solved
-        else:
-            job.keep()
-
-    def _tell(self, dice: Dice, left: int) -> None:
-        job = self._jobs[dice]
-        assert job.solved is not None
-        self._done(Progress(dice, job.solved.iterations, job.width, job.wanted, True, left))
+    def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
+        self._done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
 
 
 # --- the solution that is kept ------------------------------------------------------------------------------------
@@ -574,20 +534,15 @@ def solution_of(variant: Variant, precision: float) -> Solution:
 
 @kept(MOST_KEPT, lambda solution: solution.nbytes)
 def _solution(options: Any, precision: float) -> Solution:
-    def line_of(progress: Progress) -> str:
-        dice, left = progress.dice, progress.rounds_left
-        if len(dice) > 2:
-            return (
-                f"nash: solving {', '.join(map(str, dice))} dice, {progress.iterations} iterations, players gain "
-                f"{max(progress.width, 0):.1e} in all; rounds to go: {left}"
-            )
-        rounds = len(rounds_of(options))
-        solved = rounds - left - (not progress.finished)
-        return f"nash: solved {solved} of {rounds} rounds; {dice[0]} against {dice[1]} dice, {progress.iterations} iterations"
+    variant = Variant(GAME, options)
+    rounds = len(rounds_left(variant))
 
-    seconds = _FOLLOWED_EVERY if is_followed() else _SAY_EVERY
-    done = throttled(lambda progress: say(line_of(progress)), seconds)
-    return solve(Variant(GAME, options), precision, resume=True, done=done)
+    def tell(progress: Progress) -> None:
+        solved = rounds - progress.rounds_left - (not progress.finished)
+        dice = " against ".join(map(str, progress.dice))
+        say(f"nash: solved {solved} of {rounds} rounds; {dice} dice, {progress.iterations} iterations")
+
+    return solve(variant, precision, resume=True, done=throttled(tell, _FOLLOWED_EVERY if is_followed() else _SAY_EVERY))
 
 
 # --- in passing -----------------------------------------------------------------------------------------------------------
@@ -601,7 +556,7 @@ MOST_FOR_TWO, MOST_AT_TABLE = 25_000_000, 5_000_000
 def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PASSING) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
     check_rounds(variant.options)
-    if solved_already(variant, precision):
+    if _solution.has(variant.options, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
         raise ValueError(
@@ -613,11 +568,6 @@ def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PAS
             f"num_dice={options.num_dice!r} with num_faces={options.num_faces} for {options.num_players} players is solved by "
             f"finding {size}"
         )
-
-
-def solved_already(variant: Variant, precision: float) -> bool:
-    """Return whether `solution_of` has the solution in memory."""
-    return _solution.has(variant.options, precision)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,18 +1,18 @@
-"""Where the probabilities of a player come from when a round of Liar's Dice is walked, between two or more.
-
-A source writes action probabilities for a batch of nodes and each reachable hand; it does not see the player's reach.
-"""
+"""Where the probabilities of a player come from when a round of Liar's Dice is walked: see `moves.Source`."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, ask_probabilities, promises_of
+from dice_envs.agent import Turn, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.agents import chances_of
+from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.games.liars_dice import play
@@ -20,10 +20,8 @@ from dice_envs.games.liars_dice.raises import MAX_FACES
 
 __all__ = [
     "ROWS_AT_ONCE",
-    "Asked",
-    "Asking",
-    "Seats",
-    "Source",
+    "AgentSource",
+    "SeatComparison",
     "Tabled",
     "source_of",
 ]
@@ -32,51 +30,7 @@ ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 SAME = 1e-9  # answers that differ by no more are alike
 
 
-class Asking(NamedTuple):
-    """Nodes of one depth at which a player is asked, and where its answers are written.
-
-    A node's hands are hand[start[row] : start[row + 1]] of its row; its entries and numbers have the same order. With two
-    copies a source writes two answers, which differ where its answers are random.
-    """
-
-    slots: np.ndarray  # (nodes,) int64
-    paths: np.ndarray  # (nodes, depth) int16: the bids made
-    rows: np.ndarray  # (nodes,) int64
-    start: np.ndarray  # (rows + 1,) int64
-    hand: np.ndarray  # int16
-    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand
-    calls: np.ndarray  # (entries, copies) float64: the chance of a call; 0 before the first bid
-    raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: raise by raise, by hand
-    raises: np.ndarray  # (numbers, copies) float64: the chance of each raise
-    made: np.ndarray  # (edges of all nodes,) bool: whether a raise may have a chance above 0; comes as True
-
-
-class Source(Protocol):
-    """A player's probabilities.
-
-    Attributes:
-        neglected: optional; how much of the player's play, as a probability, may be left out where a best response to it is
-            valued. A source with rounding errors may allow about as much.
-        ignores_dice: optional; True: the probabilities depend on the last bid alone.
-    """
-
-    def write(self, asking: Asking) -> None:
-        """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
-        ...
-
-
 # --- an agent -----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _list_entries(asking, node_of, hand_of):
-    """Write each entry's node and hand. In place."""
-    at = 0
-    for node in range(len(asking.rows)):
-        for k in range(asking.start[asking.rows[node]], asking.start[asking.rows[node] + 1]):
-            node_of[at] = node
-            hand_of[at] = asking.hand[k]
-            at += 1
 
 
 @kernel
@@ -109,29 +63,18 @@ def _scatter(rules, call, asking, node_of, begin, chances, copy):
         asking.calls[entry, copy] = chances[i, call]
 
 
-class Seats:
-    """Compares an agent's play in one seat with its play at the same positions in other seats.
+@dataclasses.dataclass
+class SeatComparison:
+    """Comparison of an agent's play in one seat with its play at the same positions in other seats.
 
     Attributes:
         alike: whether no difference has been seen so far.
     """
 
-    def __init__(self) -> None:
-        self.alike = True
-
-    def compare(self, agent: Any, turn: Turn, chances: np.ndarray, other: Turn) -> None:
-        """Compare the agent's answers `chances` at a turn with those at the same positions in another seat."""
-        if promises_of(agent).observes_only:
-            self.compare_seen(turn, other)
-        else:
-            self.alike = bool(np.abs(ask_probabilities(agent, other) - chances).max(initial=0.0) <= SAME)
-
-    def compare_seen(self, turn: Turn, other: Turn) -> None:
-        """Compare what an agent that reads nothing else observes at a turn and at the same positions in another seat."""
-        self.alike = np.array_equal(turn.observations, other.observations)
+    alike: bool = True
 
 
-class Asked:
+class AgentSource(Source):
     """An agent, asked at each information set that it reaches.
 
     Args:
@@ -145,7 +88,7 @@ class Asked:
     """
 
     def __init__(
-        self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None
+        self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: SeatComparison | None = None
     ) -> None:
         self._round, self._player, self._agent, self._streams = round_, player, agent, streams
         self._seats = seats
@@ -156,10 +99,9 @@ class Asked:
         self._dealt_elsewhere = itertools.cycle(elsewhere)
 
     def write(self, asking: Asking) -> None:
-        entries = len(asking.calls)
-        node_of, hand_of = np.empty(entries, np.int64), np.empty(entries, np.int64)
-        _list_entries(asking, node_of, hand_of)
-        call = self._round.variant.params.call
+        entries, call = len(asking.calls), self._round.variant.params.call
+        node_of = np.repeat(np.arange(len(asking.rows)), np.diff(asking.entry_at))
+        hand_of = asking.hand[np.arange(entries) + (asking.start[asking.rows] - asking.entry_at[:-1])[node_of]].astype(np.int64)
         for begin in range(0, entries, ROWS_AT_ONCE):
             some = slice(begin, begin + ROWS_AT_ONCE)
             for copy in range(asking.calls.shape[1]):
@@ -170,11 +112,13 @@ class Asked:
         """Return the agent's probabilities at nodes with hands, (n, actions) float64."""
         before = streams[: len(nodes)].copy()
         turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
-        chances = ask_probabilities(self._agent, turn)
+        chances = chances_of(self._agent, turn)
         if self._seats is not None and self._seats.alike:
-            self._seats.compare(
-                self._agent, turn, chances, self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
-            )
+            other = self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
+            if promises_of(self._agent).observes_only:
+                self._seats.alike = np.array_equal(turn.observations, other.observations)
+            else:
+                self._seats.alike = bool(np.abs(chances_of(self._agent, other) - chances).max(initial=0.0) <= SAME)
         return chances
 
     def observe(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -182,7 +126,8 @@ class Asked:
         streams = np.zeros(len(nodes), self._streams.dtype)  # nothing is drawn
         turn = self._turn(self._dealt, paths, nodes, which, streams)
         if self._seats is not None and self._seats.alike:
-            self._seats.compare_seen(turn, self._turn(next(self._dealt_elsewhere), paths, nodes, which, streams))
+            other = self._turn(next(self._dealt_elsewhere), paths, nodes, which, streams)
+            self._seats.alike = np.array_equal(turn.observations, other.observations)
         return turn.observations
 
     def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:
@@ -195,7 +140,7 @@ class Asked:
 # --- a memoryless agent -------------------------------------------------------------------------------------------
 
 
-class _Tables(NamedTuple):
+class _Chances(NamedTuple):
     raises: np.ndarray  # (edges, hands) float64: the chance of each raise
     calls: np.ndarray  # (slots, hands) float64: the chance of a call
     made: np.ndarray  # (edges,) bool: whether some hand makes the raise
@@ -239,14 +184,14 @@ def _shortest_paths(rules: Rules, player: int, players: int) -> dict[int, list[i
     return found
 
 
-class Tabled:
+class Tabled(Source):
     """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them.
 
     Attributes:
         ignores_dice: whether its dice make no difference, as in random play.
     """
 
-    def __init__(self, asked: Asked, round_: Round, player: int) -> None:
+    def __init__(self, asked: AgentSource, round_: Round, player: int) -> None:
         self._rules = rules = round_.rules
         hands, slots = len(round_.hands[player]), len(rules.need)
         raises, calls = np.zeros((len(rules.child), hands)), np.zeros((slots, hands))
@@ -261,7 +206,7 @@ class Tabled:
             chances = asked.ask(bids, nodes, np.arange(hands), streams)
             raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, rules.bid[to]].T
             calls[slot] = chances[:, round_.variant.params.call]
-        self._tables = _Tables(raises, calls, np.asarray(raises.any(axis=1)))
+        self._tables = _Chances(raises, calls, np.asarray(raises.any(axis=1)))
         self.ignores_dice = all(np.array_equal(table, np.broadcast_to(table[:, :1], table.shape)) for table in (raises, calls))
 
     @property
@@ -273,7 +218,9 @@ class Tabled:
         _look_up(self._rules, self._tables, asking)
 
 
-def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: Seats | None = None) -> Source:
+def source_of(
+    round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: SeatComparison | None = None
+) -> Source:
     """Return an agent's probabilities.
 
     They are read from its solution if it plays one, asked once for each hand and bid if it declares itself memoryless,
@@ -284,9 +231,9 @@ def source_of(round_: Round, player: int, agent: Any, seat: int, streams: np.nda
         played: Source | None = promised.solution(round_.variant).source(round_)
         if played is not None:
             return played
-    by_asking = Asked(round_, player, agent, seat, streams, seats)
+    by_asking = AgentSource(round_, player, agent, seat, streams, seats)
     if promised.memoryless:
         return Tabled(by_asking, round_, player)
     if promised.network is not None and (numbers := promised.network(round_.variant)) is not None:
-        return Networked(round_, player, numbers, by_asking)
+        return Networked(round_, player, numbers, by_asking.observe)
     return by_asking

@@ -54,8 +54,10 @@ class KeptRound(NamedTuple):
 def file_of(tree: Tree, folder: Path) -> Path:
     """Return a round's file. Its name has the rules, and a hash of what its numbers mean."""
     digest = hashlib.sha256()
-    for array in (*tree.kinds, tree.bids, *tree.class_chances):
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for array in (*tree.kinds[:-1], tree.bids):  # the last follows from the others
+        digest.update(array.astype(np.int64).tobytes())
+    for chances in tree.class_chances:
+        digest.update(chances.tobytes())
     options = tree.variant.options
     palifico = "-palifico" if tree.palifico else ""
     rules = f"{options.num_faces}-faces-{options.raise_rule}-{options.wild or 'no'}-wild{palifico}"

@@ -16,7 +16,7 @@ whoever calls may care who of the others loses a die.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from dice_envs.exact.liars_dice.seating import Dice, is_palifico
 from dice_envs.games.liars_dice import NO_WILD
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["LEAF", "Kinds", "Tree", "mix_at", "strategy_at"]
+__all__ = ["LEAF", "Kinds", "Tree", "mix_at", "numbers_at", "strategy_at"]
 
 
 class Kinds(NamedTuple):
@@ -37,6 +37,7 @@ class Kinds(NamedTuple):
     A *leaf* is a bid that is called for certain; it has no kind of its own, only an edge. `shift` says where a child's
     numbers begin, counted from its parent's; `entry` where the numbers of a raise begin, counted likewise. A call's
     come first. A raise has a number for each active class of the mover; to a leaf, for each class listed in `allowed`.
+    Indices without a sign cost kernels no look at whether they count from the end.
     """
 
     mover: np.ndarray  # (kinds,) int64: the player to move
@@ -47,21 +48,22 @@ class Kinds(NamedTuple):
     size: np.ndarray  # (kinds,) int64: numbers stored for the whole subtree
     own: np.ndarray  # (kinds,) int64: numbers stored for the node itself
     match_at: np.ndarray  # (kinds, players) int64: where the kind's part of `match` begins
-    match: np.ndarray  # int64: dice that count for the last bid, by class; no more than were bid
+    match: np.ndarray  # uint16: dice that count for the last bid, by class; no more than were bid
     child: np.ndarray  # (edges,) int64: a kind, or LEAF
     shift: np.ndarray  # (edges,) int64
     entry: np.ndarray  # (edges,) int64
     map_at: np.ndarray  # (edges, players) int64: where the edge's part of `maps` begins
-    maps: np.ndarray  # int64: a parent's class → the child's; to a leaf: 1 if all dice match, else 0
+    maps: np.ndarray  # uint16: a parent's class → the child's; to a leaf: 1 if all dice match, else 0
     allowed_at: np.ndarray  # (edges + 1,) int64: where the edge's part of `allowed` begins
-    allowed: np.ndarray  # int64: classes of the mover that may bid what leads to the leaf
+    allowed: np.ndarray  # uint16: classes of the mover that may bid what leads to the leaf
+    first_leaf: np.ndarray  # (kinds,) int64: the first edge to a leaf; edges to other kinds come before
 
 
 class _Edge(NamedTuple):
+    kind: int  # that it leaves
     bid: int
     child: int  # a kind, or LEAF
-    allowed: np.ndarray  # classes of the mover that may bid what leads to a leaf
-    below: Sequence[np.ndarray]  # each player's hands → classes of the child; to a leaf: whether all dice match
+    allowed: np.ndarray  # see `Kinds`
 
 
 MOST_NODES = 10**12  # keeps the counts within int64, and counting fast
@@ -74,10 +76,10 @@ def _numbered(*columns: np.ndarray) -> np.ndarray:
 
 
 def _in_one(parts: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Put arrays together; return where each begins and the last one ends, and all of them, int64."""
+    """Put arrays together; return where each begins and the last one ends, and all of them, uint16."""
     parts = list(parts)
     starts = np.cumsum([0] + [len(each) for each in parts], dtype=np.int64)
-    return starts, np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+    return starts, np.concatenate([np.zeros(0, np.uint16), *parts]).astype(np.uint16)
 
 
 class Tree(Round):
@@ -85,6 +87,8 @@ class Tree(Round):
 
     Attributes:
         kinds: for kernels.
+        raises: (bid, mover) → the bids that the player may make after it (NO_BID: the first ones), in the order of their
+            numbers, int64.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
         class_of: (players, kinds, hands) int64: each player's hands → classes, filled up with zeros.
@@ -109,8 +113,7 @@ class Tree(Round):
             )
         self._players = range(len(dice))
         self._for_two = variant.options.num_players == 2
-        # Parents first.
-        self._raises = {
+        self.raises = {  # parents first
             (bid, mover): raises_of(variant, dice, bid, mover, self.palifico)
             for bid in [NO_BID, *rising_bids(variant, dice, self.palifico)]
             for mover in self._players
@@ -124,10 +127,6 @@ class Tree(Round):
             for player, chances in enumerate(self.chances)
         )
 
-    def raises_after(self, bid: int, mover: int) -> np.ndarray:
-        """Return the bids that a player may make after `bid` (NO_BID: the first ones), in the order of their numbers, int64."""
-        return self._raises[bid, mover]
-
     def is_leaf(self, bid: int, mover: int) -> bool:
         """Return whether every hand of a player calls the bid: nothing can be raised; or in a game of two all dice are bid,
         and none are wild.
@@ -136,7 +135,7 @@ class Tree(Round):
         """
         if bid == NO_BID:
             return False
-        bids = np.append(self._raises[bid, mover], bid)
+        bids = np.append(self.raises[bid, mover], bid)
         all_dice = (bids // self.variant.params.num_faces + 1 == sum(self.dice)).all()
         no_wild = self.palifico or self.variant.params.wild == NO_WILD
         return len(bids) == 1 or bool(self._for_two and all_dice and no_wild)
@@ -149,11 +148,11 @@ class Tree(Round):
         reached = set(waiting)
         while waiting:
             bid, mover = waiting.pop()
-            following = {(higher, self._after(mover)) for higher in self._raises[bid, mover].tolist()}
+            following = {(higher, self._after(mover)) for higher in self.raises[bid, mover].tolist()}
             new = [each for each in following - reached if not self.is_leaf(*each)]
             reached.update(new)
             waiting += new
-        return {key: kind for kind, key in enumerate(key for key in self._raises if key in reached)}
+        return {key: kind for kind, key in enumerate(key for key in self.raises if key in reached)}
 
     def _needed(self, bid: int) -> int:
         return 0 if bid == NO_BID else int(quantity_of(self.variant.params, bid)) + 1
@@ -199,10 +198,10 @@ class Tree(Round):
 
     def _describe(self) -> Kinds:
         count = len(self.kind_of)
-        edges: list[list[_Edge]] = [[] for _ in range(count)]
+        edges: list[_Edge] = []
         active, classes = np.zeros(count, np.int64), np.zeros((count, len(self.dice)), np.int64)
         for (bid, mover), kind in reversed(self.kind_of.items()):
-            raises = self._raises[bid, mover].tolist()
+            raises = self.raises[bid, mover].tolist()
             leaves = [higher for higher in raises if self.is_leaf(higher, self._after(mover))]
             worth = dict(zip(leaves, self._worth_bidding(bid, mover, leaves), strict=True))
             inner = [higher for higher in raises if higher not in worth]
@@ -224,20 +223,18 @@ class Tree(Round):
                 self.class_of[player, kind, : len(ids[player])] = ids[player]
                 classes[kind, player] = ids[player].max() + 1
             active[kind] = ids[mover][is_active].max(initial=-1) + 1
-            for higher, child in zip(inner, children, strict=True):
-                edges[kind].append(_Edge(higher, child, np.zeros(0, np.int64), list(self.class_of[:, child])))
-            for leaf in leaves:
-                may = np.unique(ids[mover][is_active & worth[leaf]])
-                if len(may):
-                    edges[kind].append(_Edge(leaf, LEAF, may, [self._all_match(leaf, player) for player in self._players]))
-        return self._flat(edges, active, classes)
+            none = np.zeros(0, np.int64)
+            edges += [_Edge(kind, higher, child, none) for higher, child in zip(inner, children, strict=True)]
+            allowed = [(leaf, np.unique(ids[mover][is_active & worth[leaf]])) for leaf in leaves]
+            edges += [_Edge(kind, leaf, LEAF, may) for leaf, may in allowed if len(may)]
+        return self._flat(sorted(edges, key=lambda edge: edge.kind), active, classes)
 
-    def _flat(self, by_kind: list[list[_Edge]], active: np.ndarray, classes: np.ndarray) -> Kinds:
+    def _flat(self, edges: list[_Edge], active: np.ndarray, classes: np.ndarray) -> Kinds:
+        """Return the kinds, from their edges in order, those to leaves last."""
         count, players = classes.shape
-        edges = [each for of_kind in by_kind for each in of_kind]
-        first_edge = np.cumsum([0] + [len(each) for each in by_kind], dtype=np.int64)
-        kind_of_edge = np.repeat(np.arange(count), np.diff(first_edge))
-        child = np.array([each.child for each in edges], np.int64)
+        kind_of_edge, self.edge_bids, child = np.array([each[:3] for each in edges], np.int64).T.copy()
+        first_edge = np.concatenate([[0], np.cumsum(np.bincount(kind_of_edge, minlength=count))])
+        first_leaf = first_edge[1:] - np.bincount(kind_of_edge[child == LEAF], minlength=count)
         shift, entry = np.zeros((2, len(edges)), np.int64)
         own, size = np.zeros((2, count), np.int64)
         match_at, match = _in_one(
@@ -245,11 +242,7 @@ class Tree(Round):
             for kind, bid in enumerate(self.bids)
             for player in self._players
         )
-        map_at, maps = _in_one(
-            self._by_class(kind, player, each.below[player])
-            for kind, each in zip(kind_of_edge.tolist(), edges, strict=True)
-            for player in self._players
-        )
+        map_at, maps = _in_one(self._map(edge, player) for edge in edges for player in self._players)
         allowed_at, allowed = _in_one(each.allowed for each in edges)
         for kind in reversed(range(count)):
             at = active[kind] if kind > 0 else 0
@@ -262,7 +255,6 @@ class Tree(Round):
                     shift[edge] = at
                     at += size[child[edge]]
             size[kind] = at
-        self.edge_bids = np.array([each.bid for each in edges], np.int64)
         self.edge_of = np.full((count, sum(self.dice) * self.variant.params.num_faces), -1, np.int64)
         self.edge_of[kind_of_edge, self.edge_bids] = np.arange(len(edges))
         needed = np.array([self._needed(int(bid)) for bid in self.bids], np.int64)
@@ -270,8 +262,12 @@ class Tree(Round):
         match_at, map_at = match_at[:-1].reshape(count, players), map_at[:-1].reshape(-1, players)
         return Kinds(
             movers, needed, first_edge, classes, active, size, own, match_at, match, child, shift, entry, map_at, maps,
-            allowed_at, allowed,
+            allowed_at, allowed, first_leaf,
         )  # fmt: skip
+
+    def _map(self, edge: _Edge, player: int) -> np.ndarray:
+        below = self._all_match(edge.bid, player) if edge.child == LEAF else self.class_of[player, edge.child]
+        return self._by_class(edge.kind, player, below)
 
     def _by_class(self, kind: int, player: int, by_hand: np.ndarray) -> np.ndarray:
         """Return numbers of a player's hands by class, of which each has the same for all of its hands."""
@@ -286,65 +282,69 @@ class Tree(Round):
 
 
 @kernel(allocates=False, inline=True)
-def mix_at(kinds, kind, offset, numbers, rows, total):
-    """Write the strategy that a node's numbers are in proportion to, (actions, active classes). In place.
-
-    Where all of a class are 0, its actions are equally likely. `total` is scratch.
-    """
-    active = kinds.active[kind]
-    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
+def numbers_at(kinds, kind, offset, numbers, rows, total):
+    """Write the numbers of a node's actions, (actions, active classes), and their sums, (active classes,). In place."""
+    active, first, last = kinds.active[kind], kinds.first_edge[kind], kinds.first_edge[kind + 1]
+    at = offset
     for each in range(active):
-        rows[0, each] = numbers[offset + each] if kind != 0 else 0.0
-        total[each] = rows[0, each]
-    for edge in range(first, last):
+        rows[0, each] = 0.0
+        total[each] = 0.0
+    for place in range(1 if kind == 0 else 0, 1 + kinds.first_leaf[kind] - first):
+        for each in range(active):
+            rows[place, each] = numbers[at + each]
+            total[each] += rows[place, each]
+        at += active
+    for edge in range(kinds.first_leaf[kind], last):
         row = rows[1 + edge - first]
-        at = offset + kinds.entry[edge]
-        if kinds.child[edge] == LEAF:
-            for each in range(active):
-                row[each] = 0.0
-            for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
-                row[kinds.allowed[k]] = numbers[at]
-                total[kinds.allowed[k]] += numbers[at]
-                at += 1
-        else:
-            for each in range(active):
-                row[each] = numbers[at + each]
-                total[each] += row[each]
+        for each in range(active):
+            row[each] = 0.0
+        for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
+            row[kinds.allowed[k]] = numbers[at]
+            total[kinds.allowed[k]] += numbers[at]
+            at += 1
+
+
+@kernel(allocates=False, inline=True)
+def mix_at(kinds, kind, offset, numbers, rows, factor):
+    """Write in what proportion actions are taken, (actions, active classes), and what makes these probabilities. In place.
+
+    They are so multiplied by their class's `factor` (active classes,). Where all numbers of a class are 0, its actions are
+    equally likely.
+    """
+    numbers_at(kinds, kind, offset, numbers, rows, factor)
     unknown = False
-    for each in range(active):
-        unknown |= total[each] == 0.0
-        total[each] = 1.0 / total[each] if total[each] > 0.0 else 0.0
-    for place in range(1 + last - first):
-        for each in range(active):
-            rows[place, each] *= total[each]
+    for each in range(kinds.active[kind]):
+        unknown |= factor[each] == 0.0
     if unknown:
-        for each in range(active):
-            if total[each] == 0.0:
-                _mix_evenly(kinds, kind, each, rows)
+        _mix_evenly(kinds, kind, rows, factor)
+    for each in range(kinds.active[kind]):
+        factor[each] = 1.0 / factor[each]
 
 
 @kernel(allocates=False)
-def _number_of(kinds, offset, edge, each):
-    """Return where an active class's number of a raise stands; −1 if the class may not make it."""
+def _mix_evenly(kinds, kind, rows, total):
+    """Make the actions of classes whose `total` is 0 equally likely, and count them there. In place."""
+    for each in range(kinds.active[kind]):
+        if total[each] > 0.0:
+            continue
+        for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
+            if _number_of(kinds, kind, 0, place, each) >= 0:
+                rows[place, each] = 1.0
+                total[each] += 1.0
+
+
+@kernel(allocates=False)
+def _number_of(kinds, kind, offset, place, each):
+    """Return where an active class's number of a row's action stands; −1 if the class may not take it."""
+    edge = kinds.first_edge[kind] + place - 1
+    if place == 0:
+        return offset + each if kind != 0 else -1
     if kinds.child[edge] != LEAF:
         return offset + kinds.entry[edge] + each
     for k in range(kinds.allowed_at[edge], kinds.allowed_at[edge + 1]):
         if kinds.allowed[k] == each:
             return offset + kinds.entry[edge] + k - kinds.allowed_at[edge]
     return -1
-
-
-@kernel(allocates=False)
-def _mix_evenly(kinds, kind, each, rows):
-    """Make the actions of one class equally likely. In place."""
-    first, last = kinds.first_edge[kind], kinds.first_edge[kind + 1]
-    rows[0, each] = 1.0 if kind != 0 else 0.0
-    choices = rows[0, each]
-    for edge in range(first, last):
-        rows[1 + edge - first, each] = 1.0 if _number_of(kinds, 0, edge, each) >= 0 else 0.0
-        choices += rows[1 + edge - first, each]
-    for place in range(1 + last - first):
-        rows[place, each] /= choices
 
 
 @kernel(allocates=False)
@@ -357,13 +357,11 @@ def strategy_at(kinds, kind, offset, numbers, each, call, bids, out):
     for even in range(2):  # a class that the strategy never brings here takes its actions evenly
         if even == 1 and total > 0.0:
             break
-        if kind != 0:
-            out[call] = 1.0 if even == 1 else numbers[offset + each]
-            total += out[call]
-        for edge in range(kinds.first_edge[kind], kinds.first_edge[kind + 1]):
-            at = _number_of(kinds, offset, edge, each)
+        for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
+            at = _number_of(kinds, kind, offset, place, each)
             if at >= 0:
-                out[bids[edge]] = 1.0 if even == 1 else numbers[at]
-                total += out[bids[edge]]
+                action = bids[kinds.first_edge[kind] + place - 1] if place > 0 else call
+                out[action] = 1.0 if even == 1 else numbers[at]
+                total += out[action]
     for action in range(len(out)):
         out[action] /= total

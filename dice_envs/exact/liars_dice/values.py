@@ -3,12 +3,12 @@
 The values of a round's nodes are those that the walk for a best response finds. What a round is worth in the game follows
 from the best responses in the rounds after it.
 
-Each round has a list with a part for each public node, in the order of `Places`:
+Each round has a list with a part for each public node, in the order of `_place_all`:
 
 - where the opponent is to move, the chance that the best response wins from there, by its class of hands, times what reaches
   the node: the value of the raise that leads there;
-- where the responder is to move, the opponent's reach as `moves.Moves` describes tails, for the last bid, then for each raise
-  that must be called the reach of the hands whose dice all count for it;
+- where the responder is to move, the opponent's reach as `moves.PlayerMoves` describes tails, for the last bid, then for each
+  raise that must be called the reach of the hands whose dice all count for it;
 - where the responder must call, the opponent's reach, and that of its hands whose dice all count for the bid.
 
 Only bids of all dice must be called, so these hold if all dice count.
@@ -19,6 +19,7 @@ A state's values are then read off along its bids, without a search. Only nodes 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -26,26 +27,29 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.exact import ActionValues
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
-from dice_envs.exact.liars_dice.moves import Batch, Held, Moves
+from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
-from dice_envs.exact.liars_dice.round import Hands, Round, Rules, hand_number, must_call, numbered_hands, threshold
-from dice_envs.exact.liars_dice.seating import Table, first_tables, tables_of
-from dice_envs.exact.liars_dice.shares import (
-    check_measurable,
-    has_equal_seats,
-    information_sets,
-    response_wins,
-    round_at,
-    worth_after,
+from dice_envs.exact.liars_dice.round import Round, Rules, hand_number, must_call, threshold
+from dice_envs.exact.liars_dice.seating import first_tables, tables_of
+from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
+from dice_envs.exact.liars_dice.sources import SeatComparison
+from dice_envs.exact.liars_dice.walk import Winnings
+from dice_envs.games.liars_dice import (
+    MAX_DICE,
+    chance_at_least,
+    chance_bid_exact,
+    chance_bid_holds,
+    legal,
+    matching,
+    may_call_exactly,
+    wild_face,
 )
-from dice_envs.exact.liars_dice.sources import Seats
-from dice_envs.exact.liars_dice.walk import Winnings, write_tails
-from dice_envs.games.liars_dice import MAX_DICE, chance_at_least, matching, wild_face
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["MOST_BYTES", "Values", "bluffs", "forget_values", "response_values", "situations"]
+__all__ = ["MOST_BYTES", "Values", "bluffs", "forget_values", "odds", "response_values", "situations"]
 
 NONE = -1  # in `ValueTable.number`: no such round
 MOST_BYTES = 2 << 30  # of one opponent's values
@@ -53,39 +57,24 @@ MOST_KEPT = 1 << 30  # bytes of the values of all opponents that are kept in mem
 _WHAT = "the value of a choice"
 
 
-# --- where a node's numbers stand -----------------------------------------------------------------------------------------
-
-
-class Places(NamedTuple):
-    """Where each node's numbers stand in a list over all nodes, by the player to move and the slot or the edge.
-
-    Parents stand before their children and the children in the order of the bids' numbers, each with all that follows it
-    before the next.
-    """
-
-    size: np.ndarray  # (players, slots) int64: numbers of the whole subtree
-    shift: np.ndarray  # (players, edges) int64: from where a node's numbers begin to where its child's do
-
-    @classmethod
-    def of(cls, rules: Rules, own: np.ndarray) -> Places:
-        """Return the places of lists with own[mover, slot] numbers for each node."""
-        players = len(own)
-        places = cls(np.zeros((players, len(rules.need)), np.int64), np.zeros((players, len(rules.child)), np.int64))
-        _place_all(rules, own.astype(np.int64), places)
-        return places
+# --- one round ----------------------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False)
-def _place_all(rules, own, places):
-    """Write `Places`. In place; every raise leads to a higher slot."""
+def _place_all(rules, own, size, shift):
+    """Write where the numbers of nodes stand that have own[mover, slot] of them. In place; every raise leads to a higher slot.
+
+    Parents stand before their children and the children in the order of the bids' numbers, each with all that follows it
+    before the next. `size` (players, slots) are the numbers of whole subtrees, for `shift` see `RoundValues`.
+    """
     for slot in range(len(rules.first) - 2, -1, -1):
         for mover in range(len(own)):
             after = (mover + 1) % len(own)
             at = own[mover, slot]
             for edge in range(rules.first[slot], rules.first[slot + 1]):
-                places.shift[mover, edge] = at
-                at += places.size[after, rules.child[edge]]
-            places.size[mover, slot] = at
+                shift[mover, edge] = at
+                at += size[after, rules.child[edge]]
+            size[mover, slot] = at
 
 
 @kernel(allocates=False)
@@ -109,32 +98,6 @@ def find_place(path, rules, shift):
     return at, slot
 
 
-# --- one round ----------------------------------------------------------------------------------------------------
-
-
-class ValueLayout:
-    """Where the values of a best response in a round stand.
-
-    Attributes:
-        round_: the round.
-        player: the opponent, which is asked.
-        places: of the nodes.
-        size: numbers in all.
-    """
-
-    def __init__(self, round_: Round, player: int) -> None:
-        self.round_, self.player = round_, player
-        rules = round_.rules
-        raises = np.diff(rules.first)
-        last = np.array([must_call(rules, slot) for slot in range(len(raises))])
-        leaves = [int(last[rules.raises(slot)].sum()) for slot in range(len(raises))]
-        own = np.zeros((2, len(raises)), np.int64)
-        own[player] = np.where(last, 0, round_.classes[1 - player].size[player])
-        own[1 - player] = np.where(last, 2, round_.dice[player] + 2 + np.array(leaves))
-        self.places = Places.of(rules, own)
-        self.size = int(self.places.size[0, 0])
-
-
 @kernel(allocates=False)
 def _keep_values(paths, rules, shift, found, moves, values):
     """Write the values at the nodes of a batch, and the reach of raises that must be called, to their parts. In place.
@@ -155,43 +118,58 @@ def _keep_values(paths, rules, shift, found, moves, values):
 
 
 @kernel(allocates=False)
-def _keep_reach(slots, paths, rules, shift, held, tail, values):
+def _keep_reach(paths, rules, shift, tails, leaf_tails, values):
     """Write tails of the opponent's reach at the nodes of a batch to their parts. In place.
 
-    A part has an entry for each of a tail's and for each raise that must be called. `tail` (dice + 2, 1) is scratch.
+    A part has an entry for each of a tail's and for each raise that must be called.
     """
-    for node in range(len(slots)):
-        to, _ = find_place(paths[node], rules, shift)
-        write_tails(held, node, rules.face[slots[node]], tail)
-        for k in range(len(tail)):
-            values[to] = tail[k, 0]
+    leaf = 0
+    for node in range(len(paths)):
+        to, slot = find_place(paths[node], rules, shift)
+        for k in range(tails.shape[1]):
+            values[to] = tails[node, k, 0]
             to += 1
-        for edge in range(rules.first[slots[node]], rules.first[slots[node] + 1]):
+        for edge in range(rules.first[slot], rules.first[slot + 1]):
             if must_call(rules, rules.child[edge]):
-                write_tails(held, node, rules.face[rules.child[edge]], tail)
-                values[to] = tail[len(tail) - 2, 0]
+                values[to] = leaf_tails[leaf, leaf_tails.shape[1] - 2, 0]
                 to += 1
+                leaf += 1
 
 
 class RoundValues:
-    """Keeps the values at the nodes of a round while it is walked. See `walk.Keep`.
+    """The values of a best response in a round, kept while the round is walked: see `walk.Keep`.
 
     Args:
-        layout: of the round.
-        values: (layout.size,) zeros, to be filled.
+        round_: the round.
+        player: the opponent, which is asked.
+
+    Attributes:
+        rules: of the round.
+        class_of: (slots, hands) int64: the responder's hand → class where the opponent is to move.
+        shift: (2, edges) int64: from where a node's numbers begin to where its child's do, by the player to move.
+        size: numbers in all.
+        values: (size,), for which the caller gives room before the walk.
     """
 
-    def __init__(self, layout: ValueLayout, values: np.ndarray) -> None:
-        self._layout, self._values = layout, values
-        self._tail = np.zeros((layout.round_.dice[layout.player] + 2, 1))
+    def __init__(self, round_: Round, player: int) -> None:
+        self.rules = rules = round_.rules
+        classes = round_.classes_of((1 - player,), round_.matches[1 - player], is_sure=True)
+        self.class_of = classes.of[player]
+        raises = np.diff(rules.first)
+        last = np.array([must_call(rules, slot) for slot in range(len(raises))])
+        leaves = [int(last[rules.raises(slot)].sum()) for slot in range(len(raises))]
+        own, size = np.zeros((2, 2, len(raises)), np.int64)
+        own[player] = np.where(last, 0, classes.size[player])
+        own[1 - player] = np.where(last, 2, round_.dice[player] + 2 + np.array(leaves))
+        self.shift = np.zeros((2, len(rules.child)), np.int64)
+        _place_all(rules, own, size, self.shift)
+        self.size, self.values = int(size[0, 0]), np.zeros(0)
 
-    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
-        layout = self._layout
-        _keep_values(batch.paths, layout.round_.rules, layout.places.shift, found, moves, self._values)
+    def keep_values(self, batch: Nodes, found: Winnings, moves: PlayerMoves) -> None:
+        _keep_values(batch.paths, self.rules, self.shift, found, moves, self.values)
 
-    def keep_reach(self, batch: Batch, held: Held) -> None:
-        layout = self._layout
-        _keep_reach(batch.slots, batch.paths, layout.round_.rules, layout.places.shift, held, self._tail, self._values)
+    def keep_reach(self, batch: Nodes, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
+        _keep_reach(batch.paths, self.rules, self.shift, tails, leaf_tails, self.values)
 
 
 # --- all rounds ---------------------------------------------------------------------------------------------------
@@ -202,14 +180,13 @@ class ValueTable(NamedTuple):
 
     number: np.ndarray  # (2, MAX_DICE + 1, MAX_DICE + 1, 2) int64: the round, by the responder's seat, its dice, the
     # opponent's and whether the responder starts; or NONE
-    hands: Hands
     values: np.ndarray  # float64 or float32
     at: np.ndarray  # (rounds,) int64: where the round's part of `values` begins
     ends: np.ndarray  # (rounds, 2) float64: the return after the round is lost, and after it is won
     first: np.ndarray  # (rounds, slots + 1) int64: see `round.Rules`
     child: np.ndarray  # (rounds, edges) int64
     bid: np.ndarray  # (rounds, slots) int64
-    shift: np.ndarray  # (rounds, 2, edges) int64: see `Places`
+    shift: np.ndarray  # (rounds, 2, edges) int64: see `RoundValues`
     class_of: np.ndarray  # (rounds, slots, hands) int16: the responder's hand → class where the opponent is to move
 
 
@@ -222,45 +199,52 @@ def _padded(arrays: Sequence[np.ndarray], dtype: type[np.integer]) -> np.ndarray
     return out
 
 
-def table_of(
-    number: np.ndarray, hands: Hands, layouts: Sequence[ValueLayout], values: np.ndarray, ends: np.ndarray
-) -> ValueTable:
-    """Return the table of rounds whose values stand one after another in a list."""
-    rules = [each.round_.rules for each in layouts]
+def _table_of(number: np.ndarray, seats: Sequence[_Seat]) -> ValueTable:
+    """Return the table of all rounds with the opponent in each of these seats."""
+    rounds = [played for seat in seats for played in seat.rounds.values()]
+    rules = [each.rules for each in rounds]
     return ValueTable(
         number=number,
-        hands=hands,
-        values=values,
-        at=np.cumsum([0] + [each.size for each in layouts])[:-1].astype(np.int64),
-        ends=ends,
+        values=np.concatenate([seat.values for seat in seats]) if len(seats) > 1 else seats[0].values,
+        at=np.cumsum([0] + [each.size for each in rounds])[:-1].astype(np.int64),
+        ends=np.concatenate([seat.ends for seat in seats]),
         first=_padded([each.first for each in rules], np.int64),
         child=_padded([each.child for each in rules], np.int64),
         bid=_padded([each.bid for each in rules], np.int64),
-        shift=_padded([each.places.shift for each in layouts], np.int64),
-        class_of=_padded([each.round_.classes[1 - each.player].of[each.player] for each in layouts], np.int16),
+        shift=_padded([each.shift for each in rounds], np.int64),
+        class_of=_padded([each.class_of for each in rounds], np.int16),
     )
 
 
 @kernel(allocates=False)
-def _value_fair(params, state, rules, slot, out):
-    """Write each action's chance to win the round if the other's dice are fair and every raise is called. In place."""
+def write_odds(params, state, mask, out):
+    """Write the chance that each legal bid holds, and that a call is right, if all dice not seen are fair. In place.
+
+    `mask` (actions,) is scratch.
+    """
     seat = np.int64(state["seat"])
-    bid = np.int64(state["bid"])
+    mask[:] = 0
+    legal(params, state, mask)
     unseen = np.int64(state["in_play"]) - np.int64(state["dice"][seat])
     wild = wild_face(params, state)
-    if slot > 0:
-        face = face_of(params, bid)
-        own = matching(wild, state["counts"][seat], face)
-        out[params.call] = 1.0 - chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
-    for edge in range(rules.first[slot], rules.first[slot + 1]):
-        to = rules.bid[rules.child[edge]]
-        face = face_of(params, to)
-        own = matching(wild, state["counts"][seat], face)
-        out[to] = chance_at_least(params, wild, quantity_of(params, to) + 1, own, unseen, face)
+    for bid in range(params.call):
+        if mask[bid] != 0:
+            face = face_of(params, bid)
+            own = matching(wild, state["counts"][seat], face)
+            out[bid] = chance_at_least(params, wild, quantity_of(params, bid) + 1, own, unseen, face)
+    if state["bid"] != NO_BID:
+        out[params.call] = 1.0 - chance_bid_holds(params, state, seat)
+    if may_call_exactly(params, state):
+        out[params.call + 1] = chance_bid_exact(params, state, seat)
 
 
 @kernel(allocates=False)
-def _value(params, state, table, number, rules, place, out):
+def _odds(params, states, mask, out):
+    write_odds(params, states[0], mask, out)
+
+
+@kernel(allocates=False)
+def _value_reached(params, state, table, number, rules, place, out):
     """Write each action's chance to win round `number`. In place; return False if the opponent never reaches the state.
 
     `place` is the state's part and slot: see `find_place`.
@@ -284,7 +268,7 @@ def _value(params, state, table, number, rules, place, out):
         else:
             holds = table.values[at + needed]
         out[params.call] = (reach - holds) / reach
-    hand = hand_number(table.hands, dice, counts)
+    hand = hand_number(params.num_faces, dice, counts)
     all_match = at + others + 2
     for edge in range(rules.first[slot], rules.first[slot + 1]):
         to = rules.child[edge]
@@ -299,8 +283,11 @@ def _value(params, state, table, number, rules, place, out):
 
 
 @kernel(allocates=False)
-def value_all(params, table, states, out):
-    """Write the return of each action at each state if a best response follows. In place; `out` (n, actions) comes as NaN."""
+def value_all(params, table, states, mask, out):
+    """Write the return of each action at each state if a best response follows. In place; `out` (n, actions) comes as NaN.
+
+    Where the opponent never comes, its dice are fair, and every raise is called. `mask` (actions,) is scratch.
+    """
     for i in range(len(states)):
         state = states[i]
         seat = np.int64(state["seat"])
@@ -308,8 +295,8 @@ def value_all(params, table, states, out):
         number = table.number[seat, np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat]), starts]
         rules = Rules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
         place = find_place(state["bids"][: np.int64(state["num_bids"])], rules, table.shift[number])
-        if not _value(params, state, table, number, rules, place, out[i]):
-            _value_fair(params, state, rules, place[1], out[i])
+        if not _value_reached(params, state, table, number, rules, place, out[i]):
+            write_odds(params, state, mask, out[i])
         low, high = table.ends[number, 0], table.ends[number, 1]
         for action in range(params.num_actions):
             out[i, action] = low + (high - low) * out[i, action]
@@ -342,8 +329,9 @@ class Values:
 
         At positions that the opponent never reaches, its dice are taken for fair, and raises as if they were called.
         """
-        out = np.full((len(states), self._variant.facts.num_actions), np.nan)
-        value_all(self._variant.params, self._table, states, out)
+        actions = self._variant.facts.num_actions
+        out = np.full((len(states), actions), np.nan)
+        value_all(self._variant.params, self._table, states, np.empty(actions, np.int8), out)
         return out
 
 
@@ -389,13 +377,12 @@ class _Seat:
     """The best response to an opponent in one seat: its values in all rounds, and how often it wins them."""
 
     def __init__(
-        self, variant: Variant, opponent: Any, seat: int, done: Callable[[float], Any], seats: Seats | None = None
+        self, variant: Variant, opponent: Any, seat: int, seats: SeatComparison | None, done: Callable[[float], Any]
     ) -> None:
         self._variant, self._seat = variant, seat
-        self.layouts = {
-            table: ValueLayout(round_at(variant, table.dice), table.place(seat)) for table in tables_of(variant.options)
-        }
-        size = sum(each.size for each in self.layouts.values())
+        tables = tables_of(variant.options)
+        self.rounds = {table: RoundValues(round_at(variant, table.dice), table.place(seat)) for table in tables}
+        size = sum(each.size for each in self.rounds.values())
         dtype = dtype_of(size)
         if size * np.dtype(dtype).itemsize > MOST_BYTES:
             most = MOST_BYTES // np.dtype(dtype).itemsize
@@ -404,55 +391,40 @@ class _Seat:
                 f"for {_WHAT}; {most:,} at most are allowed"
             )
         self.values = np.zeros(size, dtype)
-        ends = np.cumsum([each.size for each in self.layouts.values()])
-        parts = dict(zip(self.layouts, np.split(self.values, ends[:-1]), strict=True))
-
-        def keep(table: Table) -> RoundValues:
-            return RoundValues(self.layouts[table], parts[table])
-
-        self._known = response_wins(variant, opponent, seat, done=done, keep=keep, seats=seats)
+        end = 0
+        for each in self.rounds.values():
+            each.values = self.values[end : end + each.size]
+            end += each.size
+        self._known = response_wins(variant, opponent, seat, seats, done, keep=self.rounds.__getitem__)
 
     @property
-    def start(self) -> float:
+    def expected_return(self) -> float:
         """The expected return of the best response, before anything is dealt."""
         return float(np.mean([2 * self._known[table][0] - 1 for table in first_tables(self._variant.options)]))
 
     @property
     def ends(self) -> np.ndarray:
         """The best response's return after each round is lost, and after it is won, (rounds, 2) float64."""
-        worth = [worth_after(self._variant, table, 1 - self._seat, self._known) for table in self.layouts]
+        worth = [worth_after(self._variant, table, 1 - self._seat, self._known) for table in self.rounds]
         return np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
 
 
 def _find_values(question: _Question) -> Values:
     variant, opponent = question.variant, question.opponent
-    seats = Seats() if has_equal_seats(variant) else None
-    asked_in = [0] if seats is not None else [0, 1]
-
-    def report(amount: float) -> None:
-        question.done(amount, information_sets(variant, asked_in))
-
-    found = [_Seat(variant, opponent, 0, report, seats)]
-    if seats is None or not seats.alike:
-        asked_in[:] = 0, 1
-        found.append(_Seat(variant, opponent, 1, report))
+    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), question.done)
     check_steady(variant, opponent, _WHAT)
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0
     for seat, each in enumerate(found):
-        for played in each.layouts:
+        for played in each.rounds:
             responders = [1 - seat] if len(found) == 2 else [0, 1]
             number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
-    table = table_of(
-        number,
-        numbered_hands(variant, max(variant.options.dice_per_seat)),
-        [layout for each in found for layout in each.layouts.values()],
-        np.concatenate([each.values for each in found]) if len(found) == 2 else found[0].values,
-        np.concatenate([each.ends for each in found]),
-    )
+    table = _table_of(number, found)
     # The responder sits opposite the opponent.
-    return Values(variant, f"if a best response to {opponent.name} follows", table, (found[-1].start, found[0].start))
+    return Values(
+        variant, f"if a best response to {opponent.name} follows", table, (found[-1].expected_return, found[0].expected_return)
+    )
 
 
 _kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
@@ -463,7 +435,20 @@ def forget_values() -> None:
     _kept_values.cache_clear()
 
 
-# --- headings -----------------------------------------------------------------------------------------------------
+# --- without a search -----------------------------------------------------------------------------------------------
+
+
+def odds(variant: Variant, state: Any) -> ActionValues:
+    """Return the chances that each bid holds, and that a call is right, if all dice that the seat does not see are fair.
+
+    See `dice_envs.exact.GameOdds`. The information in the others' bids is left out.
+    """
+    actions = variant.facts.num_actions
+    values = np.full(actions, np.nan)
+    _odds(variant.params, np.array([state]), np.empty(actions, np.int8), values)
+    return ActionValues(
+        values, "% likely", "how likely a bid holds and a call is right, with your dice and fair dice of the others"
+    )
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,199 +1,364 @@
-"""Walks one round of Liar's Dice between two players, one of whom follows a fixed policy: the other's best response.
+"""Walks one round of Liar's Dice, and values it for parties: best responses, coalitions, and the policies as they are.
+
+A *party* is made of players who leave their policies and respond as one to those of all others, each knowing the dice of
+all members. One member: a best response. Several: a coalition. None: the value of the policies. All parties are valued in one
+walk, so that a player is asked once for all of them.
 
 Nodes are walked in batches of one depth, all with the same player to move. A batch whose subtrees would take too much
 memory is split, so a round of any size is walked in bounded memory. Nodes at which calling is the only legal action are
-no decisions: the call is counted where the bid is made.
+no decisions: the call is counted where the bid is made. A party's hands are merged into classes that no later call tells
+apart.
 
-The responder's hands are merged into classes that no later call tells apart, and it calls every bid that cannot hold with
-its own dice. Both are optimal against any player. With `copies` = 2 all is computed for two answers of an agent
-whose answers are random: the response is the best one to the first, and it is valued against both.
+The others' dice are independent, and each plays by its own dice and what is public. So what a call is worth to a party's hand
+follows from how likely the others come to the node with 0, 1, 2, … dice that count for the bid. Of two players there is one
+other, whose numbers are taken as they are; those of several are convolved, which `_add_dice` alone does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Batch, Held, Moves, Reach, children_of, deal, held_by, moves_of, parts_of, sum_up
-from dice_envs.exact.liars_dice.round import CALL, MoverClasses, Round, must_call
-from dice_envs.exact.liars_dice.sources import Source
+from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, ends_of, moves_of, parts_of
+from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
 
-__all__ = ["Keep", "Record", "Winnings", "respond", "write_tails"]
+__all__ = ["Keep", "Party", "Record", "Winnings", "respond", "walk"]
 
 
-# --- a best response ----------------------------------------------------------------------------------------------
+class Party(NamedTuple):
+    """Players of a round who respond as one, and what they play for."""
+
+    members: tuple[int, ...]
+    worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the party if a player loses the round's die
 
 
 class Winnings(NamedTuple):
-    """The responder's winnings at the nodes of a batch, by its classes of hands, times what reaches the node."""
+    """A party's winnings at the nodes of a batch, by its classes of hands, times how likely all others come there."""
 
-    at: np.ndarray  # (nodes + 1,) int64: where each node's part of `won` begins
+    at: np.ndarray  # (nodes + 1,) int64: where each node's part of `won` begins; it is empty where the others never come
     won: np.ndarray  # (n, copies) float64
 
 
-@kernel(allocates=False)
-def _count_inner(rules, slots):
-    inner = 0
-    for node in range(len(slots)):
-        for edge in range(rules.first[slots[node]], rules.first[slots[node] + 1]):
-            inner += not must_call(rules, rules.child[edge])
-    return inner
+# --- valuing the nodes of a batch -----------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
-def _list_inner(rules, slots, node_of, edge_of):
-    """Write the raises that leave the other a choice, for each node. In place; `_count_inner` has counted them."""
+@kernel
+def _add_dice(reach, rows, matches, nodes, faces, is_first, tails):
+    """Add a player's dice to `tails` (n, numbers, copies), how likely players come to nodes with k or more matches. In place.
+
+    Entry i is of node nodes[i] and face faces[i]. The player matches no more dice than it has, fewer than there are numbers.
+    With `is_first` it is the first of the players.
+    """
+    numbers, copies = tails.shape[1:]
+    matched, sums = np.zeros((numbers, copies)), np.zeros((numbers, copies))
+    for i in range(len(nodes)):
+        matched[:] = 0.0
+        most, row = 0, rows[nodes[i]]
+        if row >= 0:
+            for entry in range(reach.start[row], reach.start[row + 1]):
+                match = matches[reach.hand[entry], faces[i]]
+                most = max(most, match)
+                for c in range(copies):
+                    matched[match, c] += reach.weight[entry, c]
+        if is_first:
+            for c in range(copies):
+                more = 0.0
+                for k in range(numbers - 1, -1, -1):
+                    more += matched[k, c]
+                    tails[i, k, c] = more
+            continue
+        for c in range(copies):
+            for k in range(numbers):
+                sums[k, c] = 0.0
+                for match in range(most + 1):
+                    sums[k, c] += matched[match, c] * tails[i, max(k - match, 0), c]
+            for k in range(numbers):
+                tails[i, k, c] = sums[k, c]
+
+
+@kernel
+def _list_edges(first, edges, slots, nodes):
+    """Return some of a batch's nodes and the edges of each, of those in `edges`, in which a slot's begin at first[slot]."""
+    count = 0
+    for node in nodes:
+        count += first[slots[node] + 1] - first[slots[node]]
+    node_of, edge_of = np.empty(count, np.int64), np.empty(count, np.int64)
     at = 0
-    for node in range(len(slots)):
-        for edge in range(rules.first[slots[node]], rules.first[slots[node] + 1]):
-            if not must_call(rules, rules.child[edge]):
-                node_of[at] = node
-                edge_of[at] = edge
-                at += 1
+    for node in nodes:
+        for entry in range(first[slots[node]], first[slots[node] + 1]):
+            node_of[at] = node
+            edge_of[at] = edges[entry]
+            at += 1
+    return node_of, edge_of
+
+
+class _View(NamedTuple):
+    """A party where one of the players is to move, for kernels."""
+
+    size: np.ndarray  # see `round.Classes`
+    call_at: np.ndarray
+    calls: np.ndarray
+    map_at: np.ndarray
+    maps: np.ndarray
+    before: float  # what the rest of the game is worth to it if the player before the mover loses the die
+    here: float  # if the mover does
+    after: float  # if the player after the mover does
+
+
+class _Others(NamedTuple):
+    """Tails of the players outside a party at some nodes of a batch."""
+
+    nodes: np.ndarray  # (n,) int64
+    tails: np.ndarray  # (n, numbers, copies): for the last bid
+    leaf_tails: np.ndarray  # (leaves, numbers, copies): for raises that must be called
 
 
 @kernel(allocates=False, inline=True)
-def write_tails(held, node, face, tail):
-    """Write the tails of a node's hands for a face. In place; no hand matches more dice than `tail` has entries for."""
-    tail[:] = 0.0
-    for k in range(held.reach.start[held.rows[node]], held.reach.start[held.rows[node] + 1]):
-        match = held.matches[held.reach.hand[k], face]
-        for c in range(tail.shape[1]):
-            tail[match, c] += held.reach.weight[k, c]
-    sum_up(tail)
+def _called(tails, i, needed, c, caller, bidder):
+    """Return what a call is worth if the bid holds with `needed` matches of the others, from what either loss is worth."""
+    holds = tails[i, needed, c]
+    return holds * caller + (tails[i, 0, c] - holds) * bidder
 
 
 @kernel(allocates=False, inline=True)
-def _take(won, at, choice, edge, offered, begin, to):
-    """Choose an edge if it wins more against the first copy than the best choice so far. In place.
+def _bid_last(view, edge, size, tails, leaf, found, at, choice):
+    """Choose a raise that must be called with the classes of a node's hands with which it wins more. In place."""
+    for k in range(size):
+        needed = view.maps[view.map_at[edge] + k]
+        if needed != CALL and _called(tails, leaf, needed, 0, view.after, view.here) > found.won[at + k, 0]:
+            choice[at + k] = edge
+            for c in range(tails.shape[2]):
+                found.won[at + k, c] = _called(tails, leaf, needed, c, view.after, view.here)
 
-    It wins offered[begin + to], if `to` is not CALL.
-    """
-    if to != CALL and offered[begin + to, 0] > won[at, 0]:
-        choice[at] = edge
-        for c in range(won.shape[1]):
-            won[at, c] = offered[begin + to, c]
+
+@kernel(allocates=False, inline=True)
+def _bid_on(view, edge, size, below, child, found, at, choice):
+    """Choose a raise after which the next player has a choice with the classes of hands with which it wins more. In place."""
+    for k in range(size):
+        entry = view.maps[view.map_at[edge] + k]
+        if entry != CALL and below.won[below.at[child] + entry, 0] > found.won[at + k, 0]:
+            choice[at + k] = edge
+            for c in range(below.won.shape[1]):
+                found.won[at + k, c] = below.won[below.at[child] + entry, c]
 
 
 @kernel(allocates=False)
-def _choose(rules, held, slots, classes, below, found, choice, tail):
-    """Write the responder's greatest winnings with each class of its hands where it is to move, and its choices. In place.
+def _choose(rules, slots, view, others, children, below, found, choice):
+    """Write a party's greatest winnings with each class of its hands where a member is to move, and its choices. In place.
 
-    `below` has the children, one for each raise that leaves the other a choice. `found` and `choice` (n,), an edge or CALL,
-    have an entry for each class of each node. `tail` (tails, copies) is scratch.
+    Args:
+        rules: see `Rules`.
+        slots: (nodes,) of the batch.
+        view: the party.
+        others: at the nodes to which they come; `found` has entries for these.
+        children: of the batch; a member may make every raise, so there is one for each that leaves a choice.
+        below: the winnings there.
+        found: of the batch.
+        choice: (n,) int64: an edge or CALL, for each class of each node: what wins most against the first copy.
     """
-    child = 0
-    for node in range(len(slots)):
+    child = leaf = 0
+    for i in range(len(others.nodes)):
+        node = others.nodes[i]
         slot, at = slots[node], found.at[node]
-        size = classes.size[slot]
-        if slot > 0:
-            write_tails(held, node, rules.face[slot], tail)
+        size = view.size[slot]
+        while child < len(children.node) and children.node[child] < node:
+            child += 1
         for k in range(size):
             choice[at + k] = CALL
-            needed = classes.calls[classes.call_at[slot] + k]
-            for c in range(tail.shape[1]):
-                found.won[at + k, c] = tail[0, c] - tail[needed, c] if slot > 0 else -1.0
+            needed = view.calls[view.call_at[slot] + k]
+            for c in range(found.won.shape[1]):
+                found.won[at + k, c] = _called(others.tails, i, needed, c, view.here, view.before) if slot > 0 else -np.inf
         for edge in range(rules.first[slot], rules.first[slot + 1]):
-            to = classes.map_at[edge]
             if must_call(rules, rules.child[edge]):
-                write_tails(held, node, rules.face[rules.child[edge]], tail)
-                for k in range(size):
-                    _take(found.won, at + k, choice, edge, tail, 0, classes.maps[to + k])
+                _bid_last(view, edge, size, others.leaf_tails, leaf, found, at, choice)
+                leaf += 1
             else:
-                for k in range(size):
-                    _take(found.won, at + k, choice, edge, below.won, below.at[child], classes.maps[to + k])
+                _bid_on(view, edge, size, below, child, found, at, choice)
                 child += 1
 
 
 @kernel(allocates=False)
-def _add_winnings(slots, classes, moves, below, found):
-    """Write the responder's winnings with each class of its hands where the other is to move. In place.
+def _add_up(slots, view, others, moves, children, below, found):
+    """Write a party's winnings with each class of its hands where another is to move, which follows its policy. In place.
 
-    `found` has an entry for each class of each node, `below` of each child.
+    Args:
+        slots: (nodes,) of the batch.
+        view: the party.
+        others: at the nodes at which the mover was asked, the mover with them: where it calls, and at its leaves.
+        moves: the mover's.
+        children: of the batch.
+        below: the winnings there.
+        found: of the batch.
     """
     copies = found.won.shape[1]
-    for node in range(len(slots)):
-        call_at = classes.call_at[slots[node]]
-        for k in range(classes.size[slots[node]]):
-            for c in range(copies):  # 0 before the first bid
-                found.won[found.at[node] + k, c] = moves.calls[node, classes.calls[call_at + k], c]
+    found.won[:] = 0.0
+    for i in range(len(others.nodes)):
+        node = others.nodes[i]
+        slot, at = slots[node], found.at[node]
+        for k in range(found.at[node + 1] - at if slot > 0 else 0):
+            needed = view.calls[view.call_at[slot] + k]
+            for c in range(copies):
+                found.won[at + k, c] += _called(others.tails, i, needed, c, view.here, view.before)
     for leaf in range(len(moves.leaf_node)):
-        at, map_at = found.at[moves.leaf_node[leaf]], classes.map_at[moves.leaf_edge[leaf]]
-        for k in range(classes.size[slots[moves.leaf_node[leaf]]]):
-            needed = classes.maps[map_at + k]
+        node, to = others.nodes[moves.leaf_node[leaf]], view.map_at[moves.leaf_edge[leaf]]
+        at = found.at[node]
+        for k in range(found.at[node + 1] - at):
+            needed = view.maps[to + k]
             for c in range(copies):
-                found.won[at + k, c] += moves.leaf_tail[leaf, 0, c] - moves.leaf_tail[leaf, needed, c]
-    for i in range(len(moves.node)):
-        at, map_at = found.at[moves.node[i]], classes.map_at[moves.edge[i]]
-        for k in range(classes.size[slots[moves.node[i]]]):
-            to = below.at[i] + classes.maps[map_at + k]
+                found.won[at + k, c] += _called(others.leaf_tails, leaf, needed, c, view.after, view.here)
+    for child in range(len(children.node)):
+        node, to, base = children.node[child], view.map_at[children.edge[child]], below.at[child]
+        at = found.at[node]
+        for k in range(found.at[node + 1] - at if below.at[child + 1] > base else 0):
             for c in range(copies):
-                found.won[at + k, c] += below.won[to, c]
+                found.won[at + k, c] += below.won[base + view.maps[to + k], c]
+
+
+# --- the walk -------------------------------------------------------------------------------------------------------------
+
+
+class _Children(NamedTuple):
+    """The nodes below those of a batch at which somebody has a choice, parent by parent."""
+
+    node: np.ndarray  # (children,) int64: the parent
+    edge: np.ndarray  # (children,) int64
+    row: np.ndarray  # (children,) int64: of the mover's new reach; −1 where its policy does not go
+
+
+class _Scene(NamedTuple):
+    """A batch with what lies below it."""
+
+    batch: Nodes
+    mover: int
+    reaches: list[Reach]
+    asked: np.ndarray  # (n,) int64: nodes at which the mover is asked
+    children: _Children
+
+    def view(self, side: _Side) -> _View:
+        """Return a party for kernels."""
+        each, players = side.classes, len(side.worth)
+        worth = [float(side.worth[(self.mover + more) % players]) for more in (-1, 0, 1)]
+        return _View(each.size[self.mover], each.call_at[self.mover], each.calls, each.map_at[self.mover], each.maps, *worth)
 
 
 Record = Callable[[tuple[int, ...], np.ndarray], Any]
 
 
 class Keep(Protocol):
-    """Keeps what a walk finds at the nodes of each batch."""
+    """Keeps what a walk finds at the nodes of each batch, between two players of whom one responds."""
 
-    def keep_values(self, batch: Batch, found: Winnings, moves: Moves) -> None:
+    def keep_values(self, batch: Nodes, found: Winnings, moves: PlayerMoves) -> None:
         """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
         ...
 
-    def keep_reach(self, batch: Batch, held: Held) -> None:
-        """Keep the asked player's reach of nodes at which the responder is to move."""
+    def keep_reach(self, batch: Nodes, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
+        """Keep the asked player's tails of nodes at which the responder is to move, and for raises that must be called."""
         ...
 
 
-class _Response:
-    """One walk that finds a best response to an asked player."""
+@functools.lru_cache(maxsize=16)
+def _hands(variant: Variant, dice: int, palifico: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the dice of each hand that count for a bid on each face, and the chances of the hands."""
+    hands, chances = hands_of(variant, dice)
+    return matches_of(variant, hands, palifico), chances
+
+
+class _Side:
+    """A party in a round.
+
+    Attributes:
+        members: its players.
+        others: all other players, who are asked.
+        chances: of its hands, which are those of one player with all dice of its members.
+        classes: of its hands.
+        worth: see `Party`.
+    """
+
+    def __init__(self, round_: Round, party: Party) -> None:
+        players = range(len(round_.dice))
+        self.members, self.worth = party.members, np.asarray(party.worth, np.float64)
+        self.others = [player for player in players if player not in party.members]
+        dice = sum(round_.dice[member] for member in party.members)
+        matches, self.chances = _hands(round_.variant, dice, round_.palifico)
+        wants_to_win = (
+            len(players) == 2 and len(self.members) == 1 and self.worth[self.others[0]] >= self.worth[self.members[0]]
+        )
+        self.classes = round_.classes_of(party.members, matches, bool(wants_to_win))
+
+
+class _Walk:
+    """One walk that values a round for all parties. See `walk`."""
 
     def __init__(
         self,
         round_: Round,
-        player: int,
-        source: Source,
+        sources: Sequence[Source],
+        parties: Sequence[Party],
+        copies: int,
         done: Callable[[float], Any],
         record: Record | None,
         keep: Keep | None,
     ) -> None:
-        self._round, self._player, self._source, self._done = round_, player, source, done
+        self._round, self._sources, self._copies, self._done = round_, sources, copies, done
         self._record, self._keep = record, keep
-        self._least, self._merges = 0.0, False  # `record` and `keep` need every node
-        if record is None and keep is None:
-            self._merges = getattr(source, "ignores_dice", False)
-            most = round_.decisions[1 - player, 0] * len(round_.hands[player])  # pairs of a node and a hand to leave out
-            self._least = getattr(source, "neglected", 0.0) / max(1.0, most)
-        self._classes = round_.classes[1 - player]
+        self._sides = [_Side(round_, party) for party in parties]
+        self._asked = sorted({player for side in self._sides for player in side.others})
+        rules, players = round_.rules, range(len(round_.dice))
+        self._below = round_.decisions.sum(axis=0)
+        hands = np.array([len(round_.hands[player]) if player in self._asked else 0 for player in players])
+        # Information sets of those who are asked in the subtree of a slot, by its mover.
+        self._sets = np.array([np.roll(hands, -mover) @ round_.decisions for mover in players])
+        ends = np.diff(rules.first)[rules.child] == 0
+        slot_of = np.repeat(np.arange(len(rules.need)), np.diff(rules.first))
+        # Raises that must be called and those that leave a choice: where each slot's begin, and a list of them.
+        self._last, self._inner = (
+            (ends_of(np.bincount(slot_of[which], minlength=len(rules.need))), np.flatnonzero(which)) for which in (ends, ~ends)
+        )
+        # `record` and `keep` need every node.
+        self._least, self._merges = 0.0, False
+        if len(self._sides) == len(self._asked) == 1 and record is None and keep is None:
+            (asked,), (side,) = self._asked, self._sides
+            self._merges = sources[asked].ignores_dice
+            most = round_.decisions[list(side.members), 0].sum() * hands[asked]  # pairs of a node and a hand to leave out
+            self._least = sources[asked].neglected / max(1.0, most)
 
-    def value(self, copies: int) -> np.ndarray:
-        batch, reaches = deal(self._round, (self._player,), copies)
-        won = self._values(batch, reaches[self._player]).won
-        found: np.ndarray = self._round.chances[1 - self._player] @ won[self._classes.of[0, 0]]
-        return found
+    def values(self) -> np.ndarray:
+        """Return what the round is worth to each party, (parties, copies) float64."""
+        batch, reaches = deal(self._round, self._asked, self._copies)
+        found = self._values_of(batch, reaches)
+        each = zip(self._sides, found, strict=True)
+        return np.array([side.chances @ values.won[side.classes.of[0, 0]] for side, values in each])
 
-    def _values(self, batch: Batch, reach: Reach) -> Winnings:
-        mover = batch.paths.shape[1] % 2
-        if self._merges and (merged := self._merged(batch, mover, reach)) is not None:
-            return merged
-        size = self._classes.size[mover][batch.slots]
-        at, copies = np.concatenate([[0], np.cumsum(size)]), reach.weight.shape[1]
-        rows = batch.rows[:, self._player]
-        numbers = (reach.start[rows + 1] - reach.start[rows] + size) * copies
-        parts = parts_of(self._round.decisions.sum(axis=0)[batch.slots] * numbers)
+    def _values_of(self, batch: Nodes, reaches: list[Reach]) -> list[Winnings]:
+        if self._merges and (merged := self._merged(batch, reaches)) is not None:
+            return [merged]
+        mover = batch.paths.shape[1] % len(self._round.dice)
+        comes = batch.rows >= 0
+        sizes = [
+            side.classes.size[mover, batch.slots] * np.logical_and.reduce([comes[:, player] for player in side.others])
+            for side in self._sides
+        ]
+        numbers = sum(sizes)
+        for player in self._asked:
+            rows, start = batch.rows[:, player], reaches[player].start
+            numbers = numbers + (start[rows + 1] - start[rows]) * comes[:, player]
+        ends = [ends_of(size) for size in sizes]
+        parts = parts_of(self._below[batch.slots] * numbers * self._copies)
         if len(parts) > 1 and not self._merges:  # merged batches are small
-            return Winnings(at, np.concatenate([self._values(batch.part(*part), reach).won for part in parts]))
-        found = Winnings(at, np.empty((at[-1], copies)))
-        if len(found.won):
-            classes = self._classes.by_mover(mover)
-            (self._sum if mover == self._player else self._maximise)(batch, mover, reach, classes, found)
+            visited = [self._values_of(batch.part(*part), reaches) for part in parts]
+            won = [np.concatenate([each.won for each in values]) for values in zip(*visited, strict=True)]
+            return [Winnings(*each) for each in zip(ends, won, strict=True)]
+        found = [Winnings(end, np.empty((end[-1], self._copies))) for end in ends]
+        if any(len(values.won) for values in found):
+            self._value_nodes(batch, mover, reaches, found)
         return found
 
-    def _merged(self, batch: Batch, mover: int, reach: Reach) -> Winnings | None:
+    def _merged(self, batch: Nodes, reaches: list[Reach]) -> Winnings | None:
         """Return the values from those of one node of each slot; None if the batch has no two nodes of a slot.
 
         Nodes of a slot differ only by how likely the asked player comes there, with any hand.
@@ -201,44 +366,122 @@ class _Response:
         _, first, which = np.unique(batch.slots, return_index=True, return_inverse=True)
         if len(first) == len(batch.slots):
             return None
-        one = self._values(Batch(batch.slots[first], batch.paths[first], batch.rows[first]), reach)
-        decisions = self._round.decisions[int(mover != self._player)][batch.slots]
-        self._done(float(decisions.sum() - decisions[first].sum()) * len(self._round.hands[self._player]))
-        chance = reach.weight[reach.start[batch.rows[:, self._player]]]
+        (one,) = self._values_of(Nodes(*(each[first] for each in batch)), reaches)
+        (asked,) = self._asked
+        sets = self._sets[batch.paths.shape[1] % len(self._round.dice), batch.slots]
+        self._done(float(sets.sum() - sets[first].sum()))
+        chance = reaches[asked].weight[reaches[asked].start[batch.rows[:, asked]]]
         size = np.diff(one.at)[which]
-        at = np.concatenate([[0], np.cumsum(size)])
+        at = ends_of(size)
         entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
         return Winnings(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
 
-    def _sum(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Winnings) -> None:
-        """Write the values of nodes at which the asked player is to move."""
+    def _value_nodes(self, batch: Nodes, mover: int, reaches: list[Reach], found: list[Winnings]) -> None:
+        """Write the values of a batch."""
         round_ = self._round
-        moves = moves_of(round_, batch, mover, reach, self._source, self._least)
-        children = children_of(batch, mover, round_, moves.node, moves.edge, True)
-        # The player's decisions here and in the subtrees that it does not reach are done.
-        reached = float(round_.decisions[1, children.slots].sum())
-        self._done((float(round_.decisions[0, batch.slots].sum()) - reached) * len(round_.hands[mover]))
-        _add_winnings(batch.slots, classes, moves, self._values(children, moves.reach), found)
-        if self._keep is not None:
-            self._keep.keep_values(batch, found, moves)
+        live = np.array([np.diff(values.at) > 0 for values in found])
+        is_member = np.array([mover in side.members for side in self._sides])
+        free, asked = live[is_member].any(axis=0), np.flatnonzero(live[~is_member].any(axis=0))
+        moves = None
+        if len(asked):
+            some = Nodes(*(each[asked] for each in batch)) if len(asked) < len(batch.slots) else batch
+            moves = moves_of(round_, some, mover, reaches[mover], self._sources[mover], self._least)
+        children = self._children(batch.slots, free, asked, moves)
+        lower = children_of(batch, mover, round_, *children)
+        lower_reaches = list(reaches)
+        if moves is not None:
+            lower_reaches[mover] = moves.reach
+            # The information sets here and in the subtrees to which nobody goes are done.
+            below_here = self._sets[(mover + 1) % len(round_.dice), lower.slots]
+            self._done(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
+        scene = _Scene(batch, mover, reaches, asked, children)
+        for side, values, below in zip(self._sides, found, self._values_of(lower, lower_reaches), strict=True):
+            if mover in side.members:
+                self._respond(side, scene, below, values)
+            elif moves is not None:
+                self._sum(side, scene, moves, below, values)
 
-    def _maximise(self, batch: Batch, mover: int, reach: Reach, classes: MoverClasses, found: Winnings) -> None:
-        """Write the values of nodes at which the responder is to move."""
-        round_, rules = self._round, self._round.rules
-        inner = _count_inner(rules, batch.slots)
-        nodes, edges = np.empty(inner, np.int64), np.empty(inner, np.int64)
-        _list_inner(rules, batch.slots, nodes, edges)
-        below = self._values(children_of(batch, mover, round_, nodes, edges, False), reach)
-        held = held_by(round_, batch, self._player, reach)
+    def _children(self, slots: np.ndarray, free: np.ndarray, asked: np.ndarray, moves: PlayerMoves | None) -> _Children:
+        """Return all children of nodes that are free, and of the others those that the mover's policy goes to."""
+        made_at, made = (asked[moves.node], moves.edge) if moves is not None else (asked, asked)  # both empty
+        own = np.arange(len(made))
+        if not free.any():
+            return _Children(made_at, made, own)
+        node, edge = _list_edges(*self._inner, slots, np.flatnonzero(free))
+        if not len(own):
+            return _Children(node, edge, np.full(len(node), -1))
+        width = len(self._round.rules.child)
+        keys = np.union1d(node * width + edge, made_at * width + made)
+        rows = np.full(len(keys), -1)
+        rows[np.searchsorted(keys, made_at * width + made)] = own
+        return _Children(keys // width, keys % width, rows)
+
+    def _respond(self, side: _Side, scene: _Scene, below: Winnings, found: Winnings) -> None:
+        """Write a party's values of nodes at which a member is to move."""
+        rules, batch = self._round.rules, scene.batch
+        nodes = np.flatnonzero(np.diff(found.at))
+        leaf_nodes, leaf_edges = _list_edges(*self._last, batch.slots, nodes)
+        room = sum(self._round.dice[player] for player in side.others) + 2
+        tails, leaf_tails = (np.empty((number, room, self._copies)) for number in (len(nodes), len(leaf_nodes)))
+        self._add_others(side.others, scene, nodes, batch.slots[nodes], tails, side.others[0])
+        self._add_others(side.others, scene, leaf_nodes, rules.child[leaf_edges], leaf_tails, side.others[0])
         choice = np.empty(len(found.won), np.int64)
-        tail = np.empty((round_.dice[self._player] + 2, reach.weight.shape[1]))
-        _choose(rules, held, batch.slots, classes, below, found, choice, tail)
+        others = _Others(nodes, tails, leaf_tails)
+        _choose(rules, batch.slots, scene.view(side), others, scene.children, below, found, choice)
         if self._keep is not None:
-            self._keep.keep_reach(batch, held)
+            self._keep.keep_reach(batch, tails, leaf_tails)
         if self._record is not None:
-            for node, slot in enumerate(batch.slots):
-                edge = choice[found.at[node] + self._classes.of[mover, slot]]
-                self._record(tuple(batch.paths[node].tolist()), np.where(edge == CALL, CALL, rules.bid[rules.child[edge]]))
+            for i, slot in enumerate(batch.slots):
+                edge = choice[found.at[i] + side.classes.of[scene.mover, slot]]
+                self._record(tuple(batch.paths[i].tolist()), np.where(edge == CALL, CALL, rules.bid[rules.child[edge]]))
+
+    def _sum(self, side: _Side, scene: _Scene, moves: PlayerMoves, below: Winnings, found: Winnings) -> None:
+        """Write a party's values of nodes at which another is to move."""
+        rules, slots, asked = self._round.rules, scene.batch.slots, scene.asked
+        tails, leaf_tails = moves.calls, moves.leaf_tail
+        others = [player for player in side.others if player != scene.mover]
+        if others:
+            more = sum(self._round.dice[player] for player in others)
+            tails, leaf_tails = (np.pad(each, ((0, 0), (0, more), (0, 0))) for each in (tails, leaf_tails))
+            self._add_others(others, scene, asked, slots[asked], tails)
+            self._add_others(others, scene, asked[moves.leaf_node], rules.child[moves.leaf_edge], leaf_tails)
+        _add_up(slots, scene.view(side), _Others(asked, tails, leaf_tails), moves, scene.children, below, found)
+        if self._keep is not None:
+            self._keep.keep_values(scene.batch, found, moves)
+
+    def _add_others(
+        self, others: Sequence[int], scene: _Scene, nodes: np.ndarray, slots: np.ndarray, tails: np.ndarray, first: int = -1
+    ) -> None:
+        """Add players' dice to the tails of nodes, for the bids of some slots: see `_add_dice`. In place."""
+        for player in others:
+            rows, matches = np.ascontiguousarray(scene.batch.rows[:, player]), self._round.matches[player]
+            _add_dice(scene.reaches[player], rows, matches, nodes, self._round.rules.face[slots], player == first, tails)
+
+
+def walk(
+    round_: Round,
+    sources: Sequence[Source],
+    parties: Sequence[Party],
+    copies: int = 1,
+    done: Callable[[float], Any] = lambda amount: None,
+    record: Record | None = None,
+    keep: Keep | None = None,
+) -> np.ndarray:
+    """Return what a round is worth to each party, (parties, copies) float64.
+
+    Args:
+        round_: the round.
+        sources: of each player's probabilities; that of a player who is in all parties is not asked.
+        parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
+            learns the mean of what it is worth when all follow their policies. None has all players.
+        copies: 2: sources write two answers; the response to the first is valued against each.
+        done: progress callback, called with the number of information sets that are done since the last call, of players
+            who are asked.
+        record: called with the response of one of two players at each node that is reached: the bids made, and for each of its
+            hands a bid or CALL.
+        keep: keeps the values and the reach at the nodes that are reached by one of two players.
+    """
+    return _Walk(round_, sources, parties, copies, done, record, keep).values()
 
 
 def respond(
@@ -250,16 +493,10 @@ def respond(
     record: Record | None = None,
     keep: Keep | None = None,
 ) -> np.ndarray:
-    """Return the chance of a best response to win the round from a player, (copies,) float64.
+    """Return the chance of a best response to win the round from one of two players, (copies,) float64.
 
-    Args:
-        round_: the round.
-        player: the one that is asked; the other one responds.
-        source: the player's probabilities.
-        copies: 2: `source` writes two answers; the response to the first is valued against each.
-        done: progress callback, called with the number of the player's information sets that are done since the last call.
-        record: called with the response at each node that is reached: the bids made, and for each of the responder's
-            hands a bid or CALL.
-        keep: keeps the values and the reach at the nodes that are reached.
+    The response to `player`, which plays by `source`, is the other player's. The other arguments are those of `walk`.
     """
-    return _Response(round_, player, source, done, record, keep).value(copies)
+    party = Party((1 - player,), np.eye(2)[player])
+    chance: np.ndarray = walk(round_, [source, source], [party], copies, done, record, keep)[0]
+    return chance

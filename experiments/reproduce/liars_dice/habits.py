@@ -16,14 +16,14 @@ import numpy as np
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Batch, Reach, children_of, deal, moves_of, parts_of
-from dice_envs.exact.liars_dice.parties import Party, walk
+from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, children_of, deal, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins, wins_game
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, Strategy
 from dice_envs.exact.liars_dice.solver import Progress, solve
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asking, Source, source_of
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
 from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.liars_dice.walk import Party, walk
 from dice_envs.games.liars_dice import chance_at_least
 
 # The face that a bid names, among those that may be named: the one held most of (or tied for it), one held less of, one that
@@ -126,7 +126,7 @@ def _choices(round_: Round, tree: Tree, player: int) -> _Choices:
     return _Choices(player, round_.dice[1 - player], matches, free, best, blind)
 
 
-class _Counting:
+class _Counting(Source):
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
@@ -138,7 +138,7 @@ class _Counting:
         self._source.write(asking)
         self._asking = asking  # `moves_of` then multiplies the answers by the reach
 
-    def visit(self, batch: Batch, reaches: list[Reach]) -> None:
+    def visit(self, batch: Nodes, reaches: list[Reach]) -> None:
         """Count the decisions at the nodes of a batch and below them."""
         mover = batch.paths.shape[1] % 2
         own, other = reaches[mover], reaches[1 - mover]
@@ -157,7 +157,8 @@ class _Counting:
             if len(moves.node):
                 lower = [other, other]
                 lower[mover] = moves.reach
-                self.visit(children_of(part, mover, round_, moves.node, moves.edge, True), lower)
+                own_rows = np.arange(len(moves.node))
+                self.visit(children_of(part, mover, round_, moves.node, moves.edge, own_rows), lower)
 
 
 def habits_of(solved: SolvedRound) -> Habits:
@@ -292,8 +293,8 @@ def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
     return np.divide(by_quantity * by_face, weight, out=np.zeros_like(by_face), where=weight > 0)
 
 
-class Mixed:
-    """A player that takes a part of its play from another, as a source. See `dice_envs.exact.liars_dice.sources.Source`."""
+class Mixed(Source):
+    """A player that takes a part of its play from another, as a source."""
 
     def __init__(self, round_: Round, own: Source, other: Source, part: Replaced) -> None:
         self._rules, self._own, self._other, self._part = round_.rules, own, other, part
@@ -345,8 +346,8 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
-            (starting,) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
-            (following,) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
+            ((starting,),) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
+            ((following,),) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
             found[name][dice] = RoundChances(float(starting), float(following), solved.value, 1 - solved.value)
     return found
 

@@ -509,7 +509,7 @@ def test_a_player_who_ignores_its_dice_is_met_once_for_each_bid(options, monkeyp
         return [each.value for each in value], sum(told)
 
     merged = [outcome(agent) for agent in (Uniform(), Caller())]
-    monkeypatch.setattr(walk._Response, "_merged", lambda *given: None)
+    monkeypatch.setattr(walk._Walk, "_merged", lambda *given: None)
     for (value, told), agent in zip(merged, (Uniform(), Caller()), strict=True):
         everywhere, _ = outcome(agent)
         assert value == pytest.approx(everywhere, abs=1e-12)

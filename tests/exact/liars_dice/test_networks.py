@@ -13,8 +13,9 @@ from dice_envs.core.dice import new_streams
 from dice_envs.exact import asked
 from dice_envs.exact.liars_dice import networks, sources
 from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
+from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Asked, Seats, source_of
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, AgentSource, SeatComparison, source_of
 from dice_envs.exact.liars_dice.walk import respond
 from tests.support.subsets import few
 
@@ -33,11 +34,11 @@ def policy(options, hidden=(9, 7), floor=0.0, steepness=2.0):
     return NetworkPolicy("liars_dice", options, layers, floor=floor)
 
 
-class Both:
+class Both(Source):
     """A source that asks a network in both ways and compares the answers."""
 
     def __init__(self, *given):
-        self.at_once, self.one_by_one = source_of(*given), Asked(*given)
+        self.at_once, self.one_by_one = source_of(*given), AgentSource(*given)
         self.entries = 0
 
     def write(self, asking):
@@ -133,17 +134,17 @@ def chances(network, seen, masks):
 
 def test_seats_are_compared_by_what_is_observed(monkeypatch):
     network = policy({"num_dice": 2, "num_faces": 3})
-    seats = Seats()
+    seats = SeatComparison()
     round_ = Round(network.variant, (2, 2))
     source = source_of(round_, 0, network, 0, new_streams(1, ROWS_AT_ONCE)[None], seats)
     respond(round_, 0, source)
     assert seats.alike
-    by_seat = sources.Asked._turn
+    by_seat = sources.AgentSource._turn
 
     def with_another_hand(self, dealt, paths, nodes, which, streams):
         return by_seat(self, dealt, paths, nodes, which if dealt is self._dealt else (which + 1) % 2, streams)
 
-    monkeypatch.setattr(sources.Asked, "_turn", with_another_hand)
+    monkeypatch.setattr(sources.AgentSource, "_turn", with_another_hand)
     respond(round_, 0, source)
     assert not seats.alike
 
@@ -161,7 +162,7 @@ def test_who_is_asked_everywhere():
     mine = Mine("liars_dice", options, network.layers)
     round_, streams = Round(variant, (3, 3)), new_streams(0, ROWS_AT_ONCE)[None]
     for agent in (mine, Likeliest(network), agents.make("ppo:greedy=true"), lambda seen, masks: masks):
-        assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), Asked)
+        assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), AgentSource)
     for agent in (network, agents.make("ppo")):
         assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), networks.Networked)
 

@@ -7,11 +7,11 @@ import pytest
 
 from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.cfr import RoundSolver
-from dice_envs.exact.liars_dice.parties import Party, walk
 from dice_envs.exact.liars_dice.shares import Question, mean_shares, shares_of
 from dice_envs.exact.liars_dice.solution import Strategy
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
 from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.liars_dice.walk import Party, walk
 from tests.support.subsets import few
 
 
@@ -76,7 +76,7 @@ class Plain:
             self.averages[key] = self.averages.get(key, 0.0) + weight * reach
 
     def write(self, asking):
-        """Write the average strategies. See `sources.Source`."""
+        """Write the average strategies. See `moves.Source`."""
         for node, path in enumerate(asking.paths):
             row = asking.rows[node]
             hands = asking.hand[asking.start[row] : asking.start[row + 1]]
@@ -112,7 +112,7 @@ def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
     solver.iterate(4)
     everybody = range(len(dice))
     parties = [Party((), row) for row in worth] + [Party((player,), worth[player]) for player in everybody]
-    found = walk(solver.tree, [Strategy(solver.tree, solver.averages)] * len(dice), parties)
+    found = walk(solver.tree, [Strategy(solver.tree, solver.averages)] * len(dice), parties)[:, 0]
     assert solver.certify(worth, worth).plays == pytest.approx(found[: len(dice)], abs=1e-12)
     assert solver.responds(worth) == pytest.approx(found[len(dice) :], abs=1e-12)
 
