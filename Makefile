@@ -85,8 +85,10 @@ FUZZ ?= 50
 test-survival: $(STAMP)
 	KILLS=$(KILLS) FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_kills.py tests/test_fuzz.py tests/test_crowds.py
 
-# Mutation testing of the committed code: which random small faults do the tests miss? ARGS="--seed 2 --count 50".
+# Mutation testing of the committed code: which random small faults do the tests miss? ARGS="--seed 2 --count 50". Nothing else
+# here needs coverage.
 mutants: $(STAMP)
+	$(BIN)/python $(PIP_INSTALL) --constraint constraints.txt pytest-cov
 	$(BIN)/python -m tests.support.mutants $(ARGS)
 
 # The tests that `make test` leaves out: every agent with every game and option, invalid inputs, training, kills, Ray, and the longer

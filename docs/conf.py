@@ -45,6 +45,7 @@ linkcheck_ignore = [r"http://localhost.*", r"http://127\.0\.0\.1.*"]
 html_theme = "furo"
 html_title = "dice-envs"
 html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_theme_options = {"source_repository": "", "navigation_with_keys": True}
 
 

@@ -13,7 +13,7 @@ import typer
 
 import dice_envs
 from dice_envs.core.options import check_seed
-from dice_envs.experiments.commands import add_commands, commands
+from dice_envs.experiments.commands import LISTED, add_commands, commands
 from dice_envs.experiments.jobs.guard import ends_at_once
 from dice_envs.experiments.ui.console import one_line_errors
 from dice_envs.experiments.ui.options import own_game
@@ -56,7 +56,7 @@ def _options(version: VersionOption = False) -> None:
     pass
 
 
-add_commands(app, commands(), guarded)
+add_commands(app, commands(), guarded, LISTED)
 
 
 def main(name: str) -> None:

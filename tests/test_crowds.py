@@ -2,14 +2,12 @@
 
 import concurrent.futures
 import json
-import os
 import sys
 
 import numpy as np
 import pytest
 
-import dice_envs.envs.sb3
-from dice_envs import SeatEnv, SeatVectorEnv, configure
+from dice_envs import SeatEnv, configure
 from dice_envs.core.game import names
 from dice_envs.envs import aec
 from dice_envs.experiments.arena import tournament
@@ -68,42 +66,6 @@ def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
     assert {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()} == files, "all of it was whole, and is used"
 
 
-COMPILE = """
-import resource, sys
-from dice_envs.core.dice import new_streams, roll
-if {limit}:
-    sys.dont_write_bytecode = True  # Python 3.11 keeps what the limit has cut short
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
-print(roll(new_streams({seed}, 1)[0], 6))
-"""
-
-
-@pytest.mark.thorough
-def test_a_full_disk_leaves_no_half_written_kernel_and_what_a_kill_has_left_is_removed(tmp_path, run_python):
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
-
-    def run(limit=0):
-        return run_python(COMPILE.format(limit=limit, seed=SEED), **environment)
-
-    def files():
-        return [path for path in tmp_path.rglob("*") if path.is_file()]
-
-    full = run(limit=1000)
-    assert files() == []
-    assert run() == full, f"seed {SEED}"
-    (folder,) = {path.parent for path in files()}
-    assert {path.suffix for path in files()} == {".nbc"}
-    old, fresh = folder / ".kernel.nbc.abcd_123.tmp", folder / ".kernel.nbc.abcd_124.tmp"
-    for left_over in (old, fresh):
-        left_over.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    for path in files():
-        if path.suffix == ".nbc":  # all, because one alone might be a kernel that is inlined in another one by now
-            path.unlink()
-    run()
-    assert [path for path in files() if path.suffix != ".nbc"] == [fresh]
-
-
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
@@ -132,27 +94,6 @@ def in_turns(name, seed):
     return seen
 
 
-def in_a_vector(name, seed):
-    env = SeatVectorEnv(name, 4)
-    observations, _ = env.reset(seed=seed)
-    rng, seen = np.random.default_rng(seed), [observations]
-    for _ in range(40):
-        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]
-        observations, rewards, *_ = env.step(np.array(actions))
-        seen += [observations.copy(), rewards.copy()]
-    return seen
-
-
-def for_stable_baselines(name, seed):
-    env = dice_envs.envs.sb3.make_vec_env(name, 4, seed=seed)
-    rng, seen = np.random.default_rng(seed), [env.reset()]
-    for _ in range(40):
-        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in env.action_masks()]
-        observations, rewards, *_ = env.step(np.array(actions))
-        seen += [observations.copy(), rewards.copy()]
-    return seen
-
-
 def in_a_tournament(name, seed):
     variant = configure(name)
     result = tournament(variant, ["random"] * max(2, variant.facts.num_seats), 200, seed)
@@ -172,7 +113,7 @@ def threads_change_often():
     sys.setswitchinterval(before)
 
 
-KINDS = (in_a_seat, in_turns, in_a_vector, for_stable_baselines, in_a_tournament)
+KINDS = (in_a_seat, in_turns, in_a_tournament)
 
 
 @pytest.mark.thorough

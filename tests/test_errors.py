@@ -1,6 +1,5 @@
 """Errors change nothing, in every interface and for every error, compared byte for byte."""
 
-import copy
 import dataclasses
 import functools
 import re
@@ -15,10 +14,9 @@ import torch
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, configure
-from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
+from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
-from dice_envs.envs import aec
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
 from dice_envs.envs.text import prompt, read_reply
 from dice_envs.exact import action_values
@@ -26,7 +24,7 @@ from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
-from tests.support.subsets import covering, few
+from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -79,25 +77,6 @@ def resets(interface, name):
         yield (ValueError,), lambda options=options: interface.reset(seed=3, options=options)
     for seed in BAD_SEEDS:
         yield (ValueError, gymnasium.error.Error), lambda seed=seed: interface.reset(seed=seed)
-
-
-@few(1, "name", ["liars_dice", *(name for name in names() if name != "liars_dice")])
-def test_a_copy_takes_a_step_back_as_well(name):
-    env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
-    env.reset(seed=1)
-    other = copy.deepcopy(env)
-    for _ in range(100 if env.variant.facts.num_seats > 1 else 0):
-        other.games.agents[0].wrong = -1
-        before = other.games.states.tobytes()
-        try:
-            ended = other.step(other.action_masks().argmax())[2]  # where no opponent moves, nothing is wrong
-        except AgentError:
-            assert other.games.states.tobytes() == before
-            return
-        other.games.agents[0].wrong = None
-        if ended:
-            other.reset()
-    assert env.variant.facts.num_seats == 1
 
 
 # The modes of SeatVectorEnv differ in what they deal again, not in what they refuse.
@@ -211,18 +190,6 @@ def test_a_careless_interface_is_found(monkeypatch):
         play(caller, 300, rng, lose=False)
 
 
-def test_games_that_end_are_counted_and_dealt_again():
-    """Every game of a physician with four patients has four moves."""
-    caller = CALLERS["Batch"]("shakes", mode="physician", num_patients=4, goal=1)
-    assert play(caller, 13, np.random.default_rng(1), lose=False) == (9, 0)
-
-
-@pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
-def test_an_illegal_action_loses_or_raises(way):
-    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
-        CALLERS[way]("fatestones", illegal_action="ignore")
-
-
 @pytest.mark.parametrize("way", CALLERS)
 def test_the_error_names_game_and_action(way):
     """The default of interfaces that do not lose by an illegal action."""
@@ -255,18 +222,10 @@ def test_batch(name):
 # --- every way in for an action --------------------------------------------------------------------------------------
 
 
-def _reset(env):
-    env.reset(**({} if isinstance(env, dice_envs.envs.sb3.SeatVecEnv) else {"seed": 1}))
-    return env
-
-
-def _vector(env):
+def _tensors():
+    env = dice_envs.TensorEnv("liars_dice", 1, seat=0, starter="first")
+    env.reset(seed=1)
     return env, lambda action: env.step([action])
-
-
-def _parallel():
-    env = _reset(aec.parallel_env("score_dice"))
-    return env, lambda action: env.step({"player_0": action, "player_1": 0})
 
 
 def _sitting():
@@ -317,16 +276,10 @@ def _policy():
     return batch, lambda action: PolicyAgent(game, Answers(action)).probabilities(turn)
 
 
-# Each returns something at a decision where 0 is legal, whose content must not change, and the way in for one action.
+# What `CALLERS` has not. Each returns something at a decision where 0 is legal, whose content must not change, and the way in
+# for one action.
 WAYS_IN = {
-    "raw_env": lambda: (env := _reset(aec.raw_env("liars_dice")), env.step),
-    "env": lambda: ((env := _reset(aec.env("liars_dice", illegal_action="raise"))).unwrapped, env.step),
-    "parallel_env": _parallel,
-    "SeatEnv": lambda: (env := _reset(SeatEnv("liars_dice", seat=0, illegal_action="raise")), env.step),
-    "SeatVectorEnv": lambda: _vector(_reset(SeatVectorEnv("liars_dice", 1, seat=0))),
-    "SeatVecEnv": lambda: _vector(_reset(dice_envs.envs.sb3.make_vec_env("liars_dice", 1, seat=0, seed=2))),
-    "TensorEnv": lambda: _vector(_reset(dice_envs.TensorEnv("liars_dice", 1, seat=0, starter="first"))),
-    "Batch": lambda: (batch := Batch("liars_dice", 1, seed=1), lambda action: batch.play([action])),
+    "TensorEnv": _tensors,
     "Sitting": _sitting,
     "saved game": _saved,
     "agent": _agent,
@@ -478,24 +431,3 @@ def test_the_error_names_seat_game_and_action():
     faulty.wrong = 9999
     with pytest.raises(AgentError, match=r"Faulty in liars_dice, seat \d of game 49: action 9999 does not exist; actions are"):
         tournament(configure("liars_dice"), ["faulty", "faulty"], 50, 1, agents=[faulty, faulty])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (lambda chances: chances[:, :-1], "must have shape"),
-        (lambda chances: chances * np.nan, r"action 0 \(1 x 1\) must be 0 or more, not nan"),
-        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"\(call\) must be 0, .* not legal, not 1.0"),
-        (lambda chances: chances / 2, "must sum to 1, not 0.5"),
-        (lambda chances: -chances, "must be 0 or more, not -0"),
-    ],
-)
-def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
-    class Claims:
-        def probabilities(self, turn):
-            turn.legal[:] = 1  # an agent's own copy
-            return wrong(Uniform().probabilities(Turn(turn.variant, batch.states, np.arange(2), new_streams(1, 2))))
-
-    batch = Batch("liars_dice", 2, seed=1)
-    with pytest.raises(AgentError, match=words):
-        ask_probabilities(Claims(), Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))

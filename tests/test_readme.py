@@ -14,6 +14,7 @@ from dice_envs.experiments.arena.tables import edge_grid
 from dice_envs.experiments.commands.train import distances_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.sittings import finish
 
 TEXT = (ROOT / "README.md").read_text()
 PAGES = TEXT + (ROOT / "docs" / "command_line.md").read_text()
@@ -84,10 +85,7 @@ def test_the_end_of_make_train_nash_is_as_printed(capsys):
 def save_a_game(path):
     """Save a game that a person has played to its end."""
     path.parent.mkdir(exist_ok=True)
-    sitting = Sitting(configure("thirties", num_players=1), 1, [PERSON])
-    while not sitting.over:
-        sitting.play(sitting.legal()[0])
-    sitting.save_to(path)
+    finish(Sitting(configure("thirties", num_players=1), 1, [PERSON]), 0).save_to(path)
 
 
 @pytest.mark.slow
@@ -132,9 +130,3 @@ def test_random_and_optimal_play_are_as_the_table_says(row):
     (headline, *_) = measure(game, "random", seed=1, **options).measures
     for said, value in zip(found, (headline.value, headline.optimum), strict=True):
         assert float(said) == pytest.approx(value, abs=0.6 * 10 ** -len(said.partition(".")[2]) + headline.error)
-
-
-def test_make_targets_are_there():
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    used = set(re.findall(r"`?make ([a-z-]+)", TEXT))
-    assert {"play", "train", "test"} <= used <= targets

@@ -14,7 +14,6 @@ import pytest
 import torch
 import typer.main
 from threadpoolctl import threadpool_info
-from typer.testing import CliRunner
 
 import dice_envs
 import dice_envs.envs.sb3
@@ -31,6 +30,7 @@ from dice_envs.experiments.ui.plots import saved_plot
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting
+from tests.support.commands import run
 from tests.support.subsets import few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -127,11 +127,11 @@ def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
         "benchmark": ["random"],
     }  # fmt: skip
     for words in found:
-        result = CliRunner().invoke(app, [*words, *arguments.get(words[0], []), "--seed", str(2**128)])
+        result = run(*words, *arguments.get(words[0], []), "--seed", str(2**128))
         assert (result.exit_code, result.stderr.splitlines()[-1]) == (
             2, f"error: seed must be a whole number from 0 to 2**128 - 1, not {2**128}"
         ), words  # fmt: skip
-    widest = CliRunner().invoke(app, ["evaluate", "thirties", "random", "--games", "10", "--seed", str(2**128 - 1)])
+    widest = run("evaluate", "thirties", "random", "--games", "10", "--seed", str(2**128 - 1))
     assert str(2**128 - 1) in "".join(widest.output.split())
 
 
@@ -159,13 +159,6 @@ def test_runs_share_no_stream_with_each_other_nor_one_run_two(game):
             seen |= found
 
 
-def test_neighbouring_seeds_deal_other_games():
-    """With seed + i for game i, all but one of these rows were equal."""
-    env = [make_vec_env("score_dice", 512, seed=seed) for seed in (1, 2)]
-    first, second = (sb3_reset(each)[0] for each in env)
-    assert (first[1:] == second[:-1]).all(axis=1).mean() < 0.01
-
-
 def test_the_learners_draws_and_weights_are_the_runs_own():
     models = [PPO(VARIANT, PRESET, "random", seed) for seed in (1, 1, 2)]
     weights = [next(model.networks.parameters()).tolist() for model in models]
@@ -178,14 +171,6 @@ def test_the_learners_draws_and_weights_are_the_runs_own():
     purposes = ("games", "weights", "draws", "positions", "pool", "pairs", "own search", "again", "evaluation", "play")
     assert len({seed for purpose in purposes for run in range(5) for seed in derived_seeds(run, purpose, 10)}) == 500
     assert derived_seeds(None, "games") != derived_seeds(None, "games")
-
-
-def test_a_game_of_many_is_the_single_one_with_its_seed():
-    venv = make_vec_env(num_envs=4, seed=5)
-    seeds = venv.seed(5)
-    observations = venv.reset()
-    for seed, row in zip(seeds, observations, strict=True):
-        np.testing.assert_array_equal(SeatEnv(VARIANT).reset(seed=seed)[0], row)
 
 
 def test_np_random_seed_repeats_the_games():

@@ -1,7 +1,7 @@
 """Limits on functions: lines, arguments of kernels, and depth of nested blocks."""
 
 import ast
-from collections.abc import Iterator
+import functools
 
 import pytest
 
@@ -16,12 +16,15 @@ DECORATORS = ("kernel", "compiled", "decorate", "inlined")
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
 
-def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+@functools.cache
+def functions() -> list[tuple[str, ast.FunctionDef]]:
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node)
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def lines(function: ast.FunctionDef) -> int:

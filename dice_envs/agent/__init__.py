@@ -348,8 +348,12 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
 
 
 def name_of(agent: Any) -> str:
-    """Return the name of an agent's class, with its parameters if it is a dataclass."""
-    return repr(agent) if dataclasses.is_dataclass(agent) else type(agent).__name__
+    """Return the name of an agent's class, with the fields of a dataclass that differ from their defaults."""
+    kind = type(agent).__name__
+    if not dataclasses.is_dataclass(agent):
+        return kind
+    values = {field: repr(getattr(agent, field.name)) for field in dataclasses.fields(agent) if field.repr}
+    return f"{kind}({', '.join(f'{field.name}={value}' for field, value in values.items() if value != repr(field.default))})"
 
 
 @kernel

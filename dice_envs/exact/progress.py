@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-FORETELLS_FROM = 0.002  # share of the work done before the remaining time is estimated
+FORETELLS_FROM = 0.01  # share of the work done before the remaining time is estimated
 SILENT = 10.0  # seconds without a progress callback before the time left is printed
 LOOKS = 2.0  # seconds before the whole time is estimated from the progress so far
 MUCH_LESS = 50  # tolerated overestimate of the total time, as a factor

@@ -26,8 +26,6 @@ from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import DeviceOption, JsonOption
 from dice_envs.experiments.ui.page import versions
 
-PLACE = 11  # in the list of --help
-
 
 @dataclasses.dataclass
 class BenchRow:

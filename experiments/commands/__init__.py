@@ -1,23 +1,29 @@
 """The commands: a module each, of the command's name, or the package that does its work. `main` is the command, whose arguments
 are the options.
 
-A module with `group` in place of `main` holds a group of commands. PLACE orders the list of --help; commands without it
-follow by name.
+A module with `group` in place of `main` holds a group of commands.
 """
 
 from __future__ import annotations
 
 import importlib
-import math
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import typer
 
 PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
+# The list of --help, by heading; commands that no heading names follow.
+LISTED = {
+    "Games and players": ("games", "agents"),
+    "Train": ("train", "distill"),
+    "Compare and measure": ("arena", "measure", "evaluate", "leaderboard", "benchmark"),
+    "Play": ("play", "review", "sheet", "mcp"),
+    "Exact and published figures, and speed": ("solve", "reproduce", "bench"),
+}
 
 
 def commands() -> dict[str, ModuleType]:
@@ -32,17 +38,24 @@ def modules(package: ModuleType) -> dict[str, ModuleType]:
     return {name: importlib.import_module(f"{package.__name__}.{name}") for name in found}
 
 
-def add_commands(app: typer.Typer, found: Mapping[str, ModuleType], guarded: Callable[..., Any]) -> None:
+def add_commands(
+    app: typer.Typer,
+    found: Mapping[str, ModuleType],
+    guarded: Callable[..., Any],
+    listed: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Add modules to the app as commands, wrapped by `guarded`: `main` is a command, `group` makes a group of commands.
 
-    PLACE orders them; those without it come last, by name. A command's name has hyphens for underscores. The name with
-    underscores works, too, but is not listed.
+    `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
+    hyphens for underscores. The name with underscores works, too, but is not listed.
     """
-    for name, module in sorted(found.items(), key=lambda each: vars(each[1]).get("PLACE", math.inf)):
+    headings = {name: heading for heading, names in (listed or {}).items() for name in names}
+    for name in dict.fromkeys([*headings, *found]):
+        module, heading = found[name], headings.get(name)
         if "group" in vars(module):
-            app.add_typer(module.group(guarded), name=name)
+            app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
             continue
         command = guarded(module.main)
-        app.command(name.replace("_", "-"))(command)
+        app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
         if "_" in name:
             app.command(name, hidden=True)(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,10 +22,9 @@ from dice_envs.experiments.ui.findings import figure_text, measuring
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.options import JsonOption
 
-PLACE = 2  # in the list of --help
-
 
 def main(
+    game: Annotated[str | None, typer.Argument(help="Only agents, or policies, that play this game.")] = None,
     policies: Annotated[bool, typer.Option("--policies", help="List the trained policies that come with the package.")] = False,
     json: JsonOption = None,
     add: Annotated[
@@ -38,16 +37,17 @@ def main(
     `measure GAME ppo -o ...` measures one anew.
     """
     check_writable(json)
+    games = names() if game is None else (load(game).name,)
     if add is not None:
         add_policy(add)
     if policies or add is not None or json is not None:
-        list_policies(json)
+        list_policies(json, games)
         return
     _print_agents("any game", "", for_game(None))
-    for game in names():
-        own = {name: factory for name, factory in for_game(game).items() if name not in for_game(None)}
-        _print_agents(game, load(game).title, own)
-        for name, spec in aliases(game).items():
+    for each in games:
+        own = {name: factory for name, factory in for_game(each).items() if name not in for_game(None)}
+        _print_agents(each, load(each).title, own)
+        for name, spec in aliases(each).items():
             console.print(Text.assemble("\n  ", (name, "bold"), f"  another name of {spec}"))
 
 
@@ -98,12 +98,12 @@ def add_policy(folder: Path) -> Path:
     return path
 
 
-def list_policies(json: Path | None = None) -> list[dict[str, Any]]:
-    """Print the policies of the package: the first measure of each, then its variant and the command that makes it.
+def list_policies(json: Path | None, games: Sequence[str]) -> list[dict[str, Any]]:
+    """Print the policies of the package for these games: the first measure of each, then its variant and its command.
 
     Returns what was written as JSON.
     """
-    rows = [_row(name, policy) for name, policy in shipped().items()]
+    rows = [_row(name, policy) for name, policy in shipped().items() if policy.variant.game.name in games]
     fields = ("file", "measured", "value", "greedy_value", "optimum")
     cells = [[figure_text(row[field], 4) for field in fields] for row in rows]
     Grid("trained policies", ("file", "measured", "as it is", "likeliest", "optimal"), cells, words=(0, 1), whole=(0,)).show()

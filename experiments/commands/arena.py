@@ -48,7 +48,6 @@ from dice_envs.experiments.ui.options import (
 )
 from dice_envs.experiments.ui.progress import progress
 
-PLACE = 4  # in the list of --help
 LEAST_COMPARED = 100  # games of each meeting; for fewer, whose intervals are wide, no best response is looked for
 
 

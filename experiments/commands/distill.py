@@ -38,7 +38,6 @@ from dice_envs.experiments.ui.options import (
 )
 from dice_envs.experiments.ui.progress import progress
 
-PLACE = 8  # in the list of --help
 SAY_EVERY = 500  # updates
 
 GAMES = 8192  # played side by side

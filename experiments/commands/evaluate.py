@@ -32,7 +32,6 @@ from dice_envs.experiments.ui.options import (
 from dice_envs.experiments.ui.plots import bars, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
-PLACE = 9  # in the list of --help
 MOST_SHOWN = 5  # of the costliest decisions
 
 

@@ -26,12 +26,12 @@ from dice_envs.experiments.ui.page import About, Section, command_line, write_pa
 from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
 from dice_envs.experiments.ui.progress import progress
 
-PLACE = 10  # in the list of --help
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
-    "play and 1 for optimal play; ± is half of a 95 % interval (± ?: not known), and figures without it are exact. Time per "
+    "play and 1 for optimal play; where one opponent is given, as in score dice, that is the best response to it, which an "
+    "equilibrium is not. ± is half of a 95 % interval (± ?: not known), and figures without it are exact. Time per "
     f"move is that of one process: {TIMED} games together, and one alone. Large games are measured on a sample, as their notes "
     "say."
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-PLACE = 14  # in the list of --help
-
 
 def main() -> None:
     """Serve the games to an assistant by the Model Context Protocol, on standard input and output: it plays, asks for rules,

@@ -40,7 +40,6 @@ from dice_envs.experiments.ui.options import (
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.presets import Preset, presets_of
 
-PLACE = 9  # in the list of --help
 MOST_MINUTES = 60 * 24 * 7
 
 

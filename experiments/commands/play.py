@@ -13,8 +13,6 @@ from dice_envs.experiments.ui.console import console, print_mode
 from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
 from dice_envs.table.sitting import Sitting
 
-PLACE = 5  # in the list of --help
-
 
 def main(
     game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,

@@ -16,8 +16,6 @@ from dice_envs.experiments.ui.page import command_line
 from dice_envs.experiments.ui.progress import progress
 from dice_envs.table.review import review
 
-PLACE = 5  # in the list of --help
-
 
 def main(
     files: Annotated[

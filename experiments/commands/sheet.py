@@ -20,7 +20,6 @@ from dice_envs.games.shakes import TREATMENTS, Options
 with needs("commands", "a score sheet"):
     import jinja2
 
-PLACE = 13  # in the list of --help
 PAPERS: Mapping[str, tuple[str, str]] = {"a4": ("210mm", "297mm"), "letter": ("8.5in", "11in")}  # width and height
 MOST_BOXES = 24  # in a line; more patients are counted by tally marks
 MOST_NUMBERED = 40  # patients of a team that have a box each

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dice_envs import Measures, names
-from dice_envs.core.options import check_range, option_texts
+from dice_envs.core.options import check_range
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
 from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_grids
 from dice_envs.experiments.arena.tables import show as show_table
@@ -35,8 +35,6 @@ from dice_envs.experiments.ui.page import About, Section, write_page
 from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved_plot
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
-
-PLACE = 6  # in the list of --help
 
 
 def main(
@@ -160,8 +158,7 @@ def _say_where(result: TrainingResult) -> None:
     variant, folder = result.trained.policy.variant, result.folder
     console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
     if variant.facts.num_seats > 1:
-        options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
-        console.whole_line(f"play against it: python -m experiments play {variant.game.name} ppo:{folder}{options}")
+        console.whole_line(f"play against it: python -m experiments play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

@@ -6,22 +6,19 @@ import numba
 import numpy as np
 import pytest
 
-from dice_envs import AgentError, IllegalActionError, Pool, Uniform, agents, configure, names
+from dice_envs import AgentError, Pool, Uniform, agents, configure, names
 from dice_envs.agent import KernelAgent, Promises, Turn
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.liars_dice import Numbers
-from dice_envs.agents.thirties import named
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import below, faces_of, new_streams
+from dice_envs.core.dice import below, new_streams
 from dice_envs.core.game import OVER, compile_check
 from dice_envs.core.kernel import kernel
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.turn import compile_advance
-from dice_envs.exact.thirties import Rules
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
-from tests.support.subsets import covering, few
 from tests.support.variants import IDS, MARKED
 from tests.support.walkthrough import shown
 
@@ -279,18 +276,6 @@ def test_no_copy_is_kept_for_the_agents_of_this_project(name, options, specs):
     assert not team_of([agents.make(spec) for spec in specs], configure(name, **options)).may_fail
 
 
-def test_a_learners_illegal_action_changes_nothing():
-    games = SeatGames(configure("fatestones"), 5, Mannered(0))
-    games.seed_games(np.arange(5), list(range(5)))
-    games.start(np.arange(5))
-    before = everything(games)
-    wrong = [([0, 0, 0, 0, 3], "game 4: action 3 does not exist"), ([0, -1, 0, 0, 0], "game 1"), ([0.0] * 5, "whole numbers")]
-    for actions, words in wrong:
-        with pytest.raises(IllegalActionError, match=words):
-            games.advance(np.array(actions), np.zeros(5, bool), restart=True)
-        same(everything(games), before)
-
-
 def test_a_kernel_sees_a_sample_of_what_is_hidden():
     """Against a seat that always commits to its first die, peeking would be obvious."""
     variant = configure("fatestones")
@@ -367,53 +352,3 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
     assert tables[0] != tables[1] or games < 400
     assert numba.config.DISABLE_JIT or len(loop.signatures) == 1
-
-
-@pytest.mark.thorough
-def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
-    def made(die):
-        @kernel
-        def choose(params, options, state, stream):
-            return min(die, np.int64(state["left"]) - 1)
-
-        class Fixed(KernelAgent):
-            def kernel(self, variant):
-                return AgentKernel(choose)
-
-        return Fixed()
-
-    variant = configure("fatestones")
-    for die in range(2):
-        turn = Turn(variant, Batch(variant, 3, seed=1).states, np.arange(3), new_streams(2, 3))
-        assert made(die).act(turn).tolist() == [die] * 3
-        games = SeatGames(variant, 50, made(die), seat=0)
-        games.start(np.arange(50))
-        games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
-        seen = games.states["choices"][games.states["shown_left"] == 3, 1]
-        assert set(seen.tolist()) == {die}
-
-
-@covering(("strategy", "options"), ["sixes", "fives_and_sixes", "beginner", "heuristic"], [{}, {"num_dice": 3, "num_faces": 8}])
-def test_a_strategy_plays_by_its_kernel_as_it_says(strategy, options):
-    """At positions along a random game, with any number of dice on the table."""
-    variant = configure("thirties", num_players=1, **options)
-    agent, states = agents.make(f"thirties:{strategy}"), Batch(variant, scaled(60, 4), seed=1).states
-    says, streams, seen = named(Rules.of(variant.options), strategy), new_streams(2, len(states)), set()
-    for _ in range(variant.options.num_dice):
-        everything = np.flatnonzero(states["seat"] != OVER)
-        turn = Turn(variant, states, everything, streams[everything])
-        throws = [faces_of(state["counts"]) for state in states[everything]]
-        assert agent.act(turn).tolist() == [says(throw) for throw in throws]
-        seen |= {len(throw) for throw in throws}
-        variant.kernels.play(
-            variant.params, states, everything, np.maximum(states["thrown"][everything].astype(np.int64) - 1, 0)
-        )
-    assert seen == set(range(1, variant.options.num_dice + 1))
-
-
-@few(3, "spec", ["greedy", "ucb", "thompson", "argument", "dogmatic", "strongest", "highest", "shuffled", "numbers"])
-def test_an_agent_with_a_kernel_refuses_other_games(spec):
-    variant = configure("thirties")
-    turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
-    with pytest.raises(ValueError, match=f"{spec} plays .* only, not thirties"):
-        agents.make(spec).act(turn)

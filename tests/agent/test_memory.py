@@ -1,22 +1,17 @@
 """Agents with a memory: where records are kept, when they begin, and that nothing else changes them."""
 
-import dataclasses
-import itertools
-
 import numpy as np
 import pytest
-import typer
 
 import dice_envs
-from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, agents, configure
-from dice_envs.agent import Promises, Turn, ask, ask_probabilities, fresh_memory
+from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, configure
+from dice_envs.agent import Promises, ask, fresh_memory
 from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.arena import parts_of, play_table, tournament
-from dice_envs.experiments.play.games import play_game, set_up
 from tests.conftest import scaled
 
 ONE_DIE = {"num_dice": 1, "num_faces": 3}
@@ -95,19 +90,6 @@ def test_what_is_no_record_is_refused(remembers, words):
         fresh_memory(agent, 1)
 
 
-def test_probabilities_read_a_record_and_begin_without_one():
-    class Stating(Counting):
-        def probabilities(self, turn):
-            assert turn.memory.dtype == self.promises.remembers
-            self.seen.append(turn.memory["turns"].copy())
-            return Uniform().probabilities(turn)
-
-    variant = configure("liars_dice", **ONE_DIE)
-    agent = Stating()
-    ask_probabilities(agent, Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(1, 2)))
-    assert agent.seen[0].tolist() == [0, 0]
-
-
 # --- matches ----------------------------------------------------------------------------------------------------------
 
 
@@ -179,38 +161,6 @@ def test_parts_of_a_match():
     assert parts_of(1) == parts_of(10) == []
     assert parts_of(11) == [(1, 10), (11, 11)]
     assert parts_of(200) == [(1, 10), (11, 50), (51, 200)]
-
-
-@pytest.mark.parametrize(
-    ("games", "match", "words"),
-    [
-        (10, 3, "games must be a multiple of match=3, so that all matches are whole, not 10"),
-        (10, 0, "match must be a whole number from 1 to 100000, not 0"),
-        (10, 2.5, "match must be a whole number from 1"),
-    ],
-)
-def test_matches_are_whole(games, match, words):
-    variant = configure("liars_dice", **ONE_DIE)
-    with pytest.raises(ValueError, match=words):
-        tournament(variant, ["random", "random"], games, 1, match=match)
-
-
-def test_a_game_at_the_terminal_keeps_records(monkeypatch):
-    made = []
-
-    @dataclasses.dataclass
-    class Named(Counting):
-        def __post_init__(self):
-            super().__init__()
-            made.append(self)
-
-    monkeypatch.setitem(agents.factories(), "counting", Named)
-    answers = itertools.cycle(["call", "1 x 1"])  # one of the two is legal in the person's turn
-    monkeypatch.setattr(typer, "prompt", lambda *args, **kwargs: next(answers))
-    play_game(set_up("liars_dice", ["counting"], ["num_dice=2"], seat=0, people=1, seed=1))
-    (agent,) = made
-    assert [each.tolist() for each in agent.seen] == [[k] for k in range(len(agent.seen))]
-    assert len(agent.seen) > 1
 
 
 # --- environments -----------------------------------------------------------------------------------------------------

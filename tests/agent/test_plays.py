@@ -7,18 +7,11 @@ import pytest
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Pool, agents, configure, measure
 from dice_envs.agent import check_plays
-from dice_envs.agents.ppo import Ppo
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
 from dice_envs.experiments.arena import tournament
-from tests.support.policies import save_random_policy
 
 PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
-
-
-@pytest.fixture
-def physician(tmp_path):
-    return save_random_policy(tmp_path / "physician.npz", PHYSICIAN)
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
@@ -63,22 +56,6 @@ def test_agents_that_say_nothing_play_everything():
         check_plays(Own(), configure(name))
         check_plays(agents.make("random"), configure(name))
     check_plays(agents.make("dogmatic"), MAESTERS)
-
-
-def test_a_policy_names_what_it_was_trained_on(physician):
-    agent = Ppo(str(physician))
-    trained_on = agent.promises.variant
-    assert (trained_on.game.name, trained_on.options) == ("shakes", PHYSICIAN.options)
-    check_plays(agent, configure("shakes", mode="physician"))
-    with pytest.raises(
-        ValueError, match=r"physician.npz was trained on shakes with mode=physician; it cannot play mode=maesters$"
-    ):
-        check_plays(agent, MAESTERS)
-    other = configure("shakes", mode="physician", num_players=2)
-    with pytest.raises(ValueError, match=r"trained on shakes with num_players=3.*; it cannot play num_players=2"):
-        check_plays(agent, other)
-    with pytest.raises(ValueError, match=r"trained on shakes \(mode=physician\); it cannot play thirties$"):
-        check_plays(agent, configure("thirties"))
 
 
 @pytest.mark.parametrize(

@@ -4,38 +4,8 @@ import numpy as np
 import pytest
 
 from dice_envs import AgentError, Promises, configure
-from dice_envs.agent import Uniform, make_agent, promises_of
-from dice_envs.agents import factories
-from dice_envs.agents.adaptive import MEMORY
+from dice_envs.agent import Uniform, promises_of
 from dice_envs.exact.agents import asked
-
-# The promises that are not the defaults, offers as True.
-EXPECTED = {
-    "random": {"memoryless": True},
-    "numbers": {"memoryless": True},
-    "reader": {},
-    "reader:learn=false": {"looks_back": False},
-    "nash": {"looks_back": False, "for_variant": True, "prepare": True},
-    "adaptive": {"remembers": True},
-    "champion": {"observes_only": True, "network": True},
-    "ppo": {"observes_only": True, "network": True, "for_variant": True},
-    "strongest": {"memoryless": True},
-    "best_response": {},
-    "highest": {"strategy": "highest"},
-    "shuffled": {"memoryless": True, "strategy": "uniform"},
-    "score_response": {},
-    "score_nash": {},
-    "greedy": {"tally_alone": True},
-    "ucb": {"tally_alone": True},
-    "thompson": {"tally_alone": True},
-    "argument": {"tally_alone": True},
-    "dogmatic": {"tally_alone": True},
-    "bayes": {"tally_alone": True, "reads_efficacies": True},
-    "thirties": {},
-    "mcts": {},
-    "chat:any": {},
-    "chat:any,illegal=lose": {"resigns": True},
-}
 
 
 def declared(agent):
@@ -43,16 +13,6 @@ def declared(agent):
     usual = vars(Promises())
     given = {name: value for name, value in vars(promises_of(agent)).items() if value != usual[name]}
     return {name: value if isinstance(value, bool | str) else True for name, value in given.items()}
-
-
-def test_every_agent_of_the_package_is_listed():
-    assert {spec.partition(":")[0] for spec in EXPECTED} == set(factories())
-
-
-@pytest.mark.parametrize("spec", EXPECTED)
-def test_what_the_agents_of_the_package_promise(spec):
-    assert declared(make_agent(spec)) == EXPECTED[spec]
-    assert promises_of(make_agent("adaptive")).remembers == MEMORY
 
 
 @pytest.mark.parametrize(

@@ -251,14 +251,6 @@ def test_the_key_is_sent_and_written_nowhere(server, tmp_path, monkeypatch):
     assert not any(SECRET[:-3] in text for text in told)
 
 
-def test_a_short_key_is_no_secret(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "l")
-    agent = chat(server, key="MY_KEY", log=str(tmp_path / "log"))
-    sitting = table(agent)
-    assert sitting.variant.describe_action(sitting.step()) == "call"
-    assert json.loads((tmp_path / "log").read_text())["reply"] == "call"
-
-
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
@@ -333,15 +325,6 @@ def test_a_reply_without_a_move_may_lose_the_game(server):
         evaluate(variant, agent, "random", games=4)
 
 
-def test_games_of_an_agent_that_never_resigns_are_as_before(server):
-    server.answer = lowest
-    variant = configure("liars_dice", num_dice=1)
-    either = [
-        play_table(variant, [chat(server, illegal=illegal), make_agent("numbers")], 20, 1) for illegal in ("lose", "raise")
-    ]
-    np.testing.assert_array_equal(*either)
-
-
 def test_names_in_a_prompt_are_no_commands(server):
     """A player's name that looks like a reply does not become one: only the model's own reply is read."""
     server.answer = lambda body: said("yield")
@@ -370,9 +353,3 @@ def test_wrong_parameters_are_named(wrong, words):
     with pytest.raises(ValueError, match=words) as caught:
         Chat(**{"model": "tiny", **wrong})
     assert SECRET not in str(caught.value)
-
-
-def test_draws_are_repeated_by_the_seed(server):
-    server.answer = lambda body: said("hm")
-    actions = [[table(chat(server)).step() for _ in range(2)] for _ in range(2)]
-    assert np.array_equal(*actions)

@@ -18,7 +18,6 @@ from dice_envs.agents.ppo import save_policy
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
-from dice_envs.experiments.arena import tournament
 from tests.conftest import scaled
 from tests.support.policies import random_policy
 from tests.support.variants import IDS, MORE_OPTIONS, VARIANTS
@@ -300,13 +299,3 @@ def test_a_policy_of_another_variant_refuses(game, make):
 
 def first_turn(variant: Variant) -> Turn:
     return Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
-
-
-@pytest.mark.parametrize("game", names())
-def test_a_tournament_of_search_against_random(game):
-    variant = configure(game)
-    if variant.facts.num_seats == 1:
-        pytest.skip("one seat")
-    specs = [f"mcts:{scaled(200, 3)}", *["random"] * (variant.facts.num_seats - 1)]
-    result = tournament(variant, specs, games=scaled(400, 2), seed=1)
-    assert sum(rate for row in result.win_rate for rate in row if rate is not None) == pytest.approx(1)

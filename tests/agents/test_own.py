@@ -8,14 +8,14 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import dice_envs
 from dice_envs.core.own import split_own
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.web.table import make_agent
 from dice_envs.learn.presets import PRESETS
 from dice_envs.table.sitting import Sitting
+from tests.support.commands import done, refusal, run
+from tests.support.sittings import finish
 from tests.support.subsets import covering
 from tests.support.walkthrough import shown
 
@@ -72,11 +72,6 @@ def pig(tmp_path, monkeypatch):
     path = tmp_path / "my_pig.py"
     path.write_text(shown("How to add a game"))
     return f"{path}:GAME"
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    return result.exit_code, result.output
 
 
 @pytest.mark.parametrize(
@@ -143,13 +138,9 @@ def test_in_environments_measures_and_commands(players):
     env.reset(seed=1)
     measured = dice_envs.measure("liars_dice", f"{players}:Nth", rules="openspiel", num_dice=1, num_faces=3)
     assert measured.score is not None
-    code, output = run("arena", "liars_dice", f"{players}:Nth:1", "random", "-o", "num_dice=1", "--games", 200, "--seed", 1)
-    assert code == 0, output
-    code, output = run(
-        "measure", "liars_dice", f"{players}:Nth", "-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3"
-    )
-    assert code == 0, output
-    assert "score" in output
+    done("arena", "liars_dice", f"{players}:Nth:1", "random", "-o", "num_dice=1", "--games", 200, "--seed", 1)
+    measure = ["measure", "liars_dice", f"{players}:Nth", "-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3"]
+    assert "score" in done(*measure)
 
 
 # --- what others have written -----------------------------------------------------------------------------------------
@@ -184,8 +175,7 @@ def resume(game):
 def play(*more):
     def reader(game):
         Path("game.json").write_text(json.dumps(game))
-        code, output = run("play", "--load", "game.json", *more)
-        raise ValueError(output) if code == 2 else AssertionError(output)
+        raise ValueError(refusal("play", "--load", "game.json", *more))
 
     return reader
 
@@ -206,26 +196,19 @@ def test_what_others_have_written_runs_no_code_and_reaches_no_address(reader, ha
 
 
 def finished(changes):
-    sitting = Sitting(dice_envs.configure("liars_dice", num_dice=1), 1, ["random", "random"])
-    while not sitting.over:
-        sitting.step()
+    sitting = finish(Sitting(dice_envs.configure("liars_dice", num_dice=1), 1, ["random", "random"]))
     return {**sitting.save(), **changes}
 
 
 def test_a_person_at_the_terminal_names_who_plays_instead(players, tmp_path):
     path = tmp_path / "game.json"
     path.write_text(json.dumps(finished({"seats": ["person", SECRETS]})))
-    code, output = run("play", "--load", path)
-    assert (code, len(output.splitlines())) == (2, 1)
-    assert f"play GAME AGENT --load {path}" in output.replace("\n", "")
+    assert f"play GAME AGENT --load {path}" in refusal("play", "--load", path)
     for agent in ("numbers", f"{players}:Nth"):
-        code, output = run("play", "liars_dice", agent, "--load", path)
-        assert code == 0, output
-        assert f"player 1: {agent}" in output.replace("\n", "")  # long paths fold
-    code, output = run("play", "liars_dice", "random", "numbers", "--load", path)
-    assert "agents: the saved game has 1; name as many, or one for all, not 2" in output
-    code, output = run("review", path)
-    assert code == 0, output
+        assert f"player 1: {agent}" in done("play", "liars_dice", agent, "--load", path).replace("\n", "")  # long paths fold
+    refused = refusal("play", "liars_dice", "random", "numbers", "--load", path)
+    assert "agents: the saved game has 1; name as many, or one for all, not 2" in refused
+    done("review", path)
 
 
 def test_a_saved_game_names_no_game_of_somebodys_own(pig, tmp_path):
@@ -233,12 +216,11 @@ def test_a_saved_game_names_no_game_of_somebodys_own(pig, tmp_path):
         Sitting.load(finished({"game": pig}))
 
 
+@pytest.mark.thorough
 def test_a_game_of_ones_own_in_commands(pig, players):
-    code, output = run("arena", pig, "random", f"{players}:Nth", "--games", 50, "--seed", 1, "-o", "target=20")
-    assert code == 0, output
+    done("arena", pig, "random", f"{players}:Nth", "--games", 50, "--seed", 1, "-o", "target=20")
     assert dice_envs.load("pig").title == "Pig"
-    code, output = run("play", pig, "random", "--watch", "--seed", 1, "-o", "target=10")
-    assert "Pig" in output
+    assert "Pig" in run("play", pig, "random", "--watch", "--seed", 1, "-o", "target=10").output
     assert "pig" not in dice_envs.names()
 
 
@@ -248,10 +230,7 @@ def test_what_is_no_game_is_refused_in_one_line(players, pig, tmp_path):
         (f"{pig}:1", "where NAME is a dice_envs.Game"),
         (f"{players}:Missing", "game '"),
     ):
-        code, output = run("arena", given, "random", "random")
-        assert code == 2
-        assert words in output
-        assert len(output.strip().splitlines()) == 1
+        assert words in refusal("arena", given, "random", "random")
 
 
 def test_names_of_games_are_kept_apart(pig):

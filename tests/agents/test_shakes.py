@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from dice_envs import configure
 from dice_envs.agent import Turn
-from dice_envs.agents import factories, make
+from dice_envs.agents import make
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.shakes.chances import Problem
-from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from tests.support.shakes_tools import assert_distributed, policy_of, states_with
 from tests.support.subsets import few
 
@@ -72,14 +70,6 @@ def test_maesters_always_leave_somebody_who_argues(spec):
     assert agent.act(Turn(variant, forced, np.arange(4), new_streams(0, 4))).tolist() == [1] * 4
 
 
-@pytest.mark.parametrize("spec", [spec for spec in AGENTS if not spec.startswith("bayes")])
-def test_policies_play_the_competitive_variation(spec):
-    variant = configure("shakes", num_players=3, variation="competitive")
-    chances = make(spec).probabilities(turn_of(variant, (30, 3, 0), (2, 1, 0), 1))
-    assert np.allclose(chances.sum(axis=1), 1)
-    assert ((chances >= -1e-12) & (chances <= 1 + 1e-12)).all()
-
-
 def test_agents_refuse_what_they_cannot_play():
     liars = configure("liars_dice")
     turn = turn_of(configure("shakes", mode="physician"), (0, 0, 0), (0, 0, 0), 1)
@@ -99,45 +89,3 @@ def test_agents_refuse_what_they_cannot_play():
     ):
         with pytest.raises(ValueError, match=message):
             make(wrong)
-
-
-def test_every_agent_of_this_game_can_be_named():
-    assert {"argument", "bayes", "dogmatic", "greedy", "thompson", "ucb"} <= set(factories())
-
-
-@pytest.mark.slow
-def test_a_trained_network_comes_close_to_optimal_play():
-    torch = pytest.importorskip("torch")
-    learner = pytest.importorskip("sb3_contrib").MaskablePPO
-    from dice_envs.envs.sb3 import make_vec_env
-
-    torch.set_num_threads(1)
-    variant = configure("shakes", mode="physician", num_players=3)
-    problem = Problem.of(variant.options)
-    model = learner(
-        "MlpPolicy",
-        make_vec_env("shakes", 256, seed=1, num_players=3),
-        learning_rate=lambda left: 1e-3 * left,
-        n_steps=2 * problem.num_patients,
-        batch_size=2048,
-        n_epochs=4,
-        gamma=1.0,
-        ent_coef=0.003,
-        seed=1,
-        device="cpu",
-    )
-    model.learn(300_000)
-
-    class Trained:
-        def act(self, turn):
-            return self.probabilities(turn).argmax(axis=1)
-
-        def probabilities(self, turn):
-            with torch.no_grad():
-                chances = model.policy.get_distribution(torch.as_tensor(turn.observations)).distribution.probs
-            return np.eye(chances.shape[1])[chances.numpy().argmax(axis=1)]
-
-    saved = evaluate(problem, as_policy(Trained(), variant), merged=False).saved
-    assert saved >= 0.97 * solve(problem, "saved").value
-    for spec in ("thompson", "thompson:permutations", "argument"):
-        assert saved > evaluate(problem, policy_of(spec, num_players=3)).saved

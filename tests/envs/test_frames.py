@@ -15,6 +15,7 @@ from dice_envs.envs import aec
 from dice_envs.envs.text import TextEnv
 from dice_envs.pictures.drawing import layout
 from dice_envs.pictures.render import MOST_HEIGHT, frame_size, rgb_array, svg
+from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -36,30 +37,6 @@ def test_every_picture_of_a_game_fits_its_frame(name, options):
             batch.deal()
         batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
     assert tallest <= height
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"raise_rule": "either"},
-        {"num_players": 4, "num_dice": 6, "num_faces": 8, "raise_rule": "either"},
-        {"num_players": 3, "num_dice": (6, 1, 6), "num_faces": 8, "raise_rule": "either"},
-        {"num_players": 2, "num_dice": 6, "num_faces": 8, "wild": "ones"},
-    ],
-)
-def test_the_longest_rounds_of_liars_dice_fit(options):
-    variant = configure("liars_dice", **options)
-    height, _ = frame_size(variant)
-    batch = Batch(variant, 1, seed=1)
-    tallest = 0
-    while batch.seats[0] != OVER:
-        action = batch.legal().argmax(axis=1)  # the lowest bid, and a call when there is no other
-        if action[0] == variant.params.call:
-            tallest = max(tallest, layout(variant.picture(batch.states[0], 1)).height)
-        batch.play(action)
-    assert min(tallest, MOST_HEIGHT) <= height
-    assert tallest > height - 200, "and the frame is not much too large"
 
 
 def test_many_dice_of_the_shakes_fit():
@@ -88,7 +65,7 @@ def test_a_picture_that_is_too_large_is_made_smaller():
     assert not dice[:, 200:].any(), "its shape is kept"
 
 
-@every_game
+@few(2, "name", names())
 def test_frames_in_play_have_one_size(name):
     env = SeatEnv(name, render_mode="rgb_array")
     vector = gymnasium.make_vec(f"dice_envs/{load(name).env_name}-v0", num_envs=2, render_mode="rgb_array")

@@ -95,6 +95,7 @@ def test_opponents_by_seat_and_by_pool():
         ({"num_envs": 0}, "num_envs must be a whole number from 1"),
         ({"autoreset_mode": "Never"}, "autoreset_mode must be one of 'NextStep', 'SameStep', 'Disabled', not 'Never'"),
         ({"render_mode": "3d"}, "render_mode must be one of human, ansi, rgb_array or None, not '3d'"),
+        ({"illegal_action": "ignore"}, "illegal_action must be one of 'lose', 'raise', not 'ignore'"),
         ({"num_dice": 0}, "num_dice must be"),
     ],
 )
@@ -130,11 +131,6 @@ def test_a_wrong_snapshot_is_refused_and_changes_nothing(field, value):
     with pytest.raises(ValueError, match="snapshot"):
         games.restore({**games.snapshot(), field: value})
     assert {name: array.tobytes() for name, array in games.snapshot().items()} == before
-
-
-def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
-    games = SeatVectorEnv("liars_dice", 4).games
-    games.start(np.arange(4), None, [3, 4, 5, 6])
     wrong = games.snapshot()
     wrong["states"]["seat"] = 5
     with pytest.raises(ValueError, match="snapshot has seats to move"):
@@ -142,6 +138,7 @@ def test_a_snapshot_with_a_seat_that_is_not_there_is_refused():
 
 
 @pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
+@pytest.mark.thorough
 def test_maskable_ppo_learns_out_of_the_box():
     """After a few thousand steps of MaskablePPO it beats random play clearly more often than random play does."""
     from sb3_contrib import MaskablePPO

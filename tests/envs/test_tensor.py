@@ -78,12 +78,9 @@ def test_it_plays_the_games_of_the_other_environment(row):
 
 
 @pytest.mark.skipif(SIMULATED, reason="this runs the simulator")
-@pytest.mark.parametrize(
-    "rows",
-    ["numbers or wrong or refused", pytest.param("not numbers and not wrong and not refused", marks=pytest.mark.thorough)],
-)
-def test_the_same_on_the_simulator(rows):
-    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", rows, __file__]
+@pytest.mark.thorough
+def test_the_same_on_the_simulator():
+    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
     done = subprocess.run(run, env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
     assert " passed" in done.stdout
@@ -214,8 +211,3 @@ def test_torchrl_takes_the_games_as_its_own_environment():
     assert ended.sum() > 40
     assert (games["next", "reward"][..., 0].abs() == ended).all()  # won or lost at the end, nothing before
     assert (games["action_mask"].gather(-1, games["action"].unsqueeze(-1))).all()
-
-
-def test_pytorch_is_imported_when_it_is_needed():
-    code = "import sys, dice_envs; assert 'torch' not in sys.modules; dice_envs.TensorEnv; assert 'torch' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -152,9 +152,3 @@ def test_rubbish_is_unreadable_or_illegal_or_a_legal_move(name, reply, seed, mov
         message = str(problem)
     assert mask[action] if action is not None else "allowed: " in message
     assert "\n" not in message
-
-
-@given(st.one_of(st.none(), st.binary(), st.integers(), st.floats(), st.lists(st.text())))
-def test_what_is_no_text_is_unreadable(reply):
-    with pytest.raises(Unreadable, match="must be text"):
-        read_move(variant_of("thirties", ()), reply)

@@ -166,11 +166,12 @@ def test_seeds_and_copies_repeat_a_game():
         each.step(move)
     assert env.get_observation()[1].endswith(other.get_observation()[1][-500:])
     seeds = set()
-    for seed in (7, 7, 8, None, None):
+    for seed in (7, 7, 8, *[None] * 20):
         env.reset(num_players=2, seed=seed)
         seeds.add(env.table.sitting.seed)
-    assert len(seeds) == 4
+    assert len(seeds) == 22
     assert {7, 8} < seeds
+    assert max(seeds) >= 2**60, "fresh ones have 64 bits"
 
 
 def test_wrong_arguments():

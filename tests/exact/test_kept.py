@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dice_envs.exact import shakes
 from dice_envs.exact.kept import kept
-from dice_envs.exact.liars_dice import solver as liars_dice
 
 
 def counted(most):
@@ -55,11 +53,6 @@ def test_threads_that_ask_for_the_same_do_not_compute_it_twice():
         gate.set()
         assert [each.result(60) for each in waiting] == ["x"] * 4
     assert asked == ["x"]
-
-
-def test_what_solvers_keep_in_memory_is_at_most_a_gibibyte_each():
-    assert liars_dice.MOST_KEPT <= 2**30
-    assert shakes.chances.MOST_KEPT <= 2**30
 
 
 def test_threads_with_other_questions_do_not_wait():

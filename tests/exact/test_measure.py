@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import AgentError, Measurement, Uniform, agents, measure
+from dice_envs import AgentError, Measurement, agents, measure
 from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
 from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
@@ -167,57 +167,6 @@ def test_rounding_that_depends_on_the_batch_is_not_randomness():
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 
 
-def by_row(observations, masks):
-    """Probabilities that depend on the position's row in the batch."""
-    tilted = masks * (1 + (np.arange(len(masks)) % 2)[:, None] * np.arange(masks.shape[1]))
-    return tilted / tilted.sum(axis=1, keepdims=True)
-
-
-class ActsByRow:
-    def act(self, turn):
-        rows, last = np.arange(len(turn)), turn.legal.shape[1] - 1 - turn.legal[:, ::-1].argmax(axis=1)
-        return np.where(rows % 2 == 0, turn.legal.argmax(axis=1), last)
-
-
-@pytest.mark.parametrize(("agent", "name"), [(by_row, "by_row"), (ActsByRow(), "ActsByRow")])
-def test_an_answer_that_depends_on_its_row_is_refused(agent, name):
-    with pytest.raises(AgentError, match=f"^{name}: its answer at a position depends on the row"):
-        measure("liars_dice", agent, **ONE_DIE)
-
-
-def after_the_opening(later):
-    """Uniform for the opening bid, where every action but the call is legal; afterwards by the function."""
-
-    def policy(observations, masks):
-        opening = masks.sum(axis=1) == masks.shape[1] - 1
-        return np.where(
-            opening[:, None] & (masks[:, -1:] == 0), masks / masks.sum(axis=1, keepdims=True), later(observations, masks)
-        )
-
-    return policy
-
-
-@pytest.mark.parametrize("num_faces", [3, 6])
-def test_answers_are_compared_after_the_opening_too(num_faces):
-    """In games with few positions, and in games whose positions are asked in batches."""
-
-    def draws(observations, masks):
-        drawn = masks * (0.01 + np.random.default_rng().random(masks.shape))
-        return drawn / drawn.sum(axis=1, keepdims=True)
-
-    def only_in_large_batches(observations, masks):
-        tilted = masks * (1 + (np.arange(len(masks)) >= 200)[:, None] * np.arange(masks.shape[1]))
-        return tilted / tilted.sum(axis=1, keepdims=True)
-
-    options = ONE_DIE | {"num_faces": num_faces}
-    assert measure("liars_dice", after_the_opening(draws), **options).measures[0].error > 0
-    with pytest.raises(AgentError, match="depends on the row"):
-        measure("liars_dice", after_the_opening(by_row), **options)
-    if num_faces == 6:
-        with pytest.raises(AgentError, match="depends on the row"):
-            measure("liars_dice", only_in_large_batches, **options)
-
-
 AWKWARD_GAMES = {
     **{game: (game, options) for game, (options, _) in SMALL.items()},
     "score_dice": ("score_dice", {"pool_a": (4, 6), "pool_b": (6, 4)}),
@@ -255,7 +204,7 @@ def test_an_awkward_agent_is_refused_or_has_an_interval(game, name):
             assert each.value == pytest.approx(exact.value, abs=3 * (each.error + exact.error) + 1e-9), each
 
 
-@pytest.mark.parametrize("seed", [*range(100, 104), pytest.param(range(104, 140), marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("seed", [100, pytest.param(range(101, 140), marks=pytest.mark.thorough)])
 def test_a_first_answer_that_was_the_rare_one_is_not_held_against_the_agent(seed):
     of, options = AWKWARD_GAMES["maesters"]
     for each in np.atleast_1d(seed):
@@ -271,14 +220,6 @@ def test_intervals_of_random_answers_hold_as_often_as_they_say():
     (of, options), right = AWKWARD_GAMES["maesters"], truth_of("maesters", PART)[0].value
     found = [measure(of, Acts(PART.chance), seed=seed, **options).measures[0] for seed in range(100)]
     assert np.mean([abs(each.value - right) <= each.error for each in found]) > 0.9
-
-
-def test_random_answers_are_not_taken_for_such_that_depend_on_the_row():
-    class Draws:
-        def act(self, turn):
-            return turn.choose(Uniform().kernel(turn.variant))
-
-    assert measure("liars_dice", Draws(), **ONE_DIE).measures[0].error > 0
 
 
 def test_measurements_print_as_lines():

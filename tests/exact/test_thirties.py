@@ -9,7 +9,6 @@ from fractions import Fraction
 import icepool
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import measure, response_values
 from dice_envs.agents.base import Random
@@ -28,13 +27,13 @@ from dice_envs.exact.thirties import (
     throws,
     worths,
 )
-from dice_envs.exact.thirties.figures import Player, analyse, foreknowledge, relative_skill
-from dice_envs.experiments.__main__ import app
+from dice_envs.exact.thirties.figures import analyse, foreknowledge
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
 from tests.support.chance import second_stage_points
-from tests.support.policies import ActsOnly, uniform
+from tests.support.commands import done, refusal, run
+from tests.support.policies import uniform
 from tests.support.subsets import covering, few
 
 R = Rules()
@@ -55,46 +54,6 @@ def test_every_figure_of_the_paper_but_six_slips_agrees():
     }
     assert all(row.note for row in rows if not row.agrees)
     assert len(rows) == len({row.figure for row in rows})
-
-
-def test_the_distribution_of_scores_is_the_papers():
-    found = Player(R, solve(R, "maximize")[0]).distribution()
-    assert [0] * 5 + list(found.weights) == [int(cases) for cases in CASES.split()]
-    assert (found.first, found.total) == (6, 6**21)
-
-
-# With more digits than in the paper, from an independent computation.
-FIGURES = {  # score, P(30 or more), below, above, for the next player
-    "thirty_or_over": (29.921054, 0.67441, 1.0522, 0.9733, 2.8600),
-    "optimal": (30.134784, 0.60797, 1.1164, 1.2512, 3.6749),
-    "minimize_loss": (29.951398, 0.65603, 1.0001, 0.9515, 2.7962),
-    "maximize": (30.151977, 0.62168, 1.0735, 1.2254, 3.5992),
-    "heuristic": (30.145716, 0.62075, 1.0712, 1.2169, 3.5741),
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_table_of_strategies(name):
-    found = analyse(R, named(R, name))
-    values = (found.score, found.reached, found.below, found.above, found.given)
-    for value, figure, digits in zip(values, FIGURES[name], (6, 5, 4, 4, 4), strict=True):
-        assert round(float(value), digits) == figure
-
-
-def test_scores_skill_and_second_stage_to_more_digits():
-    scores = {
-        name: analyse(R, named(R, name)).score for name in ("sixes", "fives_and_sixes", "beginner", "heuristic", "maximize")
-    }
-    knowing = foreknowledge(R).mean
-    assert round(float(scores["sixes"]), 6) == 29.815248
-    assert round(float(scores["fives_and_sixes"]), 6) == 29.643862
-    assert round(float(scores["beginner"]), 6) == 29.723221
-    assert round(float(knowing), 6) == 32.733383
-    assert round(float(relative_skill(scores["beginner"], scores["maximize"], knowing)), 6) == 0.142436
-    assert round(float(relative_skill(scores["heuristic"], scores["maximize"], knowing)), 6) == 0.002419
-    assert [round(100 * float(chance), 2) for chance in second_stage(R)] == [33.49, 16.15, 17.48, 14.93, 10.59, 5.65, 1.71]
-    given = [2.957196, 5.881257, 8.805318, 11.729370, 14.652875, 17.544366]
-    assert [round(float(points), 6) for points in expected_given(R)[1:]] == given
 
 
 # --- brute force ------------------------------------------------------------------------------------------------------
@@ -128,31 +87,6 @@ def test_the_best_value_is_that_of_brute_force(rules, goal):
     strategy, value = solve(rules, goal)
     assert value == by_brute_force(rules, goal)
     assert analyse(rules, strategy).value(goal) == value
-
-
-@pytest.mark.parametrize("rules", SMALL)
-def test_for_the_highest_score_it_is_best_to_keep_the_highest_dice(rules):
-    assert solve(rules, "maximize")[1] == by_brute_force(rules, "maximize", any_dice=True)
-
-
-@pytest.mark.parametrize("name", ["heuristic", "minimize_loss"])
-def test_a_strategys_distribution_is_that_of_brute_force(name):
-    rules = Rules(4, 3, 9)
-    strategy = named(rules, name)
-
-    def chances(aside, dice, weight, found):
-        if dice == 0:
-            found[sum(aside)] = found.get(sum(aside), 0) + weight
-            return
-        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
-            throw = tuple(sorted(throw))
-            again = strategy(throw, aside)
-            chances(tuple(sorted(aside + throw[again:])), again, weight / rules.num_faces**dice, found)
-
-    found = {}
-    chances((), rules.num_dice, Fraction(1), found)
-    exact = Player(rules, strategy).distribution()
-    assert found == {exact.first + i: Fraction(cases, exact.total) for i, cases in enumerate(exact.weights) if cases}
 
 
 def test_foreknowledge_is_what_icepool_computes():
@@ -230,44 +164,7 @@ def test_all_sizes_are_exact(rules):
     assert float(solve(rules, "maximize")[1]) == pytest.approx(expected[-1], rel=1e-12)
 
 
-def test_cases_beyond_int64_are_not_wrapped():
-    found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
-    assert found.total == 8**36 > 2**63
-    assert sum(found.weights) == found.total
-    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
-
-
 # --- strategies ---------------------------------------------------------------------------------------------------------
-
-
-@few(2, "goal", GOALS)
-def test_the_best_strategy_is_best_in_every_position(goal):
-    """No single change improves it, and where a change makes no difference, the expected score does not rise."""
-    rules = Rules(3, 4, 9)
-    best, value = solve(rules, goal)
-    score = analyse(rules, best).score
-    for aside in asides(rules):
-        for throw, _ in throws(3 - len(aside), 4):
-            for again in range(len(throw)):
-
-                def choose(t, a, here=(throw, aside), again=again):
-                    return again if (t, a) == here else best(t, a)
-
-                found = analyse(rules, Strategy("changed", choose, "aside"))
-                assert found.value(goal) <= value
-                if found.value(goal) == value:
-                    assert found.score <= score
-
-
-def test_maximizing_is_simple_and_the_other_goals_are_not():
-    assert solve(R, "maximize")[0].simple
-    for goal in GOALS[1:]:
-        strategy = solve(R, goal)[0]
-        positions = [(throw, aside) for aside in asides(R) for throw, _ in throws(6 - len(aside), 6)]
-        choices = {}
-        for throw, aside in positions:
-            choices.setdefault(throw, set()).add(strategy(throw, aside))
-        assert any(len(found) > 1 for found in choices.values())
 
 
 @few(2, "name", NAMES)
@@ -378,18 +275,6 @@ def test_measures_are_the_exact_figures(name, goal):
         assert each.error == 0
 
 
-def test_agents_that_only_act_are_measured():
-    dice = DICE[1]
-    promises, silent = ActsOnly("thirties", deterministic=True), ActsOnly("thirties")
-    found, allowing, expected = (measure("thirties", each, **dice).measures for each in (promises, silent, "thirties"))
-    assert found == expected
-    assert [each.value for each in allowing] == [each.value for each in expected]
-    assert all(0 < each.error < 0.1 for each in allowing)
-    sampled, exact = (measure("thirties", each, **dice).measures[0] for each in (ActsOnly("random"), "random"))
-    assert exact.error == 0 < sampled.error < 0.1
-    assert sampled.value == pytest.approx(exact.value, abs=2 * sampled.error)
-
-
 @few(2, "options", [{"num_dice": 1, "num_faces": faces, "goal": goal, "target": 3} for faces in (3, 8) for goal in GOALS])
 def test_with_one_die_there_is_nothing_to_choose(options):
     found = measure("thirties", "random", **options)
@@ -409,25 +294,11 @@ def test_what_cannot_be_measured_is_refused(options, message):
         measure("thirties", "random", **options)
 
 
-def test_progress_is_told():
-    told = []
-    measure("thirties", "random", **DICE[1], done=lambda amount, total: told.append((amount, total)))
-    positions = sum(len(throws(3 - len(aside), 4)) for aside in asides(Rules(3, 4, 8)))
-    assert told == [(positions, positions)]
-
-
 # --- commands -----------------------------------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    from dice_envs.experiments.__main__ import app
-
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def test_solve_writes_what_it_promises(tmp_path):
-    done = run("solve", "thirties", "--json", tmp_path / "out.json")
-    assert done.exit_code == 0, done.output
+    done("solve", "thirties", "--json", tmp_path / "out.json")
     result = json.loads((tmp_path / "out.json").read_text())
     assert Fraction(result["value_exact"]) == solve(R, "maximize")[1]
     assert result["value"] == pytest.approx(30.151977, abs=1e-6)
@@ -437,19 +308,8 @@ def test_solve_writes_what_it_promises(tmp_path):
 
 
 def test_solve_takes_goals_and_options(tmp_path):
-    arguments = [
-        "--goal",
-        "optimal",
-        "-o",
-        "num_dice=3",
-        "-o",
-        "num_faces=4",
-        "-o",
-        "target=8",
-        "--json",
-        tmp_path / "out.json",
-    ]
-    assert run("solve", "thirties", *arguments).exit_code == 0
+    options = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "target=8"]
+    done("solve", "thirties", *options, "--json", tmp_path / "out.json")
     value = json.loads((tmp_path / "out.json").read_text())["value_exact"]
     assert Fraction(value) == by_brute_force(Rules(3, 4, 8), "optimal")
 
@@ -472,19 +332,7 @@ def test_solve_measures_agents(tmp_path):
     ],
 )
 def test_bad_input_ends_in_one_line(arguments, message):
-    done = run("solve", "thirties", *arguments)
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_reproduce_writes_rows_and_the_plot(tmp_path):
-    done = run("reproduce", "thirties", "--json", tmp_path / "rows.json", "--report", tmp_path)
-    assert done.exit_code == 0, done.output
-    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
-    assert all(row["error"] == 0 for row in rows)
-    assert (tmp_path / "thirties_scores.png").stat().st_size > 10_000
+    assert message in refusal("solve", "thirties", *arguments)
 
 
 # --- goals of one's own -----------------------------------------------------------------------------------------------
@@ -520,6 +368,7 @@ def test_what_is_no_worth_is_refused_by_name(worth):
         solve(R, mine)
 
 
+@pytest.mark.thorough
 def test_the_papers_aggressive_strategy_is_explained():
     """A weight for pips above 30 gives all five of its figures; the expected points of the second stage do not."""
     rows = list(reproduce_thirties.explained())
@@ -534,22 +383,16 @@ def test_a_goal_or_a_strategy_from_a_file(tmp_path):
     file.write_text(
         "def aggressive(score):\n    return 3.15 * (score - 30) if score > 30 else score - 30\ndef none(throw):\n    return 0\n"
     )
-    runner = CliRunner()
-    found = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive"])
-    assert found.exit_code == 0, found.output
-    assert "3.675054" in found.output, "3.68 by the paper"
-    assert "dist: [21] from 6: 1 " in found.output
-    held = runner.invoke(app, ["solve", "thirties", "--goal", f"{file}:aggressive", "--strategy", f"{file}:none"])
-    assert held.exit_code == 0, held.output
-    assert "short of it by" in held.output
+    found = done("solve", "thirties", "--goal", f"{file}:aggressive")
+    assert "3.675054" in found, "3.68 by the paper"
+    assert "dist: [21] from 6: 1 " in found
+    assert "short of it by" in done("solve", "thirties", "--goal", f"{file}:aggressive", "--strategy", f"{file}:none")
     for goal, words in (
         (f"{file}:nothing", "has no nothing"),
         (f"{tmp_path}/no.py:x", "cannot be loaded"),
         ("wild", "goal must be"),
     ):
-        refused = runner.invoke(app, ["solve", "thirties", "--goal", goal])
-        assert refused.exit_code == 2
-        assert words in refused.stderr
+        assert words in refusal("solve", "thirties", "--goal", goal)
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------

@@ -5,18 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import Uniform, configure, make_agent, measure
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import best_responses, expanded, tournament
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.grids import joined, legend, letters, short
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [*map(str, arguments)])
+from tests.support.commands import done, run
 
 
 def test_copies_are_written_out():
@@ -41,9 +36,8 @@ def test_letters_and_short_names():
 @pytest.mark.thorough
 def test_a_team_is_told_what_it_earned(tmp_path):
     out = tmp_path / "arena.json"
-    result = run("arena", "shakes", "2*bayes", "-o", "num_players=2", "--games", 4000, "--seed", 1, "--json", out,
+    result = done("arena", "shakes", "2*bayes", "-o", "num_players=2", "--games", 4000, "--seed", 1, "--json", out,
                  "--report", tmp_path)  # fmt: skip
-    assert result.exit_code == 0, result.output
     data = json.loads(out.read_text())
     (team,) = data["teams"]
     exact = measure("shakes", "bayes", mode="maesters", num_players=2).measures
@@ -53,11 +47,11 @@ def test_a_team_is_told_what_it_earned(tmp_path):
         assert 0 < team[half] < 0.1
         assert abs(team[found] - measured.value) < 2 * team[half]
     assert data["optimal"] == {measured.name: pytest.approx(measured.optimum) for measured in exact}
-    (row,) = re.findall(r"2 × bayes.*", result.output)
+    (row,) = re.findall(r"2 × bayes.*", result)
     earned, _, short, *_ = map(float, re.findall(r"-?\d+\.\d+", row))
     assert earned == pytest.approx(team["mean_return"], abs=1e-4)
     assert short == pytest.approx(exact[0].optimum - earned, abs=2e-4)
-    assert "optimal play" in result.output
+    assert "optimal play" in result
     assert (tmp_path / "arena_shakes.png").exists()
 
 
@@ -84,9 +78,8 @@ def test_optima_are_those_of_measure():
 
 def test_copies_share_what_they_win(tmp_path):
     out = tmp_path / "arena.json"
-    result = run("arena", "liars_dice", "numbers", "3*random", "-o", "num_players=4", "-o", "num_dice=1", "--games", 2000,
+    done("arena", "liars_dice", "numbers", "3*random", "-o", "num_players=4", "-o", "num_dice=1", "--games", 2000,
                  "--seed", 1, "--json", out, "--report", tmp_path)  # fmt: skip
-    assert result.exit_code == 0, result.output
     data = json.loads(out.read_text())
     assert data["agents"] == ["numbers", *["random"] * 3]
     one, three = data["copies"]
@@ -109,12 +102,11 @@ def test_who_plays_alone_is_told_how_often_it_wins():
 
 def test_long_names_keep_columns_readable(tmp_path):
     bluffs = ["numbers:bluff=0.25,threshold=0.3,preset=text", "numbers:bluff=0.75,threshold=0.3,preset=text"]
-    result = run("arena", "liars_dice", *bluffs, "random", "-o", "num_dice=1", "--games", 100, "--seed", 1)
-    assert result.exit_code == 0, result.output
+    result = done("arena", "liars_dice", *bluffs, "random", "-o", "num_dice=1", "--games", 100, "--seed", 1)
     for letter, name in zip("AB", bluffs, strict=True):
-        assert f"{letter} = {name}" in result.output
-        assert f"v {letter}" in result.output
-    assert "C = " not in result.output
+        assert f"{letter} = {name}" in result
+        assert f"v {letter}" in result
+    assert "C = " not in result
 
 
 def test_mean_returns_are_shown_where_wins_do_not_say_all(monkeypatch):
@@ -133,8 +125,7 @@ SMALL = ("-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single")
 @pytest.mark.parametrize("how", [("--exact",), ("--games", 400, "--seed", 1, "--without-luck"), ("--games", 400, "--seed", 1)])
 def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
     out = tmp_path / "arena.json"
-    result = run("arena", "liars_dice", "random", "numbers", *SMALL, *how, "--json", out)
-    assert result.exit_code == 0, result.output
+    result = done("arena", "liars_dice", "random", "numbers", *SMALL, *how, "--json", out)
     data = json.loads(out.read_text())
     options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
     assert [(edge["agent"], edge["opponent"]) for edge in data["edges"]] == [("random", "numbers"), ("numbers", "random")]
@@ -145,10 +136,10 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
         assert edge["wins"] == data["win_rate"][row][column]
         assert edge["share"] == pytest.approx((edge["wins"] - 0.5) / (best.value - 0.5))
         assert edge["ci95"] == pytest.approx(data["ci95"][row][column] / (best.value - 0.5))
-    assert "What is won and what could be, % of games" in result.output
+    assert "What is won and what could be, % of games" in result
     if how == ("--exact",):
-        assert re.search(r"│ random v numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result.output), "it loses"
-    assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result.output)
+        assert re.search(r"│ random v numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result), "it loses"
+    assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result)
 
 
 def test_no_best_response_is_sought_where_it_takes_long_or_nobody_wins():

@@ -2,12 +2,9 @@
 
 import pytest
 
-import dice_envs
-from dice_envs import configure, names
+from dice_envs import names
 from dice_envs.exact import thirties
-from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds, chosen_parts, exact, tensors, training
-from dice_envs.learn.presets import Preset
-from dice_envs.learn.run import Run
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds, chosen_parts, exact, training
 
 
 def test_every_part_is_about_a_game_or_none():
@@ -21,17 +18,6 @@ def test_the_name_of_a_game_stands_for_all_that_is_about_it():
     assert chosen_parts(["liars-dice"]) == chosen_parts(["liars_dice"])
 
 
-def test_the_name_of_a_module_stands_for_its_parts_of_all_games():
-    assert {part.game for part in chosen_parts(["search"])} == {"fatestones", "liars_dice"}
-    assert {part.game for part in chosen_parts(["exact", "score_dice"])} == {
-        "fatestones",
-        "liars_dice",
-        "score_dice",
-        "shakes",
-        "thirties",
-    }
-
-
 def test_an_unknown_part_is_named_with_those_that_are_known():
     with pytest.raises(ValueError, match="unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"):
         chosen_parts(["chess"])
@@ -42,24 +28,6 @@ def test_another_device_has_the_parts_that_run_on_it():
     assert chosen_parts(["training"], "cuda") == list(training.PARTS)
     with pytest.raises(ValueError, match="device must be cpu for .*search.*; tensors and training run on others"):
         chosen_parts(["search"], "cuda")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("capturable", [False, True])
-def test_a_step_of_tensors_is_measured_alone_or_recorded(capturable, monkeypatch):
-    class Env(dice_envs.TensorEnv):
-        steps = 0
-
-        def step(self, actions):
-            self.steps += 1
-            assert self.masks.gather(1, actions[:, None]).all()
-            return super().step(actions)
-
-    monkeypatch.setattr(Env, "capturable", capturable)
-    monkeypatch.setattr(tensors, "captured", lambda work, draws: work)
-    env = Env("thirties", 8, num_players=1)
-    assert tensors._rate(env, 2 * tensors.ROUNDS) > 0
-    assert env.steps == tensors.ROUNDS * (8 if capturable else 3)
 
 
 @pytest.mark.thorough
@@ -84,15 +52,6 @@ def test_a_part_yields_rows():
     assert isinstance(part, BenchPart)
     (row,) = part.rows(True)
     assert row.unit == "M/s"
-
-
-def test_the_shares_of_a_learner_step_are_of_all_its_time():
-    preset = Preset(steps=512, num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,), threads=1)
-    model = Run(configure("liars_dice", num_dice=1), preset, 1).model
-    shares = dict(part.rsplit(" ", 1) for part in training._shares(model, 2).split(", "))
-    assert set(shares) == {"games", "forward", "backward", "optimiser", "sampling", "rest"}
-    assert sum(int(share.rstrip("%")) for share in shares.values()) == pytest.approx(100, abs=4)
-    assert model.steps == 1024
 
 
 @pytest.mark.parametrize(("rows", "solved"), [(exact._thirties, [4, 4]), (exact._against_fractions, [1])])

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.conftest import COMPILES_SOON, ROOT
+from tests.support.subsets import covering
 
 PATHS = {path.stem: path for path in (ROOT / "experiments" / "examples").glob("*.py") if path.stem != "__init__"}
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -66,23 +67,22 @@ def test_every_example_of_the_main_environment_is_run():
     assert {name for name, _, _ in RUNS} == set(HERE)
 
 
-@pytest.mark.parametrize("name", HERE)
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ("--steps 0", "--steps must be a whole number from 1 to 10000000000, not 0"),
-        ("--steps many", "argument --steps: invalid int value: 'many'"),
-        ("--seed -1", "--seed must be a whole number from 0 to 4294967295, not -1"),
-        ("--threads 0", "--threads must be a whole number from 1 to 256, not 0"),
-    ],
-)
-def test_bad_options_are_told_in_one_line(name, options, told, monkeypatch, capsys):
+WRONG = {
+    "--steps 0": "--steps must be a whole number from 1 to 10000000000, not 0",
+    "--steps many": "argument --steps: invalid int value: 'many'",
+    "--seed -1": "--seed must be a whole number from 0 to 4294967295, not -1",
+    "--threads 0": "--threads must be a whole number from 1 to 256, not 0",
+}
+
+
+@covering(("name", "options"), HERE, WRONG)
+def test_bad_options_are_told_in_one_line(name, options, monkeypatch, capsys):
     example = importlib.import_module(f"dice_envs.experiments.examples.{name}")
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *options.split()])
     with pytest.raises(SystemExit) as stopped:
         example.main()
     assert stopped.value.code == 2
-    assert capsys.readouterr().err == f"{name}.py: error: {told}\n"
+    assert capsys.readouterr().err == f"{name}.py: error: {WRONG[options]}\n"
 
 
 def test_an_unknown_algorithm_is_told_with_those_there_are(monkeypatch, capsys):

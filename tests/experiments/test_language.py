@@ -6,21 +6,25 @@ import pickle
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import TASKS, action_values, configure, make_agent
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs.workers import Workers
 from dice_envs.experiments.language import field_of, named_players, players_of, positions_of, score
 from dice_envs.experiments.ui.chats import Counted
 from tests.support.chat_server import lowest, said, serving
+from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
 
 ONE_DIE = TASKS["liars_dice_openspiel_1"]
 COMMAND = ["benchmark", "language", "--task", ONE_DIE.name, "--positions", "40", "--games", "10"]
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +131,6 @@ def test_who_plays_a_task(tmp_path):
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
-
-
 def test_the_command_writes_tables_a_page_and_json(tmp_path):
     file = tmp_path / "out.json"
     with serving() as server:
@@ -155,15 +155,12 @@ def test_a_stopped_run_goes_on_without_asking_again(tmp_path):
     with serving() as server:
         spec = f"chat:tiny,url={server.url},at_once=1,tries=1"
         words = [*COMMAND, spec, "--no-references"]
-        assert run(*words, "--json", whole).exit_code == 0
+        done(*words, "--json", whole)
         asked = len(server.asked)
         server.answer = lambda body: (500, {}, b"") if len(server.asked) > asked + 35 else lowest(body)
-        stopped = run(*words, "--json", part)
-        assert stopped.exit_code == 2
-        assert "no reply from" in stopped.output
+        assert "no reply from" in refusal(*words, "--json", part)
         server.answer, before = lowest, len(server.asked)
-        resumed = run(*words, "--json", part, "--resume")
-        assert resumed.exit_code == 0, resumed.output
+        done(*words, "--json", part, "--resume")
         assert len(server.asked) - before == asked - 35
     scores = [json.loads(file.read_text())["scores"] for file in (whole, part)]
     assert scores[0] == scores[1]
@@ -206,22 +203,6 @@ def test_what_models_use_elsewhere_is_counted(tmp_path):
     assert agent.tally.cost > 0
 
 
-@few(1, "command", [["arena", "liars_dice"], ["evaluate", "liars_dice"]], ids=lambda words: words[0])
-def test_other_commands_keep_and_count_replies_too(command, tmp_path):
-    with serving(lambda body: said("I pass")) as server:
-        words = [*command, f"chat:tiny,url={server.url}", "-o", "num_dice=1", "--games", "4", "--seed", "1"]
-        other = ["random"] if command[0] == "arena" else ["--against", "random"]
-        result = run(*words, *other, "--json", tmp_path / "out.json")
-        assert result.exit_code == 0, result.output
-        asked = len(server.asked)
-    told = " ".join(result.output.split())
-    assert (
-        f"tiny: {asked // 2} moves, {asked} replies without a legal move, {asked // 2} moves drawn instead, 0 games lost"
-        in told
-    )
-    assert len((tmp_path / "out.replies.jsonl").read_text().splitlines()) == asked
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -234,6 +215,4 @@ def test_other_commands_keep_and_count_replies_too(command, tmp_path):
     ],
 )
 def test_wrong_words_are_named(words, message):
-    result = run(*COMMAND[:4], *words)
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+    assert message in refusal(*COMMAND[:4], *words)

@@ -26,7 +26,6 @@ from mcp.client.stdio import stdio_client
 
 from dice_envs.experiments import assistant
 from dice_envs.experiments.assistant import Games, make_server
-from tests.support.subsets import few
 
 GAMES = {  # with opponents, of which some draw their actions and some remember
     "liars_dice": ("numbers:bluff=0.25", {"num_dice": 2}),
@@ -189,18 +188,6 @@ def test_wrong_input_is_explained_and_changes_nothing(tool, arguments, message):
     using(use)
 
 
-def test_a_game_that_is_over_takes_no_moves():
-    async def use(call):
-        text = await call("new_game", game="thirties", seed=1, options={"num_players": 1})
-        await play(call, 1, text, np.random.default_rng(1))
-        for tool in ("move", "price", "hint"):
-            more = {} if tool == "hint" else {"move": "keep all"}
-            with pytest.raises(ValueError, match="the game is over"):
-                await call(tool, game_id=1, **more)
-
-    using(use)
-
-
 def test_games_and_rules_are_described():
     async def use(call):
         return await call("list_games"), await call(
@@ -300,24 +287,6 @@ def test_a_slow_hint_delays_no_other_call(monkeypatch):
     using(use)
 
 
-def test_agents_play_on_when_the_assistant_is_out():
-    async def use(call):
-        options = {"num_players": 3, "num_dice": 1}
-        for game_id in range(1, 100):
-            text = await call("new_game", game="liars_dice", seat=0, seed=game_id, options=options)
-            _, texts = await play(call, game_id, text, np.random.default_rng(game_id))
-            if "You are out of the game." in texts[-1]:
-                review = await call("review", game_id=game_id)
-                return texts[-1], review, await call("look", game_id=game_id)
-        raise AssertionError("no such game")
-
-    out, review, after = using(use)
-    assert "Your result: -0.5" in out
-    assert "seed " in review
-    assert "The game is over." in after
-    assert "Your result: -0.5" in after
-
-
 SERVE = """
 import sys
 from dice_envs.experiments import assistant
@@ -373,7 +342,8 @@ LINES = {  # what a client sends, and what the answer to it holds
 }
 
 
-@few(1, "end", ["input", "output", "Ctrl-C"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("end", ["input", "output", "Ctrl-C"])
 def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, **COMPILES_SOON}
@@ -402,6 +372,7 @@ def test_every_line_has_an_answer_and_the_end_waits_for_no_work(end, tmp_path):
             assert ('"id":5,"error":' in process.stdout.read()) == (end == "input")
 
 
+@pytest.mark.thorough
 def test_an_input_that_cannot_be_read_is_an_error_in_one_line(tmp_path):
     with (tmp_path / "input").open("w") as written:
         command = [sys.executable, "-m", "experiments", "mcp"]

@@ -1,12 +1,9 @@
 """Game options on the command line, including lists in files."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui.options import game_options, whole_number
+from tests.support.commands import run
 from tests.support.subsets import few
 
 ARENA = ("arena", "fatestones", "random", "random")
@@ -35,26 +32,6 @@ def test_without_a_file_options_are_as_they_were():
     assert game_options(["num_dice=5,4", "wild=none", "strategy=a@b"]) == {"num_dice": (5, 4), "wild": None, "strategy": "a@b"}
 
 
-def test_a_bag_as_its_source_writes_it(tmp_path):
-    (tmp_path / "bag.txt").write_text(FAIR_AS_PUBLISHED)
-    out = tmp_path / "arena.json"
-    arguments = [
-        "arena",
-        "fatestones",
-        "random",
-        "random",
-        "-o",
-        f"dice=@{tmp_path / 'bag.txt'}",
-        "--games",
-        "50",
-        "--json",
-        out,
-    ]
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
-    assert json.loads(out.read_text())["options"] == {"dice": [333444, 234444, 333345, 233445, 144444, 111666]}
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -71,20 +48,10 @@ def test_a_file_that_will_not_do_gets_one_line(content, words, tmp_path):
     path = tmp_path / "bag.txt"
     if content is not None:
         path.write_bytes(content)
-    result = CliRunner().invoke(app, [*ARENA, "-o", f"dice=@{path}"])
+    result = run(*ARENA, "-o", f"dice=@{path}")
     assert result.exit_code == 2
     (line,) = result.stderr.strip().splitlines()
     assert line.startswith("error: ")
-    assert words in line
-
-
-@pytest.mark.parametrize(
-    ("option", "words"), [("dice=@", "dice=@ must be followed by the name of a file"), ("=@bag", "KEY=VALUE")]
-)
-def test_half_an_option_gets_one_line(option, words):
-    result = CliRunner().invoke(app, [*ARENA, "-o", option])
-    assert result.exit_code == 2
-    (line,) = result.stderr.strip().splitlines()
     assert words in line
 
 
@@ -116,12 +83,6 @@ def test_what_is_no_whole_number(typed):
         whole_number(typed)
 
 
-def test_commands_take_them():
-    done = CliRunner().invoke(app, [*ARENA, "--games", "1e2", "--seed", "1"])
-    assert done.exit_code == 0, done.output
-    assert done.stdout == CliRunner().invoke(app, [*ARENA, "--games", "100", "--seed", "1"]).stdout
-
-
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
@@ -133,15 +94,4 @@ def test_commands_take_them():
     ],
 )
 def test_a_slip_gets_a_suggestion(typed, meant):
-    assert CliRunner().invoke(app, list(typed)).output.endswith(f"; did you mean '{meant}'?\n")
-
-
-def test_what_resembles_nothing_gets_none():
-    assert "did you mean" not in CliRunner().invoke(app, ["arena", "chess", "random", "random"]).output
-
-
-def test_a_file_where_a_folder_is_needed(tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    done = CliRunner().invoke(app, [*ARENA, "--report", str(file)])
-    assert done.output == f"error: {file}: this is a file; a folder is needed\n"
+    assert run(*typed).output.endswith(f"; did you mean '{meant}'?\n")

@@ -4,12 +4,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import configure
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.commands.sheet import write_sheet
 from dice_envs.games.shakes import TREATMENTS
+from tests.support.commands import done, refusal
 from tests.support.golden import FOLDER, SHEET
 
 NAMED = ("<b>Ada", "Ł & Co", 'the "x"')
@@ -56,14 +55,9 @@ def test_there_is_a_box_for_each_patient(patients, boxes, written):
     assert [line.count("<i") for line in lines] == [boxes, boxes]
 
 
-def run(*words):
-    return CliRunner().invoke(app, ["sheet", *map(str, words)])
-
-
 def test_the_command_writes_a_page(tmp_path):
     path = tmp_path / "sheet.html"
-    done = run("shakes", path, "-o", "maesters=<b>Ada,Ł & Co,Cleo", "-o", "treatments=rules", "--paper", "letter")
-    assert done.exit_code == 0, done.output
+    done("sheet", "shakes", path, "-o", "maesters=<b>Ada,Ł & Co,Cleo", "-o", "treatments=rules", "--paper", "letter")
     text = path.read_text(encoding="utf-8")
     assert "<b>Ada" not in text
     assert "<b>Ada" in words_of(text)
@@ -78,9 +72,7 @@ def test_what_cannot_be_written_is_named(tmp_path):
         (("shakes", tmp_path / "a.html", "-o", "maesters=a,b"), "maesters must be 3 names"),
         (("shakes", tmp_path), "a score sheet is written as .html"),
     ):
-        done = run(*words)
-        assert done.exit_code != 0
-        assert message in " ".join(done.output.split()), done.output
+        assert message in refusal("sheet", *words)
     assert not list(tmp_path.iterdir())
     (tmp_path / "b.html").mkdir()
     with pytest.raises(OSError, match="folder"):

@@ -376,33 +376,6 @@ def test_a_games_course_depends_on_its_seed_alone(name, options):
         assert same(many.states[:5], few.states)
 
 
-@pytest.mark.library("gymnasium", "make_vec")
-@every_learner
-def test_vector_env_is_so_many_single_envs(name, options):
-    options = gym_options(name, options)
-    vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
-    singles = [SeatEnv(name, illegal_action="raise", **options) for _ in range(3)]
-    observations, infos = vector.reset(seed=20)
-    firsts = [env.reset(seed=20 + i) for i, env in enumerate(singles)]
-    rng = np.random.default_rng(0)
-    for i, (observation, info) in enumerate(firsts):
-        np.testing.assert_array_equal(observations[i], observation)
-        np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
-    for _ in range(150):
-        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
-        observations, rewards, terminated, truncated, infos = vector.step(actions)
-        assert not truncated.any()
-        for i, env in enumerate(singles):
-            observation, reward, ended, _, info = env.step(actions[i])
-            assert reward == pytest.approx(rewards[i])
-            assert ended == terminated[i]
-            if ended:
-                np.testing.assert_array_equal(infos["final_obs"][i], observation)
-                observation, info = env.reset()
-            np.testing.assert_array_equal(observations[i], observation)
-            np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
-
-
 def played(name, options, plays=25):
     """Everything shown in two games, move by move."""
     batch = Batch(name, 2, seed=31, **options)
@@ -586,6 +559,7 @@ def test_an_option_that_is_not_there(name):
         configure(name, frameskip=1)
 
 
+@pytest.mark.library("gymnasium", "make_vec")
 @every_game
 def test_registered_ids(name):
     game = load(name)
@@ -650,16 +624,9 @@ def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
 def test_plain_observations(name):
     """`observation="box"`: no dictionary, and the mask in the infos, where PettingZoo's tests look for it."""
     facts = configure(name).facts
-    kinds = [aec.raw_env, aec.env, *([aec.parallel_env] if facts.simultaneous else [])]
-    for make in kinds:
+    for make in (aec.raw_env, aec.env):
         plain, usual = make(name, observation="box"), make(name)
         assert plain.observation_space("player_0") == usual.observation_space("player_0")["observation"]
-        if make is aec.parallel_env:
-            for (one, infos), (other, theirs) in zip((plain.reset(seed=1),), (usual.reset(seed=1),), strict=True):
-                for agent in plain.agents:
-                    np.testing.assert_array_equal(one[agent], other[agent]["observation"])
-                    np.testing.assert_array_equal(infos[agent]["action_mask"], theirs[agent]["action_mask"])
-            continue
         plain.reset(seed=1)
         usual.reset(seed=1)
         for _ in range(10):
@@ -672,6 +639,11 @@ def test_plain_observations(name):
             action = int(info["action_mask"].argmax()) if info["action_mask"].any() else None
             plain.step(action)
             usual.step(action)
+    if facts.simultaneous:
+        (plain, infos), (usual, theirs) = (aec.parallel_env(name, observation=kind).reset(seed=1) for kind in ("box", "dict"))
+        for agent, observation in plain.items():
+            np.testing.assert_array_equal(observation, usual[agent]["observation"])
+            np.testing.assert_array_equal(infos[agent]["action_mask"], theirs[agent]["action_mask"])
     if facts.num_seats > 1:
         with quiet():
             api_test(aec.env(name, observation="box"), num_cycles=50)

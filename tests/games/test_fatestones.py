@@ -18,10 +18,9 @@ from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
-from dice_envs.experiments.logs import Writer, read_log
+from dice_envs.experiments.logs import read_log
 from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -127,37 +126,6 @@ def test_a_redraw_follows_a_scratch():
     assert (np.abs(batch.rewards) == 1).all()
 
 
-def test_rolls_follow_the_exact_odds():
-    variant = configure("fatestones", hand_size=1, scratch="draw")
-    batch = Batch(variant, 40_000, seed=3)
-    one, two = DIE_OF_CODE[111666], DIE_OF_CODE[134445]
-    batch.states["hands"][:, 0, 0], batch.states["hands"][:, 1, 0] = one, two
-    for _ in range(2):
-        batch.play(np.zeros(40_000, np.int64))
-    wins, ties = duel(one, two)
-    won = (batch.rewards[:, 0] > 0).mean()
-    tied = (batch.rewards[:, 0] == 0).mean()
-    assert won == pytest.approx(wins / 36, abs=5 * 0.5 / 200)
-    assert tied == pytest.approx(ties / 36, abs=5 * 0.5 / 200)
-
-
-def test_the_expectation_is_the_mean_of_play():
-    variant = configure("fatestones", scratch="draw")
-    batch = Batch(variant, 1, seed=5)
-    batch.play(np.array([1]))
-    rewards = np.zeros(2)
-    averaged = batch.states.copy()
-    goes_on = variant.game.expect(variant.params, averaged[0], 2, rewards)
-    many = np.repeat(batch.states, 40_000)
-    many["rng"] = new_streams(1, len(many))["rng"]
-    variant.kernels.play(variant.params, many, np.arange(len(many)), np.full(len(many), 2))
-    assert many["rewards"][:, 0].mean() == pytest.approx(rewards[0], abs=0.025)
-    assert (many["seat"] != OVER).mean() == pytest.approx(goes_on, abs=0.012)
-    after = many[many["seat"] != OVER][0]
-    for field in ("hands", "left", "committed", "seat"):
-        assert (after[field] == averaged[0][field]).all()
-
-
 # --- exact play ---------------------------------------------------------------------------------------------------
 
 
@@ -198,19 +166,6 @@ def test_exact_values_against_another_recursion():
         assert draw.unfairness == pytest.approx(abs(slow_value(own, other, "nash")), abs=1e-8)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
-def test_nash_leaves_nothing_to_be_won(hand_size):
-    variant = configure("fatestones", hand_size=hand_size, dice="all")
-    hands = draw_hands(variant, 100 if hand_size < 5 else 10, 3)
-    result = evaluate(variant, agents.make("nash"), hands, 1)
-    lost, _ = result.exploitability()
-    assert abs(lost) <= 1e-9
-    assert solve_draws(hands).gap <= 1e-9
-    # In each draw Nash play secures the value: its guarantees in the two seats are opposite numbers.
-    assert np.abs(result.kept.sum(axis=1)).max() <= 1e-9
-
-
 def test_the_reference_values_of_the_fair_dice():
     draws = solve_draws(draw_hands(configure("fatestones"), 20_000, 1))
     assert draws.best_response == pytest.approx(0.036, abs=0.001)
@@ -231,24 +186,6 @@ def test_a_whole_bag_is_the_mean_of_its_draws():
     assert whole.unfairness == pytest.approx(each.unfairness, abs=1e-12)
 
 
-def test_best_response_wins_what_is_to_be_won():
-    variant = configure("fatestones")
-    hands = draw_hands(variant, 300, 4)
-    response = evaluate(variant, agents.make("best_response:random"), hands, 1)
-    assert response.margin()[0] == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
-    assert response.margin()[0] == pytest.approx(
-        evaluate(variant, agents.make("random"), hands, 1).exploitability()[0], abs=1e-12
-    )
-    nothing = evaluate(variant, agents.make("best_response:nash"), hands, 1)
-    assert nothing.margin()[0] < response.margin()[0]
-
-
-def test_margins_come_out_in_play():
-    result = tournament(configure("fatestones"), ["best_response:random", "random"], 20_000, seed=1)
-    # One draw in two hundred is a scratch and is redrawn, which changes the margin by less than a thousandth.
-    assert result.matrix("mean_return")[0][1] == pytest.approx(0.036, abs=2.6 * 2 * result.ci95[0][1] / 1.96 + 0.001)
-
-
 def test_the_edge_is_measured_against_random_choices_throughout():
     hands = draw_hands(configure("fatestones", dice="all"), 5, 6)
     own = edges(hands, np.full(5, 3))
@@ -262,13 +199,6 @@ def test_the_edge_is_measured_against_random_choices_throughout():
                 rest = slow_value(a[:i] + a[i + 1 :], b[:j] + b[j + 1 :], "random")
                 worth += (sum(rolls) + rolls.count(0) * rest) / 36 / 3
             assert row[i] == pytest.approx(worth - slow_value(a, b, "random"), abs=1e-12)
-
-
-def test_first_choices_agree_with_the_full_evaluation():
-    variant = configure("fatestones")
-    hands = draw_hands(variant, 200, 7)
-    agent = agents.make("nash")
-    assert first_choices(variant, agent, hands, 1) == pytest.approx(evaluate(variant, agent, hands, 1).edge_share())
 
 
 def test_agents_refuse_other_games_and_opponents_without_chances():
@@ -308,18 +238,6 @@ def test_a_log_is_what_was_played(tmp_path):
         for player in range(2):
             left = np.delete(log.hands[i, player], log.choices[i, player])
             assert log.hands[i + 1, player].tolist() == [*left, GONE]
-
-
-def test_writing_what_was_read_changes_nothing(tmp_path):
-    path = tmp_path / "log.csv"
-    variant = configure("fatestones", scratch="draw")
-    played = log_writer(variant, 2)
-    tournament(variant, ["random", "random"], 50, seed=2, log=played)
-    path.write_text(played.text())
-    log = read_log(path)
-    writer = Writer(variant)
-    writer._parts, writer._games = [log], [np.zeros(len(log.sizes))]
-    assert writer.text() == path.read_text()
 
 
 @pytest.mark.parametrize(

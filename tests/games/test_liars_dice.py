@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dice_envs import liars_dice_v0
 from dice_envs.core.batch import Batch
-from dice_envs.core.game import OVER, configure
+from dice_envs.core.game import configure
 from dice_envs.games.liars_dice import chance_at_least
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, bids_after, lowest_quantities
 
@@ -65,19 +65,6 @@ def test_when_the_loser_is_out_the_next_seat_with_dice_begins():
     assert env.last()[1] == 0
 
 
-def test_elimination_pays_the_winner_one_and_shares_the_loss():
-    env = table([[1], [2], [3]])
-    env.step(bid(3, 6))
-    env.step(call_of(env))
-    env.step(None)
-    env.step(bid(2, 6))  # player 1, with players 1 and 2 left, both with one die: 2 sixes
-    held = env._states["counts"][0, 1:3, 5].sum()
-    env.step(call_of(env))
-    winner = 1 if held == 2 else 2
-    assert env.rewards == {f"player_{p}": 1.0 if p == winner else -0.5 for p in (1, 2)}
-    assert all(env.terminations.values())
-
-
 def test_random_starter_is_each_seat_equally_often():
     seats = Batch("liars_dice", 6000, seed=3, num_players=3).seats
     counts = np.bincount(seats, minlength=3)
@@ -89,21 +76,6 @@ def test_dice_are_fair():
     counts = Batch("liars_dice", 100_000, seed=5, num_dice=5).states["counts"][:, :2, :6].sum(axis=(0, 1))
     expected = counts.sum() / 6
     assert ((counts - expected) ** 2 / expected).sum() < 30  # 5 degrees of freedom; 30 has probability 1.5e-5
-
-
-def test_no_game_outlasts_the_bound_even_when_all_bid_as_little_as_they_can():
-    for options in ({"num_dice": 2}, {"num_dice": (1, 3), "raise_rule": "either", "num_faces": 3}, {"rounds": "single"}):
-        variant = configure("liars_dice", **options)
-        longest = 0
-        for seed in range(40):
-            batch = Batch(variant, 1, seed=seed)
-            steps = 0
-            while batch.seats[0] != OVER:
-                batch.play(batch.legal().argmax(axis=1))  # the lowest bid; the call is the last action
-                steps += 1
-            longest = max(longest, steps)
-        assert longest <= variant.facts.max_steps
-    assert longest == variant.facts.max_steps, "a single round of least bids is as long as a round can be"
 
 
 # --- what a seat sees -------------------------------------------------------------------------------------------
@@ -172,10 +144,8 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
     [
         ({"num_players": 7}, "num_players must be a whole number from 2 to 6, not 7"),
         ({"num_dice": 0}, "num_dice must be a whole number from 1 to 6, not 0"),
-        ({"num_dice": 7}, "num_dice"),
         ({"num_dice": (5, 5, 5)}, "num_dice must be one number or 2"),
         ({"num_faces": 1}, "num_faces"),
-        ({"num_faces": 9}, "num_faces"),
         (
             {"raise_rule": "any"},
             "raise_rule must be one of 'quantity', 'either', 'perudo', 'nondecreasing', 'reset_quantity', not",
@@ -190,8 +160,6 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
         ({"rules": "dudo"}, "rules"),
         ({"rules": "openspiel", "wild": "ones"}, "wild must be 'highest' with rules="),
         ({"num_dices": 5}, "no option 'num_dices'; its options are: num_players"),
-        ({"num_players": True}, "num_players"),
-        ({"num_players": 2.0}, "num_players"),
     ],
 )
 def test_wrong_options_are_named(options, words):

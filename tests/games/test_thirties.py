@@ -15,7 +15,7 @@ from dice_envs.agents.thirties import NAMES, Thirties, named
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
-from dice_envs.exact.thirties import Rules, expected_given, solve
+from dice_envs.exact.thirties import Rules, solve
 from dice_envs.exact.thirties.figures import analyse
 from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
 from tests.support.chance import second_stage_points
@@ -102,17 +102,6 @@ def test_each_goal_pays_what_it_says(goal, dice, reward):
     env = gymnasium.make("dice_envs/Thirties-v0", goal=goal).unwrapped
     env.reset(seed=1, options={"dice": dice})
     assert env.step(0)[1:4] == (reward, True, False)
-
-
-def test_optimal_pays_the_second_stage():
-    env = gymnasium.make("dice_envs/Thirties-v0", goal="optimal").unwrapped
-    env.reset(seed=1)
-    paid = []
-    for _ in range(3000):
-        env.reset(options={"dice": [6] * 5 + [2]})
-        paid.append(env.step(0)[1])
-    assert set(paid) >= {2.0, 4.0, 6.0}
-    assert np.mean(paid) == pytest.approx(float(expected_given(Rules())[2]), abs=4 * np.std(paid) / np.sqrt(len(paid)))
 
 
 def test_observation_is_the_one_described():
@@ -247,13 +236,6 @@ def test_play_with_other_dice_agrees_with_the_exact_distribution(options):
     check_play("minimize_loss", 20_000, seed=31, **options)
 
 
-def test_the_distribution_test_can_fail():
-    rules = Rules()
-    states, _ = finish(Thirties("heuristic"), 20_000, 30, num_players=1)
-    seen = Counter(states["score"].tolist())
-    assert p_value(seen, score_chances(analyse(rules, named(rules, "sixes")).distribution)) < 1e-6
-
-
 @pytest.mark.parametrize("games", [20_000, pytest.param(500_000, marks=pytest.mark.slow)])
 def test_table_game_agrees_with_the_exact_second_stage(games):
     seen, chunk = Counter(), min(games, 100_000)
@@ -271,7 +253,7 @@ def test_table_game_agrees_with_the_exact_second_stage(games):
 def test_the_best_strategy_for_a_goal_earns_its_value_in_the_environment():
     for goal in GOALS:
         value = float(solve(Rules(), goal)[1])
-        _, returns = finish(Thirties(), 50_000, 50, num_players=1, goal=goal)
+        _, returns = finish(Thirties(), 10_000, 50, num_players=1, goal=goal)
         assert returns.mean() == pytest.approx(value, abs=4 * returns.std() / np.sqrt(len(returns)))
 
 

@@ -1,6 +1,7 @@
 """Checkpoints: what is written is read back, and damaged files are refused with a message."""
 
 import errno
+import os
 import zipfile
 
 import pytest
@@ -44,6 +45,17 @@ def test_a_zip_bomb_is_refused_unopened(tmp_path):
         archive.writestr("archive/data.pkl", bytes(10**7))
     with pytest.raises(ValueError, match="it unpacks to more than its size"):
         read_checkpoint(path)
+
+
+def test_a_file_cannot_run_code(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "evil"),))
+
+    torch.save({"format": checkpoint.FORMAT, "weights": Evil()}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ValueError, match="."):
+        read_checkpoint(tmp_path / "checkpoint.pt")
+    assert not (tmp_path / "evil").exists()
 
 
 @pytest.mark.parametrize("content", [{"format": 1}, {"format": torch.ones(2)}, {}, [1]])

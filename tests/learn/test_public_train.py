@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import dice_envs
-from dice_envs.experiments.__main__ import app
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import PRESETS, Preset, preset_of
+from tests.support.commands import done, refusal
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 SMALL = {
@@ -99,8 +98,7 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS["liars_dice"], "quick", dataclasses.replace(PRESETS["liars_dice"]["quick"], **SMALL))
     options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
     command = ["train", "liars_dice", "--out", str(tmp_path / "command"), "--steps", "1024", "--seed", "3", *options]
-    result = CliRunner().invoke(app, [*command, "--evaluation-games", "10"])
-    assert result.exit_code == 0, result.output
+    done(*command, "--evaluation-games", "10")
     found = train(preset="quick", steps=1024, settings={}, folder=tmp_path / "library")
     assert found.preset.steps == found.steps == 1024
     assert found.policies.keys() == {"last"}
@@ -113,9 +111,8 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize("command", ["train", "distill"])
 def test_every_command_that_trains_names_a_wrong_device(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, [command, "liars_dice", "-o", "num_dice=1", "--device", "abacus"])
-    assert result.exit_code == 2
-    assert "device must be one that PyTorch has here, say auto, cpu or cuda, not 'abacus'" in result.stderr
+    result = refusal(command, "liars_dice", "-o", "num_dice=1", "--device", "abacus")
+    assert "device must be one that PyTorch has here, say auto, cpu or cuda, not 'abacus'" in result
     assert not list(tmp_path.iterdir())
 
 

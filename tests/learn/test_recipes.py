@@ -4,11 +4,10 @@ import dataclasses
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.sweep import RECIPES, runs_of
 from dice_envs.learn.presets import PRESETS
+from tests.support.commands import done, refusal
 
 
 def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
@@ -47,15 +46,11 @@ def test_the_command_measures_every_seed(tmp_path):
     rows = []
     for jobs in ("1", "2"):
         command = ["train", "liars_dice", *chosen, *small, "--jobs", jobs, "--out", str(tmp_path / jobs), "--json", str(file)]
-        result = CliRunner().invoke(app, command)
-        assert result.exit_code == 0, result.output
-        assert "gap of the averaged policy" in result.output
+        assert "gap of the averaged policy" in done(*command)
         found = json.loads(file.read_text())["rows"]
         rows.append([{key: value for key, value in row.items() if key != "minutes"} for row in found])
     assert rows[0] == rows[1]
     assert [(row["recipe"], row["seed"]) for row in rows[0]] == [("plain", 1), ("MMD, moving reference", 1)]
     assert all(0 <= gap <= 2 for row in rows[0] for gap in row["gaps"].values())
     assert len({row["gaps"]["last"] for row in rows[0]}) == 2
-    refused = CliRunner().invoke(app, ["train", "thirties", "--preset", "equilibrium", "--recipe", "plain"])
-    assert refused.exit_code == 2
-    assert "has one seat" in refused.stderr
+    assert "has one seat" in refusal("train", "thirties", "--preset", "equilibrium", "--recipe", "plain")

@@ -6,14 +6,12 @@ import json
 import types
 
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.commands import measure as response
 from dice_envs.experiments.commands.measure import measure_response
-from dice_envs.learn import ppo
 from dice_envs.learn.presets import Preset
+from tests.support.commands import done, refusal
 
 SMALL = Preset(
     steps=1000, num_envs=128, num_steps=32, minibatch=1024, epochs=2, learning_rate=3e-3, entropy=0.01, hidden=(32,), threads=1
@@ -64,38 +62,6 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
         assert each.note.startswith("no bound: the response does not get significantly more than its even share")
 
 
-@pytest.mark.thorough
-def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
-    """The learner gets the whole preset, and its schedules follow the time."""
-    preset = dataclasses.replace(
-        SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
-        learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05,
-        proximal=0.5, settle=True,
-    )  # fmt: skip
-    shares, made = [], []
-
-    class Kept(ppo.PPO):
-        def __init__(self, variant, its_preset, *arguments):
-            super().__init__(variant, its_preset, *arguments)
-            made.append(self)
-
-        def iterate(self, *arguments, left):
-            shares.append(left)
-            found = super().iterate(*arguments, left=left)
-            assert found["learning_rate"] == pytest.approx(1e-4 + 9e-4 * left)
-            return found
-
-    monkeypatch.setattr(ppo, "PPO", Kept)
-    variant = configure("liars_dice", rules="openspiel", num_dice=1)
-    policies, steps = response.train_response(variant, agents.make("random"), 0.1, 1, preset)
-    (model,) = made
-    assert model.preset == preset
-    assert steps == model.steps == 32 * 4 * 6, "a tenth of a minute at a second each"
-    assert shares == pytest.approx([1 - k / 6 for k in range(6)])
-    assert set(policies) == {"last", "averaged"}
-    assert [policy.floor for policy in policies.values()] == [0.02, 0.02]
-
-
 def test_refusals_name_what_is_wrong():
     random = agents.make("random")
     with pytest.raises(ValueError, match="has one seat, so nobody can respond to random"):
@@ -113,26 +79,11 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch):
         "dice_envs.experiments.commands.measure.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
     )
     file = tmp_path / "found.json"
-    command = [
-        "measure",
-        "liars_dice",
-        "numbers",
-        "-o",
-        "num_players=3",
-        "-o",
-        "num_dice=1",
-        "--seed",
-        "3",
-        "--json",
-        str(file),
-    ]
-    result = CliRunner().invoke(app, [*command, "--response", "ppo", "--minutes", "0.02", "--games", "500"])
-    assert result.exit_code == 0, result.output
-    assert "share" in result.output
-    assert "optimal" not in result.output
-    assert "score" not in result.output
+    command = [*["measure", "liars_dice", "numbers", "-o", "num_players=3", "-o", "num_dice=1", "--seed", "3", "--json"], file]
+    result = done(*command, "--response", "ppo", "--minutes", "0.02", "--games", "500")
+    assert "share" in result
+    assert "optimal" not in result
+    assert "score" not in result
     data = json.loads(file.read_text())
     assert data["measures"][1]["name"] == "trained response wins"
-    refused = CliRunner().invoke(app, [*command, "--response", "dqn"])
-    assert refused.exit_code == 2
-    assert "--response must be" in refused.stderr
+    assert "--response must be" in refusal(*command, "--response", "dqn")

@@ -7,12 +7,10 @@ import pytest
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
-from typer.testing import CliRunner
 
 import dice_envs
 import dice_envs.envs.sb3
-from dice_envs.experiments.__main__ import app
-from dice_envs.learn.presets import LACKS, PRESETS, Preset, preset_of, stock_plan
+from dice_envs.learn.presets import LACKS, Preset, preset_of, stock_plan
 from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
 from tests.support.subsets import few
@@ -52,34 +50,6 @@ def test_it_resumes_as_if_it_had_not_been_stopped(tmp_path):
     assert train(folder=tmp_path / "run", learner=None).learner == "sb3"
     for name in FILES:
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
-def test_the_command_makes_the_same_run_and_its_tables(tmp_path, monkeypatch):
-    small = {name: value for name, value in SMALL.items() if name != "measure_every"}
-    monkeypatch.setitem(PRESETS["liars_dice"], "quick", preset_of("liars_dice", "quick", **small))
-    options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
-    command = [
-        "train",
-        "liars_dice",
-        "--learner",
-        "sb3",
-        "--steps",
-        "512",
-        "--seed",
-        "3",
-        "--evaluation-games",
-        "100",
-        *options,
-    ]
-    result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "command")])
-    assert result.exit_code == 0, result.output
-    dice_envs.train("liars_dice", learner="sb3", steps=512, seed=3, folder=tmp_path / "library", **ONE_DIE)
-    for name in FILES:
-        assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
-    results = json.loads((tmp_path / "command" / "results.json").read_text())
-    assert results["command"].endswith("--steps 512 --seed 3 --learner sb3")
-    assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]
-    assert results["edges"]
 
 
 def test_the_settings_reach_maskable_ppo():

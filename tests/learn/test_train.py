@@ -4,31 +4,26 @@ import contextlib
 import dataclasses
 import errno
 import json
-import os
 import random
 import re
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from dice_envs import Trained, TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.experiments import train as training
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.commands.train import gap_label, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
+from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
 
 THIRTIES = PRESETS["thirties"]["quick"]
@@ -57,19 +52,17 @@ def tiny_preset(monkeypatch):
     monkeypatch.setitem(PRESETS, "thirties", {"quick": TINY})
 
 
-def run(*arguments, game="liars_dice"):
+def train(*arguments, game="liars_dice", using=done):
     """Run `train`, by default with two dice, because the exact measures at its end take longer with five."""
     options = ["-o", "num_dice=2"] if game == "liars_dice" and "-o" not in arguments else []
-    return CliRunner().invoke(app, ["train", game, "--evaluation-games", "50", *options, *map(str, arguments)])
+    return using("train", game, "--evaluation-games", "50", *options, *arguments)
 
 
-def one_line(result, words):
-    """Assert that the command ended with this one line and no traceback."""
-    assert result.exit_code == 2, result.output
-    assert not result.exception or isinstance(result.exception, SystemExit)
-    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
-    assert result.stderr.strip().startswith("error: ")
-    assert re.search(words, result.stderr), result.stderr
+def refused(words, *arguments, **more):
+    """Assert that `train` ends with one line that has these words."""
+    line = train(*arguments, **more, using=refusal)
+    assert re.search(words, line), line
+    return line
 
 
 def ending(folder):
@@ -82,8 +75,7 @@ def ending(folder):
 
 
 def test_train_saves_and_measures(tmp_path):
-    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json", "--verbose")
-    assert result.exit_code == 0, result.output
+    output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json", "--verbose")
     folder = tmp_path / "run"
     written = {path.name for path in folder.iterdir()}
     assert {"config.json", "checkpoint.pt", "policy.npz", "results.json", "cross_table.png", "learning_curve.png"} <= written
@@ -93,7 +85,7 @@ def test_train_saves_and_measures(tmp_path):
     assert data["table"]["agents"] == ["ppo", "ppo greedy", "random", "numbers"]
     assert data["table"]["games"] == 50
     assert data["table"]["without_luck"]
-    assert "% won, without luck," in result.output
+    assert "% won, without luck," in output
     for row in (0, 1):
         assert data["table"]["plain_win_rate"][row][1 - row] is None, "no values against the policy: this pair is as played"
         assert data["table"]["ci95"][row][3] < data["table"]["plain_ci95"][row][3]
@@ -106,43 +98,20 @@ def test_train_saves_and_measures(tmp_path):
         assert edge["share"] == pytest.approx((data["table"]["win_rate"][row][column] - 0.5) / (best - 0.5))
         share = "none" if edge["share"] < -edge["ci95"] else f"{100 * edge['share']:.1f} ± "
         shown = rf"│ {theirs} +│ +{100 * edge['wins']:.1f} │ +{100 * best:.1f} │ +{share}"
-        assert (ours == "ppo") == bool(re.search(shown, result.output)), "the verdict is the policy's"
-    assert f"Games won, % of {data['table']['games']} against each" in result.output
+        assert (ours == "ppo") == bool(re.search(shown, output)), "the verdict is the policy's"
+    assert f"Games won, % of {data['table']['games']} against each" in output
     (wins,) = (each["value"] for each in data["measures"][0]["measures"] if each["name"] == "best response wins")
     assert f"A best response wins {wins:.1%} of the games against this policy: it has learned to beat" in " ".join(
-        result.output.split()
+        output.split()
     )
-    assert f"play against it: python -m experiments play liars_dice ppo:{folder} -o num_dice=1\n" in result.output
+    assert f"play against it: python -m experiments play liars_dice ppo:{folder}\n" in output
     assert data["steps"] >= 4096
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20
-    arena = CliRunner().invoke(
-        app, ["arena", "liars_dice", f"ppo:{folder / 'policy.npz'}", "random", "-o", "num_dice=1", "--games", "100"]
-    )
-    assert arena.exit_code == 0, arena.output
-    again = run("--out", folder, "-o", "num_dice=1", "--resume").output
+    done("arena", "liars_dice", f"ppo:{folder / 'policy.npz'}", "random", "-o", "num_dice=1", "--games", "100")
+    again = train("--out", folder, "-o", "num_dice=1", "--resume")
     assert f"already trained on liars_dice (num_dice=1): {data['steps']:,} steps" in " ".join(again.split())
     assert "% won, without luck," not in again, "only with --verbose"
-
-
-@pytest.mark.thorough
-def test_what_train_saves_the_other_commands_take(tmp_path, monkeypatch):
-    """`train shakes` trains a physician, while the default of `arena shakes` is maesters."""
-    monkeypatch.setitem(PRESETS, "shakes", {"quick": dataclasses.replace(TINY, opponents=("random",))})
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--steps", 512, "--seed", 1, game="shakes").exit_code == 0
-    for command in (["arena", "shakes", f"ppo:{folder}", "random", "--games", "20"], ["measure", "shakes", f"ppo:{folder}"]):
-        result = CliRunner().invoke(app, command)
-        assert result.exit_code == 0, result.output
-        assert re.match(r"shakes.*physician\)?, 1 seat", result.output)
-    refused = "was trained on shakes with mode=physician; it cannot play mode=maesters"
-    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}", "-o", "mode=maesters", game="shakes"), refused)
-    one_line(run("--out", tmp_path / "other", "--opponent", f"ppo:{folder}"), r"\(mode=physician\); it cannot play liars_dice")
-    assert not (tmp_path / "other").exists()
-    one_line(
-        run("--out", folder, "--resume", "-o", "num_players=2", game="shakes"),
-        r"holds a run of shakes \(mode=physician\), not of shakes \(num_players=2 mode=physician\)",
-    )
 
 
 @pytest.mark.thorough
@@ -150,15 +119,14 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     out = tmp_path / "result.json"
     report = tmp_path / "report"
     options = ["-o", "num_players=3", "-o", "num_dice=1", "--json", out, "--report", report]
-    result = run("--out", tmp_path / "run", "--seed", 3, *options)
-    assert result.exit_code == 0, result.output
+    output = train("--out", tmp_path / "run", "--seed", 3, *options)
     pool = json.loads(out.read_text())["pool"]
     assert [(row["opponent"], row["seats"]) for row in pool] == [("random", 2), ("numbers", 2), ("past selves", 2)]
     for row in pool:
         assert row["even"] == pytest.approx(1 / 3)
         assert 0 <= row["win_rate"] <= 1
         assert 0 < row["ci95"] < 0.5
-    assert "2 × past selves" in result.output
+    assert "2 × past selves" in output
     page = parsed((report / "index.html").read_text())
     assert len(list(page.iter("img"))) == len(list(report.glob("*.png"))) == 3, "curve, table and gain"
     text = shown(page)
@@ -183,31 +151,10 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
 @pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
-    result = run("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
-    assert result.exit_code == 0, result.output
+    output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
     measures = json.loads((tmp_path / "result.json").read_text())["measures"]
     assert [each["agent"] for each in measures] == ["ppo greedy"]
-    assert "ppo is not measured here: there are " in result.output
-
-
-@pytest.mark.thorough
-def test_resume_goes_on_from_the_checkpoint(tmp_path):
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-    first = torch.load(folder / "checkpoint.pt", weights_only=True)
-    again = run("--out", folder)
-    assert again.exit_code == 2
-    assert "holds a run already; add --resume" in again.stderr
-    assert run("--out", folder, "--resume", "--steps", 8192, "--threads", 2).exit_code == 0
-    assert json.loads((folder / "config.json").read_text())["preset"]["threads"] == 2
-    assert json.loads((folder / "results.json").read_text())["command"].endswith("--seed 3 --threads 2")
-    second = torch.load(folder / "checkpoint.pt", weights_only=True)
-    assert second["num_timesteps"] >= 8192 > first["num_timesteps"]
-    assert second["num_selves"] > first["num_selves"] >= 2, "past selves came along"
-    assert len(json.loads(second["curve"])) > len(json.loads(first["curve"]))
-    other = run("--out", folder, "--resume", "-o", "num_dice=3")
-    assert other.exit_code == 2
-    assert "holds a run of liars_dice" in other.stderr
+    assert "ppo is not measured here: there are " in output
 
 
 @pytest.mark.thorough
@@ -232,8 +179,7 @@ def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
         begun = runs.Run(configure("fatestones"), preset, 1)
         begun.opponents.add_games(np.array([0.4]), np.array([[-1, 0]]))
         assert begun.add_point() == {"random": pytest.approx(share)}
-    refused = run("--set", "expected_rewards=true", "--out", tmp_path / "run")
-    one_line(refused, "expected_rewards must be false: liars_dice has no")
+    refused("expected_rewards must be false: liars_dice has no", "--set", "expected_rewards=true", "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -261,7 +207,7 @@ def killed(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, stop)
             with pytest.raises(Killed):
-                run(*arguments, game=game)
+                train(*arguments, game=game, using=run)
         # Another process would have other random streams.
         random.random()
         np.random.random()  # noqa: NPY002
@@ -275,9 +221,8 @@ def killed(monkeypatch):
 @pytest.mark.parametrize("game", ["liars_dice", "thirties"])
 def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
     monkeypatch.setitem(PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
-    whole = run("--out", tmp_path / "whole", "--seed", 3, game=game)
-    assert whole.exit_code == 0
-    assert ("thirties with num_players=1, 1 seat; -o num_players=... changes it" in whole.output) == (game == "thirties")
+    whole = train("--out", tmp_path / "whole", "--seed", 3, game=game)
+    assert ("thirties with num_players=1, 1 seat; -o num_players=... changes it" in whole) == (game == "thirties")
     arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
     killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
     killed("write_checkpoint", 3, "after", *arguments, game=game)
@@ -285,82 +230,23 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
     killed("save_policy", 2, "before", *arguments, game=game)  # policy.npz is older than the checkpoint
     assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["num_timesteps"] == 3 * 512
     killed("measured", 1, "before", *arguments, game=game)  # trained, not measured
-    assert run(*arguments, game=game).exit_code == 0
+    train(*arguments, game=game)
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
-
-
-@pytest.mark.thorough
-def test_the_checkpoint_is_all_that_is_needed_to_finish(tmp_path, killed):
-    assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
-    folder = tmp_path / "run"
-    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
-    for path in folder.iterdir():
-        if path.is_file() and path.name != "checkpoint.pt":
-            path.write_bytes(b"damaged")
-    assert run("--out", folder, "--resume").exit_code == 0
-    assert ending(folder) == ending(tmp_path / "whole")
-
-
-@pytest.mark.thorough
-def test_minutes_before_a_stop_count(tmp_path, killed):
-    """All minutes up to the last checkpoint count, although nothing was measured until then."""
-    folder = tmp_path / "run"
-    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
-    times = json.loads((folder / "times.json").read_text())
-    assert max(times, key=int) == str(3 * 512)
-    assert run("--out", folder, "--resume").exit_code == 0
-    assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
-
-
-@pytest.mark.thorough
-def test_a_finished_run_is_measured_again_without_training(tmp_path):
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-    before = ending(folder)
-    (folder / "policy.npz").unlink()
-    assert run("--out", folder, "--resume").exit_code == 0
-    assert ending(folder) == before
 
 
 @pytest.mark.thorough
 def test_a_resumed_run_is_not_another_one(tmp_path):
     folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
+    train("--out", folder, "--seed", 3)
     before = ending(folder)
-    one_line(run("--out", folder, "--resume", "--seed", 4), "holds a run with seed 3, not 4")
-    one_line(
-        run("--out", folder, "--resume", "--opponent", "random"), "holds a run against random, numbers, not against random"
-    )
+    refused("holds a run already; add --resume", "--out", folder)
+    refused("holds a run of liars_dice", "--out", folder, "--resume", "-o", "num_dice=3")
+    refused("holds a run with seed 3, not 4", "--out", folder, "--resume", "--seed", 4)
+    refused("holds a run against random, numbers, not against random", "--out", folder, "--resume", "--opponent", "random")
     assert ending(folder) == before
 
 
-def test_left_over_files_of_a_kill_are_removed(tmp_path):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    left_over, other = folder / ".checkpoint.pt.abcd_123.tmp", folder / "notes.tmp"
-    left_over.write_bytes(b"half")
-    other.write_text("mine")
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-    assert not left_over.exists()
-    assert other.exists()
-
-
-def test_a_full_disk_ends_in_one_line_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-    before = (folder / "checkpoint.pt").read_bytes()
-    write_bytes = type(folder).write_bytes
-
-    def full(path, data):
-        write_bytes(path, bytes(data)[:1000])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(type(folder), "write_bytes", full)
-    one_line(run("--out", folder, "--resume", "--steps", 99999), r"checkpoint\.pt: No space left on device")
-    assert (folder / "checkpoint.pt").read_bytes() == before
-    assert not list(folder.glob(".*.tmp"))
-
-
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_full_disk_under_tensorboard_ends_in_one_line(tmp_path, monkeypatch):
     from tensorboard.summary.writer.record_writer import RecordWriter
@@ -375,23 +261,8 @@ def test_a_full_disk_under_tensorboard_ends_in_one_line(tmp_path, monkeypatch):
         write(self, data)
 
     monkeypatch.setattr(RecordWriter, "write", full)
-    one_line(run("--out", tmp_path, "--seed", 3, "--steps", 99999), r"/tensorboard: No space left on device")
+    refused("/tensorboard: No space left on device", "--out", tmp_path, "--seed", 3, "--steps", 99999)
     assert read_checkpoint(tmp_path / "checkpoint.pt")["num_timesteps"] > 0
-
-
-@pytest.mark.thorough
-def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
-    code = (
-        "import resource, sys; sys.dont_write_bytecode = True\n"  # Python 3.11 keeps what the limit has cut short
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "from tests.learn.test_train import PRESETS, TINY\n"
-        "from dice_envs.experiments.__main__ import app\n"
-        "PRESETS['liars_dice'] = {'quick': TINY}\n"
-        f"app(['train', 'liars_dice', '--out', {str(tmp_path / 'run')!r}, '--seed', '1'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr == f"error: {tmp_path / 'run' / 'checkpoint.pt'}: File too large\n"
 
 
 def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
@@ -401,122 +272,31 @@ def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
         return {}
 
     monkeypatch.setattr(runs.Run, "add_point", ruin)  # after four rollouts
-    result = run("--out", tmp_path, "--seed", 3, "--set", "snapshot_every=100")
-    one_line(result, "the network's weights are not finite any more after 2,048 steps")
+    words = "the network's weights are not finite any more after 2,048 steps"
+    refused(words, "--out", tmp_path, "--seed", 3, "--set", "snapshot_every=100")
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
     assert state["num_timesteps"] == 3 * 512, "the last checkpoint is from before"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough)]
-)
-def test_a_signal_stops_training_with_all_saved(tmp_path, monkeypatch, number, status):
-    assert run("--out", tmp_path / "whole", "--seed", 3).exit_code == 0
+def test_a_signal_stops_training_with_all_saved(tmp_path, monkeypatch):
+    train("--out", tmp_path / "whole", "--seed", 3)
     folder = tmp_path / "run"
     asked = []
 
     @contextlib.contextmanager
     def signal_comes_in_the_third_iteration():
-        yield lambda: asked.append(1) or (number if len(asked) > 3 else None)
+        yield lambda: asked.append(1) or (signal.SIGTERM if len(asked) > 3 else None)
 
     with monkeypatch.context() as patch:
         patch.setattr(training, "first_signal_waits", signal_comes_in_the_third_iteration)
-        result = run("--out", folder, "--seed", 3)
-    assert result.exit_code == status
+        result = train("--out", folder, "--seed", 3, using=run)
+    assert result.exit_code == 143
     assert result.stderr.strip() == (
         f"stopped after 1,536 steps, which are saved in {folder}; the same command with --resume goes on"
     )
-    assert run("--out", folder, "--seed", 3, "--resume").exit_code == 0
+    train("--out", folder, "--seed", 3, "--resume")
     assert ending(folder) == ending(tmp_path / "whole")
-
-
-def in_a_process(folder, **changes):
-    """Start a process that trains in the folder, with changes to the preset DRAWING."""
-    code = (
-        "import dataclasses, tests.learn.test_train as t\n"
-        f"t.PRESETS['liars_dice'] = {{'quick': dataclasses.replace(t.DRAWING, **{changes!r})}}\n"
-        "t.app(['train', 'liars_dice', '--evaluation-games', '50', '--seed', '3', '--resume', '-o', 'num_dice=2', '--out', "
-        f"{str(folder)!r}])"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **COMPILES_SOON},
-    )
-
-
-def wait_for_a_checkpoint(process, folder, since=0):
-    """Wait until the process has written a checkpoint after the given time; False if it ended before."""
-    path = folder / "checkpoint.pt"
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        if path.exists() and path.stat().st_mtime_ns > since:
-            return True
-        if process.poll() is not None:
-            return False
-        time.sleep(0.02)
-    process.kill()
-    pytest.fail("the process wrote no checkpoint")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
-    process = in_a_process(tmp_path, steps=10**9)
-    assert wait_for_a_checkpoint(process, tmp_path)
-    time.sleep(1)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == status
-    steps = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["num_timesteps"]
-    assert steps > 0
-    assert errors.strip().splitlines()[-1] == (
-        f"stopped after {steps:,} steps, which are saved in {tmp_path}; the same command with --resume goes on"
-    )
-    assert "Traceback" not in errors
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
-def test_a_second_signal_stops_at_once(tmp_path, number, status):
-    process = in_a_process(tmp_path, num_steps=2**14, steps=10**9)  # iterations of half a minute
-    deadline = time.monotonic() + 240
-    while not list(tmp_path.glob("tensorboard/*/events*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(5)  # the first rollout has begun then: where it begins, a signal that has come would end the run
-    process.send_signal(number)
-    time.sleep(0.5)
-    assert process.poll() is None
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode == status
-    assert "Traceback" not in errors
-
-
-@pytest.mark.thorough
-def test_a_real_process_keeps_another_out_until_it_is_killed(tmp_path):
-    process = in_a_process(tmp_path, steps=10**9)
-    assert wait_for_a_checkpoint(process, tmp_path)
-    one_line(run("--out", tmp_path, "--resume"), f"is in use by process {process.pid} on ")
-    process.kill()
-    process.wait()
-    result = run("--out", tmp_path, "--resume", "--steps", 512)
-    assert result.exit_code == 0, result.output
-
-
-@few(1, "content", [b"", b"garbage", None])
-def test_a_damaged_checkpoint_gets_one_line(tmp_path, content):
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-    path = folder / "checkpoint.pt"
-    policy = (folder / "policy.npz").read_bytes()
-    path.write_bytes(path.read_bytes()[:-500] if content is None else content)
-    one_line(run("--out", folder, "--resume", "--steps", 99999), "is damaged or of another run")
-    assert (folder / "policy.npz").read_bytes() == policy, "nothing else was touched"
 
 
 @pytest.fixture(scope="module")
@@ -525,7 +305,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PRESETS, "liars_dice", {"quick": dataclasses.replace(DRAWING, steps=1024, hidden=(4,))})
-        assert run("--out", folder, "--seed", 3).exit_code == 0
+        train("--out", folder, "--seed", 3)
     return folder, read_checkpoint(folder / "checkpoint.pt")
 
 
@@ -536,7 +316,13 @@ def changed_config(state, part, **changes):
 
 
 NAN = float("nan")
-DAMAGES = {
+LACKING = object()
+DAMAGES = {  # by name, from a checkpoint's content to what changes; from its bytes to other bytes in `CUTS`
+    "no policy": lambda state: {"policy": {}},
+    **{
+        f"{field} is missing": lambda state, field=field: {field: LACKING}
+        for field in ("num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score")
+    },
     "no format": lambda state: {"format": None},
     **{
         f"num_timesteps {steps}": lambda state, steps=steps: {"num_timesteps": steps}
@@ -548,7 +334,6 @@ DAMAGES = {
     "no self": lambda state: {"selves": []},
     "selves of nothing": lambda state: {"selves": [[], []]},
     "a self that is not finite": lambda state: {"selves": [[(w * NAN, b) for w, b in own] for own in state["selves"]]},
-    "no policy": lambda state: {"policy": {}},
     "another policy": lambda state: {"policy": {name: weights[:1] for name, weights in state["policy"].items()}},
     "policy not finite": lambda state: {"policy": {name: weights / 0 for name, weights in state["policy"].items()}},
     "policy of doubles": lambda state: {"policy": {name: weights.double() for name, weights in state["policy"].items()}},
@@ -588,46 +373,28 @@ DAMAGES = {
 }  # fmt: skip
 
 
-@few(16, "name", DAMAGES)
+CUTS = {"empty": lambda content: b"", "no archive": lambda content: b"garbage", "cut off": lambda content: content[:-500]}
+
+
+@few(8, "name", [*CUTS, *DAMAGES])
 def test_a_wrong_checkpoint_gets_one_line(finished, name):
     folder, state = finished
     path = folder / "checkpoint.pt"
     kept = path.read_bytes()
     others = {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path}
     try:
-        torch.save({**state, **DAMAGES[name](state)}, path)
-        result = run("--out", folder, "--resume", "--steps", 99999)
+        if name in CUTS:
+            path.write_bytes(CUTS[name](kept))
+        else:
+            changed = {**state, **DAMAGES[name](state)}
+            torch.save({part: value for part, value in changed.items() if value is not LACKING}, path)
+        told = refused("is damaged or of another run", "--out", folder, "--resume", "--steps", 99999)
     finally:
         path.write_bytes(kept)
-    one_line(result, r"is damaged or of another run \(.+\); remove it")
-    assert len(result.stderr) < 600
+    if name in DAMAGES:
+        assert re.search(r" \('\w+' is missing\)" if name.endswith("is missing") else r" \(.+\); remove it", told), told
+    assert len(told) < 600
     assert {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path} == others
-
-
-@few(2, "field", ["num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score"])
-def test_a_checkpoint_that_lacks_a_part_gets_one_line(finished, field):
-    folder, state = finished
-    path = folder / "checkpoint.pt"
-    kept = path.read_bytes()
-    try:
-        torch.save({name: value for name, value in state.items() if name != field}, path)
-        result = run("--out", folder, "--resume", "--steps", 99999)
-    finally:
-        path.write_bytes(kept)
-    one_line(result, rf"is damaged or of another run \('{field}' is missing\)")
-
-
-def test_a_checkpoint_cannot_run_code(tmp_path):
-    folder = tmp_path / "run"
-    assert run("--out", folder, "--seed", 3).exit_code == 0
-
-    class Evil:
-        def __reduce__(self):
-            return (os.mkdir, (str(tmp_path / "evil"),))
-
-    torch.save({"policy": Evil()}, folder / "checkpoint.pt")
-    assert run("--out", folder, "--resume").exit_code == 2
-    assert not (tmp_path / "evil").exists()
 
 
 def test_presets_name_known_opponents_and_whole_minibatches():
@@ -683,8 +450,7 @@ def test_gaps_are_called_exact_only_where_they_are():
 @pytest.mark.thorough
 def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS, "thirties", {"quick": THIRTIES})
-    result = run("--out", tmp_path / "run", "--seed", 1, game="thirties")
-    assert result.exit_code == 0, result.output
+    train("--out", tmp_path / "run", "--seed", 1, game="thirties")
     for found in json.loads((tmp_path / "run" / "results.json").read_text())["measures"]:
         value = found["measures"][0]
         assert value["value"] > 0.995 * value["optimum"]
@@ -712,8 +478,9 @@ def test_a_preset_checks_every_field(changes):
 
 
 def test_self_play_needs_two_seats(tmp_path):
-    refused = run("--out", tmp_path / "run", "--preset", "equilibrium", game="thirties")
-    one_line(refused, "self_play must be 0: thirties .* has one seat")
+    refused(
+        "self_play must be 0: thirties .* has one seat", "--out", tmp_path / "run", "--preset", "equilibrium", game="thirties"
+    )
 
 
 @pytest.mark.thorough
@@ -723,9 +490,8 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
     monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
     folder = tmp_path / "one_die"
-    assert run("--out", folder, "--seed", 3, "-o", "num_dice=1").exit_code == 0
-    result = CliRunner().invoke(app, ["agents", "--add", str(folder)])
-    assert result.exit_code == 0, result.output
+    train("--out", folder, "--seed", 3, "-o", "num_dice=1")
+    done("agents", "--add", folder)
     policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
     about = policy.about
     assert about["command"] == "python -m experiments train liars_dice --preset quick -o num_dice=1 --seed 3"
@@ -735,9 +501,9 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     assert about["table"]["agents"][0] == "ppo"
     assert len(about["table"]["win_rate"]) == len(about["table"]["agents"])
     for wrong, words in ((package, "is a folder without a policy.npz"), (tmp_path / "a-b", "name")):
-        one_line(CliRunner().invoke(app, ["agents", "--add", str(wrong)]), words)
+        assert words in refusal("agents", "--add", wrong)
     (folder / "results.json").unlink()
-    one_line(CliRunner().invoke(app, ["agents", "--add", str(folder)]), "holds no finished run of `train`")
+    assert "holds no finished run of `train`" in refusal("agents", "--add", folder)
 
 
 def test_a_report_says_why_a_policy_was_not_measured():

@@ -174,20 +174,7 @@ def test_text_tells_which_dice_count():
     assert " ".join(lines[6:]).split() == [str(face) for face in range(1, 21)]
 
 
-# --- secrets ------------------------------------------------------------------------------------------------------
-
-
-def test_what_was_chosen_in_secret_is_marked_for_its_player_alone():
-    for name in ("fatestones", "score_dice"):
-        variant = configure(name)
-        batch = Batch(variant, 1, seed=7)
-        batch.play(np.array([1]))
-        chosen = batch.states[0].copy()
-        batch = Batch(variant, 1, seed=7)
-        batch.play(np.array([2]))
-        other = batch.states[0].copy()
-        for viewer, differs in ((0, True), (1, False), (None, True)):
-            assert (svg(variant.picture(chosen, viewer)) != svg(variant.picture(other, viewer))) == differs
+# --- what is marked ------------------------------------------------------------------------------------------------------
 
 
 def test_liars_dice_brightens_what_counts_for_the_bid():

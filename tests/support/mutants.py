@@ -2,8 +2,7 @@
 
 A mutant is the committed project with one change: a comparison, a sign or a small constant. First all fast tests run once with
 coverage. Then each mutant is tested by those that reach its line, or its module if the line is in a kernel, which coverage
-cannot see into; with `--slow` also by the slow tests of the nearest files. A mutant that passes all of them is a survivor:
-either it changes no visible behaviour, or a test is missing.
+cannot see into. A mutant that passes all of them is a survivor: either it changes no visible behaviour, or a test is missing.
 
     python -m tests.support.mutants --seed 1 --count 100 --results build/mutants.jsonl
 
@@ -36,7 +35,6 @@ PACKAGES = ("dice_envs", "agents", "experiments")
 KEPT = ("old", "new", "column", "text")  # identify a mutant in its file even if lines have moved
 LARGEST = 10  # largest constant that is changed
 FAR = 99  # distance between a test and a module that it does not import
-NEAREST = 6  # number of test files whose slow tests run
 TEST_LIMIT = 300  # seconds after which a test counts as endless; kernels may have to be compiled
 SWAPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
 WRITTEN = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Add: "+", ast.Sub: "-"}
@@ -228,7 +226,7 @@ def _likeness(test: str, source: str) -> int:
     return int(any(part.startswith(short) or short.startswith(part) for part in parts[1:]))
 
 
-FAST, SLOW = "not slow and not web", "slow and not web"
+SHORT = "not slow and not web"
 
 
 class Copy:
@@ -250,7 +248,7 @@ class Copy:
             "--dist",
             "loadfile",
             "-m",
-            f"{FAST} and not thorough",
+            f"{SHORT} and not thorough",
             f"--ignore={EVERY_AGENT}",
             *measured,
             "--cov-context=test",
@@ -261,25 +259,25 @@ class Copy:
             sys.exit(f"the tests fail without a mutant:\n{done.stdout[-3000:]}")
         shutil.copy(self.root / ".coverage", coverage)
 
-    def judge(self, mutant: Mutant, tests: list[str], slow: list[str]) -> dict[str, object]:
+    def judge(self, mutant: Mutant, tests: list[str]) -> dict[str, object]:
         """Run the tests on a mutant until one fails."""
         begun = time.monotonic()
         mutant.apply(self.root)
         try:
-            killer = self.run(FAST, tests) or self.run(SLOW, slow)
+            killer = self.run(tests)
         finally:
             mutant.undo(self.root)
         found = {"killed": killer is not None, "by": killer, "tests": len(tests), "seconds": round(time.monotonic() - begun)}
         return {**dataclasses.asdict(mutant), **found}
 
-    def run(self, mark: str, tests: list[str]) -> str | None:
+    def run(self, tests: list[str]) -> str | None:
         """Run tests. Returns the failure, or None."""
         if not tests:
             return None
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
             listed.write("\n".join(tests))
             listed.flush()
-            done = self._pytest(["-x", "-m", mark, f"@{listed.name}"])
+            done = self._pytest(["-x", "-m", SHORT, f"@{listed.name}"])
         if done.returncode in (0, 5):  # 5: no test has this mark
             return None
         failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -323,24 +321,19 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100, help="how many mutants")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants that are tested at the same time")
     parser.add_argument("--results", type=Path, default=Path("build/mutants.jsonl"), help="one JSON object a line and mutant")
-    parser.add_argument("--slow", action="store_true", help="then run the slow tests of the nearest files, too")
     parser.add_argument("--again", type=Path, help="those that lived in these results, in place of random ones")
-    parser.add_argument("--list", action="store_true", help="only print the mutants")
     options = parser.parse_args()
     mutants = draw(options.count, options.seed) if options.again is None else survivors_of(options.again)
     print(f"{len(mutants)} mutants, {f'seed {options.seed}' if options.again is None else f'of {options.again}'}")
-    if options.list:
-        print(*mutants, sep="\n")
-        return
     options.results.parent.mkdir(parents=True, exist_ok=True)
-    results = run(mutants, options.jobs, options.results, options.slow)
+    results = run(mutants, options.jobs, options.results)
     survivors = [result for result in results if not result["killed"]]
     print(f"{len(results) - len(survivors)} of {len(results)} killed; survivors:")
     for result in survivors:
         print(f"  {result['path']}:{result['line']}: {result['old']} → {result['new']}: {result['text']}")
 
 
-def run(mutants: list[Mutant], jobs: int, file: Path, slow: bool) -> list[dict[str, object]]:
+def run(mutants: list[Mutant], jobs: int, file: Path) -> list[dict[str, object]]:
     """Test the mutants that the results file does not have yet; returns the results of all."""
     lines = file.read_text().splitlines() if file.exists() else []
     done = {(result["path"], result["offset"], result["new"]): result for result in map(json.loads, lines)}
@@ -353,7 +346,7 @@ def run(mutants: list[Mutant], jobs: int, file: Path, slow: bool) -> list[dict[s
     def work(copy: Copy, tests: Tests) -> None:
         while not waiting.empty():
             mutant = waiting.get()
-            result = copy.judge(mutant, tests.fast(mutant), tests.nearest(mutant.path)[:NEAREST] if slow else [])
+            result = copy.judge(mutant, tests.fast(mutant))
             with lock:
                 done[mutant.path, mutant.offset, mutant.new] = result
                 with file.open("a") as results:

@@ -24,8 +24,8 @@ def few(number: int, names: str | Sequence[str], rows: Iterable[Any], **more: An
     return _marked(names, listed, set(range(number)), more)
 
 
-def covering(names: Sequence[str], *axes: Iterable[Any], **more: Any) -> pytest.MarkDecorator:
-    """A product of axes, with a row of names for it; all rows that cover nothing new are `thorough`.
+def covering(names: Sequence[str], *axes: Iterable[Any], most: int = 100, **more: Any) -> pytest.MarkDecorator:
+    """A product of axes, with a row of names for it; all rows that cover nothing new are `thorough`, and those after `most`.
 
     Of two axes each value is covered, of more each pair of values of different axes.
     """
@@ -34,7 +34,7 @@ def covering(names: Sequence[str], *axes: Iterable[Any], **more: Any) -> pytest.
     groups = list(itertools.combinations(range(len(axes)), min(2, len(axes) - 1)))
     todo = {(group, tuple(row[place] for place in group)) for row in rows for group in groups}
     kept = set()
-    while todo:
+    while todo and len(kept) < most:
         covers = [todo & {(group, tuple(row[place] for place in group)) for group in groups} for row in rows]
         best = max(range(len(rows)), key=lambda number: len(covers[number]))
         kept.add(best)

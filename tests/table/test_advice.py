@@ -10,6 +10,7 @@ from dice_envs.exact import ActionValues, action_values
 from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, values_of
 from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.sittings import finish
 
 
 def test_figures_have_their_unit():
@@ -115,8 +116,7 @@ def test_a_review_adds_up_what_moves_cost():
     with pytest.raises(ValueError, match="when it is over"):
         review(sitting)
     rng = np.random.default_rng(1)
-    while not sitting.over:
-        sitting.play(int(rng.choice(sitting.legal())))
+    finish(sitting, rng)
     found = review(sitting)
     costs = []
     for entry in sitting.history():
@@ -131,21 +131,9 @@ def test_a_review_adds_up_what_moves_cost():
         assert move.cost == 0 or variant.describe_action(move.best) in move.text
 
 
-def test_shares_of_a_game_add_up_to_games():
-    variant = configure("thirties", num_players=1, goal="thirty_or_over")
-    sitting = Sitting(variant, 1, [PERSON])
-    while not sitting.over:
-        sitting.play(sitting.legal()[0])  # the turn ends with the faces of the first throw
-    found = review(sitting)
-    assert found.totals[0] > 0
-    assert found.texts[0] == f"{100 * found.totals[0]:.1f} % in all"
-
-
 def test_optimal_play_costs_nothing():
     variant = configure("thirties", num_players=1, goal="maximize")
-    sitting = Sitting(variant, 2, ["thirties"])
-    while not sitting.over:
-        sitting.step()
+    sitting = finish(Sitting(variant, 2, ["thirties"]))
     assert review(sitting).moves == ()
     assert review(sitting, agents=True).totals == {0: 0.0}
 
@@ -153,8 +141,7 @@ def test_optimal_play_costs_nothing():
 def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatch):
     monkeypatch.setattr("dice_envs.table.review.MOST_REVIEWED", 1_000_000)
     sitting, rng = Sitting(PERUDO, 2, [PERSON] * 3), np.random.default_rng(1)
-    while not sitting.over:
-        sitting.play(int(rng.choice(sitting.legal())))
+    finish(sitting, rng)
     found = review(sitting)
     assert not found.splits
     assert {move.mark for move in found.moves} >= {"best", "blunder"}

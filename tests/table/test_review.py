@@ -1,16 +1,15 @@
 """Reviews divide a result into play and luck; records add them up."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
-from dice_envs import action_values, configure, response_values
+from dice_envs import action_values, configure
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.play.records import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.sittings import finish
 from tests.support.subsets import few
 
 WON = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
@@ -42,13 +41,7 @@ VARIANT = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
 @pytest.fixture
 def played(monkeypatch):
     monkeypatch.setattr("dice_envs.table.review.response_values", lambda variant: Fixed())
-    sitting = Sitting(VARIANT, 3, [PERSON, "random"])
-    while not sitting.over:
-        if sitting.mover == 0:
-            sitting.play(sitting.legal()[-1])
-        else:
-            sitting.step()
-    return sitting
+    return finish(Sitting(VARIANT, 3, [PERSON, "random"]))
 
 
 def test_play_and_luck_add_up_to_the_result(played):
@@ -91,12 +84,7 @@ def test_amounts_are_percent_of_winning_or_counts():
 
 def test_games_without_known_optimal_play_have_no_split():
     variant = configure("liars_dice", num_players=3, num_dice=1)
-    sitting = Sitting(variant, 1, [PERSON, "random", "random"])
-    while not sitting.over:
-        if sitting.mover == 0:
-            sitting.play(sitting.legal()[0])
-        else:
-            sitting.step()
+    sitting = finish(Sitting(variant, 1, [PERSON, "random", "random"]), 0)
     found = review(sitting)
     assert found.splits == {}
     assert "luck and play are told apart only where optimal play of whole games is known" in found.note
@@ -135,35 +123,10 @@ def test_few_games_have_no_interval_and_no_trend():
         record_of([reviewed(-0.1, 0.0), reviewed(-0.1, 0.0, SAVED)])
 
 
-def test_splits_are_kept_as_data():
-    found, seat = reviewed(-0.1, 0.2)
-    assert dataclasses.asdict(found)["splits"][seat]["scale"] == WON
-
-
-@pytest.mark.parametrize("goal", ["maximize", "thirty_or_over"])
-def test_a_turn_of_thirties_by_its_own_values(goal):
-    variant = configure("thirties", num_players=1, goal=goal)
-    rng = np.random.default_rng(4)
-    for seed in range(5):
-        sitting = Sitting(variant, seed, [PERSON])
-        while not sitting.over:
-            sitting.play(int(rng.choice(sitting.legal())))
-        found = review(sitting)
-        split = found.splits[0]
-        values = response_values(variant)
-        assert (split.start, split.result) == (values.start(0), sitting.returns[0])
-        assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-12)
-        assert split.play == pytest.approx(-found.totals[0], abs=1e-6)
-        assert split.text.startswith(f"you got {split.result:g} {values.unit}: luck ")
-        assert all(0 <= move.before - move.after == pytest.approx(move.cost, abs=1e-6) for move in found.moves)
-
-
 def test_results_in_points_have_marks_but_no_split():
     """At a table of Thirties the values are points, which are no results; marks are by their range."""
     variant = configure("thirties", rounds=1)
-    sitting = Sitting(variant, 3, [PERSON, PERSON])
-    while not sitting.over:
-        sitting.play(sitting.legal()[-1])  # throws all but one die again
+    sitting = finish(Sitting(variant, 3, [PERSON, PERSON]))
     found = review(sitting)
     assert found.splits == {}
     assert "luck and play are told apart only" in found.note
@@ -175,6 +138,7 @@ def test_results_in_points_have_marks_but_no_split():
     ("game", "options"),
     [
         ("liars_dice", {"num_dice": 1, "num_faces": 3}),
+        ("thirties", {"num_players": 1}),
         pytest.param("liars_dice", {"num_dice": 2}, marks=pytest.mark.thorough),
         pytest.param("fatestones", {}, marks=pytest.mark.thorough),
         pytest.param("score_dice", {"pool_a": (6, 6, 4), "pool_b": (6, 6, 4)}, marks=pytest.mark.thorough),
@@ -186,9 +150,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
     seats = variant.facts.num_seats
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        sitting = Sitting(variant, seed, [PERSON] * seats)
-        while not sitting.over:
-            sitting.play(int(rng.choice(sitting.legal())))
+        sitting = finish(Sitting(variant, seed, [PERSON] * seats), rng)
         found = review(sitting)
         if not found.splits:
             assert "luck and play are told apart only" in found.note
@@ -203,12 +165,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
 def test_moves_after_what_optimal_play_never_does_are_not_counted():
     variant = configure("liars_dice", num_dice=2, num_faces=3, rounds="single")
     for seed in range(20):
-        sitting = Sitting(variant, seed, [PERSON, "random"])
-        while not sitting.over:
-            if sitting.mover == 0:
-                sitting.play(sitting.legal()[-1])
-            else:
-                sitting.step()
+        sitting = finish(Sitting(variant, seed, [PERSON, "random"]))
         found = review(sitting)
         reached = {move.number: action_values(variant, sitting.position(move.number - 1).state).reached for move in found.moves}
         assert {move.number: move.counted for move in found.moves} == reached

@@ -5,7 +5,7 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.agent import Promises, Turn, ask, fresh_memory, resolve
-from dice_envs.agents.adaptive import MEMORY, MOST_LOST, Adaptive
+from dice_envs.agents.adaptive import MOST_LOST, Adaptive
 from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
@@ -148,42 +148,6 @@ def test_it_risks_nothing_in_rounds_whose_end_it_is_not_told():
     play_table(variant, [Watched(caution=0), LiarsDiceNash()], scaled(200, 8), 1, match=scaled(50, 4))
     assert played
     assert not any(played)
-
-
-# --- what it does not play ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"num_players": 3}, "num_players must be 2 for adaptive play, not 3"),
-        ({"reward": "dice"}, "reward must be 'win' for adaptive play, not 'dice'"),
-        ({"rounds": "single"}, "rounds must be 'elimination' for adaptive play, not 'single'"),
-        ({"raise_rule": "either", "num_dice": 1}, "raise_rule must be 'quantity' for adaptive play, not 'either'"),
-        ({"num_dice": 6}, "num_dice=6 with num_faces=6 and raise_rule='quantity' makes a round of about"),
-    ],
-)
-def test_it_refuses_what_it_cannot_play(options, words):
-    variant = configure("liars_dice", **options)
-    with pytest.raises(ValueError, match=words) as caught:
-        Adaptive().check_variant(variant)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"caution": 1.5}, "caution must be a number from 0 to 1, not 1.5"),
-        ({"precision": 0}, "precision must be a number from 1e-12 to 1, not 0"),
-    ],
-)
-def test_wrong_parameters(parameters, words):
-    with pytest.raises(ValueError, match=words):
-        Adaptive(**parameters)
-
-
-def test_records_are_small():
-    assert MEMORY.itemsize < 512
 
 
 # --- five dice ----------------------------------------------------------------------------------------------------------

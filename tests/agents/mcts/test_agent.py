@@ -18,16 +18,11 @@ from dice_envs.agent import Turn
 from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import names
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.exact.liars_dice.measures import exploitability
-from dice_envs.experiments.arena import tournament
 from dice_envs.experiments.reproduce.fatestones import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
 from tests.support.subsets import few
-
-ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
 
 
 @cache
@@ -59,27 +54,6 @@ def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
     assert (turn.legal[np.arange(30), actions] == 1).all()
 
 
-@pytest.mark.parametrize(
-    "game", [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.thorough]) for name in names()]
-)  # compiled anew for each game
-def test_every_game_can_be_searched(game):
-    turn = turn_of(game, 3)
-    actions = agents.make("mcts:20").act(turn)
-    assert (turn.legal[np.arange(3), actions] == 1).all()
-
-
-@pytest.mark.thorough
-def test_a_search_depends_on_its_own_stream_alone():
-    together = agents.make("mcts:50,select=regret").probabilities(turn_of("fatestones", 20))
-    batch = Batch("fatestones", 20, 1)
-    streams = new_streams(1, 20)
-    alone = [
-        agents.make("mcts:50,select=regret").probabilities(Turn(batch.variant, batch.states, np.array([i]), streams[i : i + 1]))
-        for i in range(20)
-    ]
-    assert (np.concatenate(alone) == together).all()
-
-
 @pytest.mark.thorough
 def test_the_waiting_commitment_has_no_influence():
     """The search of seat 1 does not depend on the choice of seat 0."""
@@ -100,12 +74,6 @@ def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
     assert share - error >= 0.95
 
 
-@pytest.mark.thorough
-def test_against_random_sampled_simulations_take_most_of_the_edge():
-    share, error = first_choices(fair(), agents.make("mcts:20000,opponent=random"), draw_hands(fair(), 100, 2), 1)
-    assert share - error >= 0.8
-
-
 def lost_by(found):
     """What is lost on these draws, and the half-width of the normal distribution's interval, which no unseen draw widens."""
     lost = -found.kept.mean(axis=1)
@@ -123,16 +91,6 @@ def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
 
 
 @pytest.mark.thorough
-def test_regret_matching_is_within_5_thousandths_of_equilibrium():
-    result = evaluate(fair(), agents.make("mcts:10000,select=regret,expect=true"), draw_hands(fair(), 60, 4), 1)
-    lost, error = lost_by(result)
-    assert lost + error <= 0.005
-    share, share_error = result.edge_share()
-    nash_share, _ = evaluate(fair(), agents.make("nash"), draw_hands(fair(), 60, 4), 1).edge_share()
-    assert abs(share - nash_share) <= share_error
-
-
-@pytest.mark.thorough
 def test_search_finds_the_winning_die():
     """Against two worse dice, every rule must find the best one; the joint rule lets the other player choose a losing die."""
     dice = (666666, 111111, 111111, 333333, 333333, 333333)
@@ -143,19 +101,6 @@ def test_search_finds_the_winning_die():
     for agent in (*map(agents.make, specs), JointSearch(200)):
         turn = Turn(batch.variant, batch.states, np.arange(20), new_streams(1, 20))
         assert (agent.act(turn) == 0).all()
-
-
-@pytest.mark.thorough
-def test_search_beats_random_at_liars_dice():
-    for rollout in ("random", "numbers"):
-        result = tournament(ONE_DIE, [f"mcts:200,rollout={rollout}", "random"], 1000, seed=1)
-        assert result.win_rate[0][1] > 0.6
-
-
-@pytest.mark.thorough
-def test_more_simulations_leave_less_to_be_won_at_liars_dice():
-    few, many = (exploitability(ONE_DIE, agents.make(f"mcts:{n},select=regret"), 1) for n in (10, 300))
-    assert many < few - 0.05
 
 
 @few(

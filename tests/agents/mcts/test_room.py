@@ -109,16 +109,6 @@ def test_threads_find_the_same(threads):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
-def test_hidden_hands_make_more_nodes_than_simulations(agent):
-    """The second seat to commit searches a choice of the first for a hand that is redrawn in every simulation."""
-    turn = turn_of("score_dice", 20, moves=1)
-    policies = agent.probabilities(turn)
-    assert (policies[turn.legal == 0] == 0).all()
-    np.testing.assert_allclose(policies.sum(axis=1), 1)
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("promised", [200, 3])
 @pytest.mark.parametrize("spec", ["mcts:5", "mcts:5,select=regret"])
 def test_a_game_may_come_back_to_the_same_view(spec, promised):

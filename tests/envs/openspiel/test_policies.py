@@ -149,7 +149,7 @@ def test_positions_are_estimated():
     assert estimate_positions(game) == pytest.approx(counted, rel=0.2)
 
 
-@pytest.mark.parametrize("name", ["fatestones", "liars_dice", "shakes"])
+@few(1, "name", ["liars_dice", "fatestones", "shakes"])
 def test_a_tree_too_large_to_walk_is_refused_with_its_size(name):
     game = openspiel_game(name)
     with pytest.raises(ValueError, match=rf"^{name}.* has about \de\+\d+ positions, .* 10,000,000 are allowed"):

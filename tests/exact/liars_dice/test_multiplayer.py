@@ -10,7 +10,7 @@ from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.liars_dice.shares import Question, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
 from tests.support.liars_dice_tables import Plain, Uneven, of_agent
-from tests.support.subsets import covering, few
+from tests.support.subsets import covering
 
 GAMES = {
     "article": {"num_players": 3, "num_dice": 1},
@@ -30,7 +30,7 @@ def values(measures):
     return {each.name: each.value for each in measures.measures}
 
 
-@covering(("agent", "game"), AGENTS, GAMES)
+@covering(("agent", "game"), AGENTS, GAMES, most=3)
 def test_all_shares_agree_with_a_plain_program(game, agent):
     variant = configure("liars_dice", **GAMES[game])
     player = AGENTS[agent]
@@ -130,8 +130,8 @@ def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
     assert found[DEVIATION_GAIN] == pytest.approx(np.mean(shares) - 1 / 3, abs=1e-9)
 
 
-@few(
-    1,
+@pytest.mark.thorough
+@pytest.mark.parametrize(
     ("options", "agents"),
     [
         ({"num_players": 3, "num_dice": 2}, ["random", "numbers", "numbers:bluff=0.5"]),

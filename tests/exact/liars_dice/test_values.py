@@ -82,7 +82,7 @@ def played(variant, opponent, seat, games=60):
     return np.concatenate(found)
 
 
-@covering(("options", "opponent"), GAMES, OPPONENTS)
+@covering(("options", "opponent"), GAMES, OPPONENTS, most=3)
 def test_values_are_those_of_plain_recursion(options, opponent):
     """At each state, of each legal action, foolish ones too."""
     variant = configure("liars_dice", **options, **FORGETFUL)

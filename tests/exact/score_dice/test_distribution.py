@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import random
 from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import cells, pool_name
+from tests.support.commands import done, refusal
 from tests.support.subsets import few
 
 pytest.importorskip("icepool")
@@ -32,17 +30,6 @@ def test_tables_equal_those_of_icepool():
     for table, dice in zip(TABLES, icepool_tables.tables(TABLES), strict=True):
         for (name, *_), result, die in zip(table.rows, table.compute(), dice, strict=True):
             assert result.chances == icepool_tables.chances(die), (table.section, name)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("ties", ["none", "a"])
-def test_random_sorted_pools_equal_icepool(ties):
-    rng = random.Random(1)
-    evaluator = icepool_tables.evaluators()[ties]
-    for _ in range(100):
-        a, b = (tuple(rng.choice((4, 6, 8, 10, 12, 20)) for _ in range(rng.randint(1, 5))) for _ in range(2))
-        peer = icepool_tables.sorted_pairs(evaluator, a, b)
-        assert score_distribution(a, b, ties).chances == icepool_tables.chances(peer), (a, b)
 
 
 # --- brute force: the rules again, roll by roll ---------------------------------------------------------------------
@@ -133,45 +120,24 @@ def test_pools_have_names():
 def test_solve_command(tmp_path):
     file = tmp_path / "out.json"
     command = ["solve", "score_dice", "-o", "pool_a=6,6,6,6,6", "-o", "pool_b=6,6,8,8,8", "-o", "ties=a"]
-    answer = CliRunner().invoke(app, [*command, "--pairing", "sorted", "--json", str(file), "--report", str(tmp_path)])
-    assert answer.exit_code == 0, answer.output
+    done(*command, "--pairing", "sorted", "--json", str(file), "--report", str(tmp_path))
     data = json.loads(file.read_text())
     assert set(data) == {"win_bias", "tie_percentage", "closeness", "distribution"}
     assert f"{data['win_bias']:.2f} {data['closeness']:.3f}" == "-2.24 0.305"
     assert sum(Fraction(chance) for chance in data["distribution"].values()) == 1
     assert set(data["distribution"]) == {"-5", "-3", "-1", "1", "3", "5"}
     assert (tmp_path / "score_dice_distribution.png").stat().st_size > 5000
-    wrong = CliRunner().invoke(app, [*command, "--pairing", "shuffled"])
-    assert wrong.exit_code == 2
+    refusal(*command, "--pairing", "shuffled")
 
 
 @pytest.mark.thorough
 def test_reproduce_command(tmp_path):
     file = tmp_path / "out.json"
-    command = ["reproduce", "score-dice", "--json", str(file), "--games", "2000", "--seed", "1"]
-    answer = CliRunner().invoke(app, command)
-    assert answer.exit_code == 0, answer.output
+    answer = done("reproduce", "score-dice", "--json", file, "--games", 2000, "--seed", 1)
     data = json.loads(file.read_text())
     cells = 3 * sum(len(table.rows) for table in TABLES)
     assert len(data["rows"]) == 2 * cells + 3
     assert all(row["agrees"] for row in data["rows"])
     assert all(row["error"] == 0 for row in data["rows"][: cells + 3])
     assert any(row["error"] > 0 for row in data["rows"][cells + 3 :])
-    assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer.output
-
-
-@pytest.mark.slow
-def test_reproduce_command_draws_every_table(tmp_path):
-    answer = CliRunner().invoke(app, ["reproduce", "score-dice", "--report", str(tmp_path)])
-    assert answer.exit_code == 0, answer.output
-    assert len(list(tmp_path.glob("score_dice_*.png"))) == len(TABLES)
-
-
-@pytest.mark.parametrize("pairing", ["sorted", "unsorted"])
-@pytest.mark.parametrize("pools", [((6, 4, 3, 2), (6, 4, 4, 3)), ((5, 4, 3), (6, 6, 5, 4)), ((4, 4), (4, 4)), ((3,), (2,))])
-def test_progress_of_rolling_again_adds_up(pools, pairing):
-    told = []
-    score_distribution(*pools, "reroll", pairing, lambda amount, total: told.append((amount, total)))
-    if pairing == "sorted" or len(set(pools[0])) > 1:
-        assert 0.8 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
-    assert len({total for _, total in told}) <= 1
+    assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer

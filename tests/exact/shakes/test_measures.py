@@ -12,7 +12,7 @@ from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
 from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
-from tests.support.policies import ActsOnly, uniform
+from tests.support.policies import uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
 
@@ -125,22 +125,6 @@ def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("num_players", [2, 3])
-@pytest.mark.parametrize("mode", ["physician", "maesters"])
-@pytest.mark.parametrize("reward", ["saved", "win"])
-def test_random_play_scores_0_bayes_1_and_others_between(reward, mode, num_players):
-    options = {"reward": reward, "mode": mode, "num_players": num_players}
-    assert measure("shakes", "random", **options).score == 0
-    assert measure("shakes", uniform, **options).score == pytest.approx(0, abs=1e-12)
-    for spec in ("bayes", f"bayes:{reward}", Hidden("bayes")):
-        assert measure("shakes", spec, **options).score == pytest.approx(1, abs=1e-9)
-    for spec in ("thompson", "thompson:permutations", "greedy", "ucb", "argument"):
-        found = measure("shakes", spec, **options)
-        assert 0 < found.score < 1
-        assert [each.name for each in found.measures] == ["patients saved", "P(win)"][:: 1 if reward == "saved" else -1]
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("num_players", [2, 3, 4, 5])
 @pytest.mark.parametrize("ties", ["again", "random"])
 def test_a_table_that_always_argues_is_the_argument(num_players, ties):
@@ -186,15 +170,6 @@ def test_where_there_are_too_many_positions_games_are_played():
     assert measure("shakes", "random", num_players=6).measures[0].error == 0
 
 
-def test_agents_that_state_probabilities_alone_are_played_too():
-    class States:
-        def probabilities(self, turn):
-            return Uniform().probabilities(turn)
-
-    found = measure("shakes", States(), num_players=6, sample=2_000).measures[0]
-    assert found.value == pytest.approx(6, abs=2 * found.error)
-
-
 def test_illegal_play_names_the_agent():
     class Silent:
         def act(self, turn):
@@ -202,31 +177,6 @@ def test_illegal_play_names_the_agent():
 
     with pytest.raises(AgentError, match=r"Silent in shakes, seat \d of game \d+: action 0 \(yield\) is not legal now"):
         measure("shakes", Silent(), mode="maesters", num_players=4, sample=200)
-
-
-def test_agents_that_only_act_or_answer_at_random_are_measured():
-    class Wavers:
-        """Uniform for the first patient; afterwards its probabilities are random."""
-
-        def probabilities(self, turn):
-            drawn = turn.rng.random(turn.legal.shape) if turn.observations[0, -1] < 1 else np.ones(turn.legal.shape)
-            return drawn / drawn.sum(axis=1, keepdims=True)
-
-    small = {"num_players": 2, "num_patients": 5, "goal": 3}
-    assert measure("shakes", ActsOnly("dogmatic", deterministic=True), mode="maesters", **small).measures == pytest.approx(
-        measure("shakes", Hidden("dogmatic"), mode="maesters", **small).measures
-    )
-    for agent, exact in ((ActsOnly("thompson"), "thompson"), (Wavers(), "random")):
-        sampled, known = (measure("shakes", each, **small).measures[0] for each in (agent, exact))
-        assert known.error == 0 < sampled.error < 0.1
-        assert sampled.value == pytest.approx(known.value, abs=2 * sampled.error)
-
-
-def test_progress_of_a_measure_is_told():
-    told = []
-    measure("shakes", uniform, mode="maesters", done=lambda amount, total: told.append((amount, total)))
-    assert {total for _, total in told} == {3 * 12_376}
-    assert sum(amount for amount, _ in told) == 3 * 12_376
 
 
 @pytest.mark.parametrize(

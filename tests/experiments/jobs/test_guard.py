@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dice_envs.command import is_starting
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT
 from tests.support.subsets import few
 
 # `guard` by itself, without the package, which takes seconds to import
@@ -182,18 +182,3 @@ def test_only_the_command_leaves_ctrl_c_to_the_system_while_it_starts(monkeypatc
     monkeypatch.setattr(sys, "argv", words)
     monkeypatch.setattr(sys, "orig_argv", original)
     assert is_starting() is is_command
-
-
-@pytest.mark.thorough
-def test_ctrl_c_ends_a_command_while_an_agent_thinks():
-    command = [sys.executable, "-m", "experiments", "arena", "liars_dice", "mcts:10000000", "random", "--games", "2"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **COMPILES_SOON}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(20)  # by then it is compiling or searching
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert "Traceback" not in told
-    assert told.endswith("stopped\n")

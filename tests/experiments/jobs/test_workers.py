@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import sys
 import time
@@ -10,18 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import agents, configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
 from dice_envs.core.own import FILES, load_own, module_of_file
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import workers
 from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.learn.presets import PRESETS
+from tests.support.commands import done, refusal, run
 from tests.support.policies import ActsOnly
 from tests.support.subsets import few
 
@@ -74,6 +72,7 @@ def test_every_agent_can_be_sent_elsewhere():
         assert type(pickle.loads(pickle.dumps(agent))) is type(agent)  # also after it has played
 
 
+@pytest.mark.thorough
 def test_a_measurement_is_the_same_wherever_its_repeats_are_made():
     variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=3)
     here, elsewhere = (measure(variant, ActsOnly("random"), seed=4, apply=apply) for apply in (map, Shuffled().map))
@@ -114,6 +113,10 @@ def test_parts_in_several_processes_give_the_same():
     here, there = HERE.run(numbered, (10,), parts), Processes(2).run(numbered, (10,), parts, done=told.append)
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert sum(told) == len(parts)
+
+
+@pytest.mark.thorough
+def test_an_error_in_a_process_is_raised_here():
     with pytest.raises(ValueError, match="invalid literal"):
         Processes(1).map(int, ["1", "x"])
 
@@ -204,24 +207,6 @@ def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
     stopped(file, after=1)
     with kept_beside(file, True, {"of": "numbers"}, None) as kept:
         assert sorted(kept.of_next_run(5)[0]) == [0]
-
-
-def test_as_long_as_there_are_parts_there_is_a_plan(tmp_path, at_once, monkeypatch):
-    """Even if a kill interrupts their removal."""
-    unlink, seen = os.unlink, []
-
-    def look(path, **kwargs):
-        names = {each.name for each in (tmp_path / "out.json.parts").iterdir()}
-        seen.append((any(name[0] == "0" for name in names), workers.PLAN in names))
-        unlink(path, **kwargs)
-
-    file = tmp_path / "out.json"
-    stopped(file)
-    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
-        Workers(kept).run(numbered, (10,), [(number,) for number in range(5)])
-        monkeypatch.setattr(os, "unlink", look)
-    assert (True, True) in seen
-    assert (True, False) not in seen
 
 
 @pytest.mark.parametrize(
@@ -330,28 +315,13 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
     small = ["--steps", "4096", "--evaluation-games", "200", "--set", "num_envs=32", "--set", "minibatch=256,512"]
     sweep = ["train", *one_die, "-o", "num_faces=2", *small, "--seeds", "2"]
     measured = ["measure", one_die[0], "mcts:4", *one_die[1:], "-o", "num_faces=3", "--seed", "2"]
-    reproduced = [
-        "reproduce",
-        "fatestones",
-        "--games",
-        "300",
-        "--draws",
-        "50",
-        "--work",
-        "0.001",
-        "--most",
-        "10",
-        "--seed",
-        "1",
-    ]
+    figures = ["reproduce", "fatestones", "--games", "300", "--draws", "50", "--work", "0.001", "--most", "10", "--seed", "1"]
     ends = []
     for name, more in (("here", []), ("there", ["--ray", cluster.address])):
         folder = tmp_path / name
-        for number, command in enumerate((ARENA, measured, reproduced)):
-            result = CliRunner().invoke(app, [*command, "--json", str(folder / f"{number}.json"), *more])
-            assert result.exit_code == 0, result.output
-        result = CliRunner().invoke(app, [*sweep, "--out", str(folder / "runs"), *more])
-        assert result.exit_code == 0, result.output
+        for number, command in enumerate((ARENA, measured, figures)):
+            done(*command, "--json", str(folder / f"{number}.json"), *more)
+        done(*sweep, "--out", str(folder / "runs"), *more)
         files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".npz", ".json"))
         rows = json.loads((folder / "runs" / "sweep.json").read_text())["rows"]
         ends.append(
@@ -365,58 +335,24 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
     assert len(ends[0][2]) == 4
 
 
-@pytest.mark.slow
-def test_what_is_solved_on_a_cluster_is_the_same(cluster, tmp_path, monkeypatch):
-    rounds = ["liars_dice", "-o", "num_dice=3", "--precision", "1e-3"]
-    sample = ["fatestones", "--draws", "30000", "--seed", "2"]
-    whole = ["fatestones", "-o", "dice=333333,222444,222666,111555,112233,445566", "-o", "hand_size=2", "--draws", "0"]
-    for number, command in enumerate((rounds, sample, whole)):
-        ends = []
-        for name, more in (("here", []), ("there", ["--ray", cluster.address])):
-            monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path / name))
-            file = tmp_path / f"{number}_{name}.json"
-            result = CliRunner().invoke(app, ["solve", *command, "--json", str(file), *more])
-            assert result.exit_code == 0, result.output
-            ends.append(json.loads(file.read_text(), object_hook=lambda found: {**found, "seconds": 0}))
-        assert ends[0] == ends[1]
-    kept = [sorted(path.name for path in (tmp_path / name).rglob("*.npz")) for name in ("here", "there")]
-    assert kept[0] == kept[1]
-
-
-def endless_or_wrong(folder, number, done):
-    """Part 0 writes to a file for ever; part 1 fails when it sees that."""
-    file = folder / "ticks"
-    while number == 0:
-        with file.open("a") as ticks:
-            ticks.write(".")
-        time.sleep(0.05)
-    while not file.exists():
-        time.sleep(0.05)
-    return int("x")
-
-
-@pytest.mark.slow
-def test_an_error_of_a_part_is_raised_and_ends_the_others(cluster, tmp_path):
-    with on_ray(cluster.address) as there, pytest.raises(ValueError, match="invalid literal"):
-        there.run(endless_or_wrong, (tmp_path,), [(0,), (1,)])
-    end, ticks = time.monotonic() + 60, -1
-    while ticks != (now := (tmp_path / "ticks").stat().st_size):
-        assert time.monotonic() < end
-        ticks = now
-        time.sleep(2)
-
-
-def test_what_cannot_be_a_cluster_gets_one_line():
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ([*ARENA, "--ray", "nowhere"], "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not"),
+        (
+            ["train", "liars_dice", "--ray", "local"],
+            "--jobs and --ray share out several runs: add --seeds or --recipe, or --set",
+        ),
+        (
+            ["solve", "liars_dice", "--minutes", "1", "--ray", "local"],
+            "--minutes divides the time between rounds solved one after",
+        ),
+        ([*ARENA, "--resume"], "--resume needs --json: finished parts are kept beside its file"),
+    ],
+)
+def test_what_cannot_be_shared_out_gets_one_line(command, words):
     pytest.importorskip("ray")
-    result = CliRunner().invoke(app, [*ARENA, "--ray", "nowhere"])
-    assert result.exit_code == 2
-    assert "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'" in result.output
-    result = CliRunner().invoke(app, ["train", "liars_dice", "--ray", "local"])
-    assert "--jobs and --ray share out several runs: add --seeds or --recipe, or --set with several values" in result.output
-    result = CliRunner().invoke(app, ["solve", "liars_dice", "--minutes", "1", "--ray", "local"])
-    assert "--minutes divides the time between rounds solved one after another" in " ".join(result.output.split())
-    result = CliRunner().invoke(app, [*ARENA, "--resume"])
-    assert "--resume needs --json: finished parts are kept beside its file" in result.output
+    assert words in refusal(*command)
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
@@ -452,9 +388,7 @@ def test_settings_that_only_go_together_are_taken_together(given):
     ],
 )
 def test_wrong_settings_are_named(given, message):
-    result = CliRunner().invoke(app, ["train", "liars_dice", "--set", given])
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+    assert message in refusal("train", "liars_dice", "--set", given)
 
 
 @pytest.mark.slow
@@ -467,7 +401,7 @@ def test_wrong_settings_are_named(given, message):
 )
 def test_a_node_without_the_same_sources_is_named_with_the_cure(cluster, monkeypatch, name, value, words):
     monkeypatch.setattr(workers, name, value)
-    result = CliRunner().invoke(app, [*ARENA, "--ray", cluster.address])
+    result = run(*ARENA, "--ray", cluster.address)
     assert result.exit_code == 2
     assert re.fullmatch(
         rf"error: the node \S+ \(\S+, \w{{8}}\) has {words}: install the same checkout there, with the same extras\n",

@@ -5,19 +5,17 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.logs import read_log
 from dice_envs.experiments.play.words import number_choices
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
-
-runner = CliRunner()
+from tests.support.commands import refusal, run
+from tests.support.sittings import finish
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +33,7 @@ SMALL = {
 
 
 def play(*arguments, typed=()):
-    return runner.invoke(app, ["play", *map(str, arguments)], input="".join(f"{line}\n" for line in typed))
+    return run("play", *arguments, input="".join(f"{line}\n" for line in typed))
 
 
 def small(game):
@@ -55,23 +53,9 @@ def first_number(game):
 def test_a_whole_game_with_every_command(game, tmp_path):
     path, seats = tmp_path / "game.json", configure(game).facts.num_seats
     number = first_number(game)
-    typed = [
-        "help",
-        "rules",
-        "rules all",
-        "hint",
-        "?",
-        "odds",
-        "undo",
-        "nonsense",
-        f"save {path}",
-        number,
-        "history",
-        "undo",
-        "history",
-    ]
+    typed = ["help", "rules", "rules all", "hint", "?", "odds", "undo", "nonsense", f"save {path}", number, "history", "undo"]
     start = [game, "random", *small(game), "--seat", 0, "--seed", 4]
-    stopped = play(*start, typed=[*typed, "q"])
+    stopped = play(*start, typed=[*typed, "history", "q"])
     assert stopped.exit_code == 130, stopped.output
     wanted = [
         "save FILE",
@@ -100,9 +84,7 @@ def test_a_whole_game_with_every_command(game, tmp_path):
 @pytest.mark.parametrize("game", names())
 def test_a_finished_game_is_stepped_through(game, tmp_path):
     path = tmp_path / "game.json"
-    sitting = Sitting(configure(game), 5, ["random"] * configure(game).facts.num_seats)
-    while not sitting.over:
-        sitting.step()
+    sitting = finish(Sitting(configure(game), 5, ["random"] * configure(game).facts.num_seats))
     sitting.save_to(path)
     result = play("--load", path, typed=["", "", "b", "2", "e", "history", "hm", "q"])
     assert result.exit_code == 0, result.output
@@ -164,10 +146,7 @@ def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
 def test_what_cannot_be_asked_for(arguments, words, tmp_path):
     path = tmp_path / "saved.json"
     Sitting(configure("thirties"), 1, ["person", "random"]).save_to(path)
-    result = play(*(path if each == "SAVED" else each for each in arguments))
-    assert result.exit_code == 2
-    assert words in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert words in refusal("play", *(path if each == "SAVED" else each for each in arguments))
 
 
 def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
@@ -181,11 +160,9 @@ def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
 def test_a_game_is_written_in_its_sources_log_form(seed, tmp_path):
     """And read again: the choices are those of the game, player 1 being seat 0 where nobody plays."""
     saved, log = tmp_path / "game.json", tmp_path / "game.csv"
-    sitting = Sitting(
-        configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"]
+    sitting = finish(
+        Sitting(configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"])
     )
-    while not sitting.over:
-        sitting.step()
     sitting.save_to(saved)
     done = play("--load", saved, "--log", log, typed=["q"])
     assert done.exit_code == 0, done.output
@@ -214,9 +191,7 @@ def test_what_has_no_log_form_is_refused_before_play(tmp_path):
         (["fatestones", "-o", "hand_size=5"], "hand_size must be at most 3"),
         (["fatestones", "--web"], "leave out --web or --log"),
     ):
-        refused = play(*arguments, "--log", tmp_path / "x.csv")
-        assert refused.exit_code == 2
-        assert words in refused.stderr
+        assert words in refusal("play", *arguments, "--log", tmp_path / "x.csv")
     assert not (tmp_path / "x.csv").exists()
     stopped = play("fatestones", "--seed", 1, "--log", tmp_path / "x.csv", typed=["q"])
     assert stopped.exit_code == 130
@@ -227,10 +202,7 @@ def test_what_has_no_log_form_is_refused_before_play(tmp_path):
 def thrown_again(tmp_path):
     """A turn of Thirties in which all but the highest die are always thrown again, saved."""
     path = tmp_path / "turn.json"
-    sitting = Sitting(configure("thirties", num_players=1), 1, ["person"])
-    while not sitting.over:
-        sitting.play(sitting.legal()[-1])
-    sitting.save_to(path)
+    finish(Sitting(configure("thirties", num_players=1), 1, ["person"])).save_to(path)
     return path
 
 
@@ -274,6 +246,4 @@ def test_a_finished_game_is_played_on_from_a_move(thrown_again):
     ],
 )
 def test_a_move_to_play_on_from_must_exist(arguments, words, thrown_again):
-    result = play(*(thrown_again if each == "SAVED" else each for each in arguments))
-    assert result.exit_code == 2
-    assert words in result.stderr
+    assert words in refusal("play", *(thrown_again if each == "SAVED" else each for each in arguments))

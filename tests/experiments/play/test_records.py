@@ -6,31 +6,21 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import configure
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.play.records import record_of
 from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
-
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["review", *map(str, arguments)])
+from tests.support.commands import done, refusal
+from tests.support.sittings import finish
 
 
 def save(folder, name, seats=(PERSON,), seed=1, over=True, **options):
     """Save a game in which people choose at random."""
     path = folder / f"{name}.json"
     sitting = Sitting(configure(options.pop("game", "thirties"), **options), seed, list(seats))
-    rng = np.random.default_rng(seed)
-    while over and not sitting.over:
-        if sitting.mover in sitting.people:
-            sitting.play(int(rng.choice(sitting.legal())))
-        else:
-            sitting.step()
+    if over:
+        finish(sitting, np.random.default_rng(seed))
     sitting.save_to(path)
     return path
 
@@ -50,8 +40,7 @@ def test_several_games_make_a_record(turns, tmp_path):
     found, plots = tmp_path / "found.json", tmp_path / "plots"
     folder = turns[0].parent
     save(folder, "unfinished", num_players=1, over=False)
-    result = run(folder, "--json", found, "--report", plots)
-    assert result.exit_code == 0, result.output
+    result = done("review", folder, "--json", found, "--report", plots)
     (record,) = json.loads(found.read_text())["records"]
     reviews = [review(Sitting.load_from(path)) for path in turns]
     expected = record_of((each, 0) for each in reviews)
@@ -64,11 +53,11 @@ def test_several_games_make_a_record(turns, tmp_path):
         split = game["split"]
         assert split["start"] + split["play"] + split["luck"] == pytest.approx(split["result"], abs=1e-12)
         assert [move["mark"] for move in game["moves"]] == [move.mark for move in each.moves]
-        assert each.worst(0).words.split()[0] in result.output  # long words fold
-    assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in result.output
-    assert f"luck a game: {expected.luck:+.2f} ± {expected.luck_error:.2f} pips" in result.output
-    assert "which may be none" in result.output
-    assert "95 % interval, 5 games" in result.output
+        assert each.worst(0).words.split()[0] in result  # long words fold
+    assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in result
+    assert f"luck a game: {expected.luck:+.2f} ± {expected.luck_error:.2f} pips" in result
+    assert "which may be none" in result
+    assert "95 % interval, 5 games" in result
     (plot,) = plots.glob("*.png")
     assert plot.read_bytes().startswith(b"\x89PNG")
     page = (plots / "index.html").read_text()
@@ -78,10 +67,9 @@ def test_several_games_make_a_record(turns, tmp_path):
 
 
 def test_one_game_has_no_interval(turns):
-    result = run(turns[0])
-    assert result.exit_code == 0, result.output
-    assert "pips in one game, which has no interval" in result.output
-    assert "trend" not in result.output
+    result = done("review", turns[0])
+    assert "pips in one game, which has no interval" in result
+    assert "trend" not in result
 
 
 def test_each_kind_of_game_and_each_player_has_a_record(turns, tmp_path):
@@ -91,13 +79,12 @@ def test_each_kind_of_game_and_each_player_has_a_record(turns, tmp_path):
         save(tmp_path, "two", seats=(PERSON, PERSON), rounds=1),
     ]
     found = tmp_path / "found.json"
-    result = run(*mixed, "--json", found)
-    assert result.exit_code == 0, result.output
+    result = done("review", *mixed, "--json", found)
     records = json.loads(found.read_text())["records"]
     assert [each["player"] for each in records] == ["person", "person", "person at seat 0", "person at seat 1"]
     assert [len(each["games"]) for each in records] == [2, 1, 1, 1]
     assert [each["record"] is None for each in records] == [False, False, True, True]
-    assert "luck and play are told apart only" in result.output
+    assert "luck and play are told apart only" in result
 
 
 def test_seats_are_chosen(tmp_path):
@@ -105,8 +92,7 @@ def test_seats_are_chosen(tmp_path):
     seats = {}
     for options in ((), ("--agents",), ("--seat", 1)):
         found = tmp_path / "found.json"
-        result = run(path, "--json", found, *options)
-        assert result.exit_code == 0, result.output
+        result = done("review", path, "--json", found, *options)
         records = json.loads(found.read_text())["records"]
         seats[options] = [(each["player"], game["seat"]) for each in records for game in each["games"]]
         for game in (game for each in records for game in each["games"]):
@@ -118,7 +104,7 @@ def test_seats_are_chosen(tmp_path):
         ("--agents",): [("person", 0), ("random", 1)],
         ("--seat", 1): [("random", 1)],
     }
-    assert re.search(r"luck a game: [+-][0-9.]+ %", result.output)
+    assert re.search(r"luck a game: [+-][0-9.]+ %", result)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +129,5 @@ def test_what_cannot_be_reviewed_is_named(which, words, tmp_path):
     (tmp_path / "changed.json").write_text(json.dumps(changed))
     (tmp_path / "empty").mkdir()
     names = {"FINISHED": finished, "FOLDER": tmp_path / "empty"}
-    result = run(*(names.get(each, tmp_path / each if each.endswith(".json") else each) for each in which))
-    assert result.exit_code == 2, result.output
-    assert words in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    result = refusal("review", *(names.get(each, tmp_path / each if each.endswith(".json") else each) for each in which))
+    assert words in result

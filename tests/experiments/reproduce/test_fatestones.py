@@ -14,8 +14,9 @@ from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.experiments.reproduce.fatestones import REPLAYS, JointSearch, ProjectSearch, agent_of
+from dice_envs.experiments.reproduce.fatestones import ProjectSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
+from tests.support.subsets import few
 
 
 def choices(first, second, simulations, games=2000, seed=1):
@@ -86,6 +87,7 @@ class Tree:
         return max(tried, key=lambda node: self.total[node] / self.visits[node])[2][0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("simulations", [10, 60])
 def test_it_chooses_as_a_plain_tree_does(simulations):
     first, second = (144444, 222555, 133356), (333336, 123456, 114456)
@@ -95,11 +97,7 @@ def test_it_chooses_as_a_plain_tree_does(simulations):
     assert np.bincount(plain, minlength=3) / 1000 == pytest.approx(choices(first, second, simulations, 4000), abs=0.07)
 
 
-def test_one_simulation_is_a_random_choice():
-    assert choices((111111, 666666, 333333), (222222, 222222, 222222), 1) == pytest.approx([1 / 3] * 3, abs=0.04)
-
-
-@pytest.mark.parametrize("simulations", [10, 50])
+@few(1, "simulations", [10, 50])
 def test_it_takes_none_of_the_edge(simulations):
     """Like the published log of the source: 0.001 ± 0.020 with 10 simulations."""
     variant = configure("fatestones")
@@ -115,12 +113,6 @@ def test_it_plays_the_source_s_game_only():
         ProjectSearch().check_variant(configure("fatestones", hand_size=4))
     with pytest.raises(ValueError, match="plays fatestones only"):
         ProjectSearch().check_variant(configure("thirties"))
-
-
-def test_the_published_pairs_are_played_by_it():
-    assert {spec for pair in REPLAYS.values() for spec in pair} == {"random", "project:10", "project:50"}
-    assert isinstance(agent_of("project:50"), ProjectSearch)
-    assert agent_of("joint:7") == JointSearch(7)
 
 
 def test_it_sees_every_die_of_its_opponent():

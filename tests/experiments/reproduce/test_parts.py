@@ -13,7 +13,6 @@ from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     BOTH,
-    FACE,
     KEPT,
     PARTS,
     QUANTITY,
@@ -132,13 +131,3 @@ def test_a_game_is_won_as_often_as_by_asking_both_agents():
     played = wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": Replaced()})["nothing"]
     assert wins_games(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
     assert wins_games(played, 2) < 0.5
-
-
-def test_faces_and_quantities_of_first_bids_are_drawn_apart():
-    """If the solution bids one die of a face it holds, the numbers agent differs only in the quantity."""
-    solution = solve(configure("liars_dice", num_dice=1), 1e-6)
-    played = wins_against(
-        solution, agents.make("numbers"), {"quantity": Replaced(opening=QUANTITY), "face": Replaced(opening=FACE)}
-    )
-    assert played["quantity"][1, 1].starting == pytest.approx(5 / 6)
-    assert played["face"][1, 1].starting < 0.2

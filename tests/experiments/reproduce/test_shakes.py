@@ -3,18 +3,16 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.shakes import CHECKED
+from tests.support.commands import done
 
 
 @pytest.mark.slow
 def test_published_figures_beside_ours(tmp_path):
     path = tmp_path / "rows.json"
     command = ["reproduce", "shakes", "--games", "5000", "--seed", "4", "--json", str(path), "--report", str(tmp_path)]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
+    done(*command)
     rows = json.loads(path.read_text())["rows"]
     assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
     # Only the claims that Thompson sampling is optimal, and the argument Thompson sampling, do not hold.

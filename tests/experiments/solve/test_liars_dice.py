@@ -3,24 +3,16 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
+from tests.support.commands import done, run
 
-runner = CliRunner()
 TABLE = ("solve", "liars-dice", "-o", "num_players=3", "-o", "num_dice=1", "-o", "num_faces=2")
-
-
-def run(*arguments):
-    return runner.invoke(app, [str(each) for each in arguments])
 
 
 def test_a_table_is_solved_with_a_line_for_each_round(tmp_path, monkeypatch):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
     written = tmp_path / "result.json"
-    result = run(*TABLE, "--json", written, "--report", tmp_path / "report")
-    assert result.exit_code == 0, result.output
-    assert "1 v 1 v 1" in result.output
+    assert "1 v 1 v 1" in done(*TABLE, "--json", written, "--report", tmp_path / "report")
     found = json.loads(written.read_text())
     assert [each["dice"] for each in found["rounds"]] == [[1, 1], [1, 1, 1]]
     assert sum(found["shares"]) == pytest.approx(1)

@@ -4,26 +4,20 @@ import json
 import math
 
 import pytest
-from typer.testing import CliRunner
 
 from dice_envs import configure
 from dice_envs.agents import make
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import as_policy, evaluate
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce import rounds_to
+from tests.support.commands import done, refusal
 from tests.support.subsets import few
-
-
-def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @few(1, ("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
 def test_solve_writes_value_and_distribution(tmp_path, policy, value):
     path = tmp_path / "value.json"
-    result = run("solve", "shakes", "-o", "num_players=4", "-o", "reward=win", "--policy", policy, "--json", path)
-    assert result.exit_code == 0, result.output
+    done("solve", "shakes", "-o", "num_players=4", "-o", "reward=win", "--policy", policy, "--json", path)
     written = json.loads(path.read_text())
     assert rounds_to(value, written["value"])
     assert len(written["distribution"]) == 19
@@ -33,7 +27,7 @@ def test_solve_writes_value_and_distribution(tmp_path, policy, value):
 
 def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
     path = tmp_path / "value.json"
-    assert run("solve", "shakes", "--policy", "random", "--json", path).exit_code == 0
+    done("solve", "shakes", "--policy", "random", "--json", path)
     assert math.isclose(json.loads(path.read_text())["value"], 4, abs_tol=1e-12)
     policy = as_policy(make("argument"), configure("shakes", mode="physician"))
     problem = Problem.of(configure("shakes").options)
@@ -49,6 +43,4 @@ def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
     ],
 )
 def test_solve_explains_what_is_wrong(words, message):
-    result = run("solve", "shakes", *words)
-    assert result.exit_code == 2
-    assert message in result.output
+    assert message in refusal("solve", "shakes", *words)

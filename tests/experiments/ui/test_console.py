@@ -4,7 +4,6 @@ import errno
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,29 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
-from rich.table import Table
-from typer.testing import CliRunner
 
-import dice_envs.experiments.arena
 from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.ui.console import console, finish, one_line_errors
+from dice_envs.experiments.ui.console import finish, one_line_errors
 from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import Finding, print_rows
+from dice_envs.experiments.ui.findings import Finding
 from dice_envs.experiments.ui.options import seed_or_fresh
 from dice_envs.experiments.ui.plots import logarithmic, saved_plot
 from dice_envs.experiments.ui.progress import progress
 from tests.conftest import ROOT
+from tests.support.commands import done, run
 from tests.support.subsets import few
 
-runner = CliRunner()
 ARENA = ["arena", "fatestones", "random", "random", "--games", "20", "--seed", "1"]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def run(*arguments):
-    return runner.invoke(app, [str(argument) for argument in arguments])
 
 
 def full(*args, **kwargs):
@@ -67,23 +58,10 @@ def test_brackets_are_brackets(tmp_path):
     save_policy(folder / "policy.npz", NetworkPolicy("fatestones", {}, [layer]))
     agent = f"ppo:{folder}/policy.npz"
     out = folder / "out.json"
-    result = run("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
-    assert result.exit_code == 0, result.output
+    result = done("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
     assert json.loads(out.read_text())["agents"] == [agent, "random"]
-    assert "[/y]/:smile:$x" in result.output.replace("\n", "").replace(" ", "")
-    assert f"plot: {folder / 'arena_fatestones.png'}" in result.output
-
-
-def test_tables_print_what_they_are_given(capsys):
-    table = Table(title="[/title] :smile:")
-    table.add_column("[/heading]")
-    table.add_row("[red]cell[/]")
-    console.print(table)
-    console.print("[/text]")
-    print_rows("[/rows]", [Finding("", "[/figure]", 1.0, 1.0, agrees=True, note="[/note]")])
-    shown = capsys.readouterr().out
-    for text in ("[/title] :smile:", "[/heading]", "[red]cell[/]", "[/text]", "[/rows]", "[/figure]", "[/note]", "yes"):
-        assert text in shown
+    assert "[/y]/:smile:$x" in result.replace("\n", "").replace(" ", "")
+    assert f"plot: {folder / 'arena_fatestones.png'}" in result
 
 
 # --- results that must not be lost ----------------------------------------------------------------------------------
@@ -100,33 +78,6 @@ def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
     assert "% won" in result.stdout
     assert last_json(result.stdout)["games"] == 20
     assert [path.name for path in tmp_path.iterdir()] == ["arena_fatestones.png"], "what could be written is there"
-
-
-def test_a_folder_that_vanishes_during_the_games(tmp_path, monkeypatch):
-    folder = tmp_path / "out"
-    tournament = dice_envs.experiments.arena.tournament
-
-    def play_and_lose_the_folder(*args):
-        result = tournament(*args)
-        shutil.rmtree(folder)
-        return result
-
-    monkeypatch.setattr("dice_envs.experiments.commands.arena.tournament", play_and_lose_the_folder)
-    result = run(*ARENA, "--json", folder / "out.json", "--log", tmp_path / "log.csv", "--report", folder / "report")
-    line = one_line(result)
-    assert f"{folder / 'out.json'}: No such file or directory" in line
-    assert "arena_fatestones.png" in line
-    assert last_json(result.stdout)["games"] == 20
-    assert (tmp_path / "log.csv").exists()
-
-
-def test_a_plot_that_fails_loses_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
-    out, log = tmp_path / "out.json", tmp_path / "log.csv"
-    result = run(*ARENA, "--json", out, "--log", log, "--report", tmp_path)
-    assert f"{tmp_path / 'arena_fatestones.png'}: No space left on device" in one_line(result)
-    assert json.loads(out.read_text())["games"] == 20
-    assert log.exists()
 
 
 @few(
@@ -154,10 +105,11 @@ def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, mo
 
 
 def process(*arguments, **kwargs):
-    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
+    command = [sys.executable, "-m", "experiments", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **kwargs)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_standard_output_on_a_full_disk(tmp_path):
     with open("/dev/full", "w") as nowhere, process(*ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:
@@ -201,15 +153,6 @@ def test_a_process_that_cannot_read_ends_with_a_line(command):
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode in (0, 2, 130)
     assert len(done.stderr.splitlines()) <= 1, done.stderr
-
-
-@pytest.mark.thorough
-def test_a_process_without_standard_output_or_width():
-    close = f"exec {sys.executable} -m experiments {' '.join(ARENA)} >&-"
-    done = subprocess.run(["sh", "-c", close], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    with process(*ARENA, stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": "0"}) as arena:
-        assert "% won ± 95 % interval" in arena.stdout.read(), "a terminal that does not know its width says 0"
 
 
 def test_only_plain_files_are_replaced(tmp_path):
@@ -301,48 +244,38 @@ def test_seeds():
 # --- progress -----------------------------------------------------------------------------------------------------
 
 
-def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
+@pytest.mark.parametrize(
+    ("label", "total", "told", "lines"),  # `told`: the second and what has been done since
+    [
+        (
+            "3 × 2,000 games",
+            6000,
+            [(second, 60 if second > 5 else 0) for second in range(1, 101)],
+            ["5 %, 300 of 6,000, about 3 min", "35 %, 2,100 of 6,000, about 72 s", "65 %, 3,900 of 6,000, about 37 s",
+             "95 %, 5,700 of 6,000, about 5 s"],
+        ),
+        (
+            "[games]",
+            10,
+            [(11, 0), (41, 1), (9000, 1)],
+            ["0 %, 0 of 10", "10 %, 1 of 10, about 4 min", "20 %, 2 of 10, about 10.0 h"],
+        ),
+        (
+            "measuring",
+            None,
+            [(11, 0.001), (21, 0.019), (31, 0.0), (51, 0.48)],
+            ["0 %", "2 %, about 9 min", "50 %, about 40 s"],
+        ),
+    ],
+)  # fmt: skip
+def test_progress_without_a_terminal_is_a_line_now_and_then(label, total, told, lines, capsys):
     now = 0.0
-    with progress("3 × 2,000 games", 6000, lambda: now) as done:
-        for second in range(1, 101):
+    with progress(label, total, lambda: now) as done:
+        for second, amount in told:
             now = float(second)
-            done(60 if second > 5 else 0)
-        lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "3 × 2,000 games: 5 %, 300 of 6,000, about 3 min left",
-        "3 × 2,000 games: 35 %, 2,100 of 6,000, about 72 s left",
-        "3 × 2,000 games: 65 %, 3,900 of 6,000, about 37 s left",
-        "3 × 2,000 games: 95 %, 5,700 of 6,000, about 5 s left",
-    ]
-
-
-def test_progress_before_anything_is_done(capsys):
-    now = 0.0
-    with progress("[games]", 10, lambda: now) as done:
-        now = 11.0
-        done(0)
-        now = 41.0
-        done()
-        now = 9000.0
-        done()
-    assert capsys.readouterr().err.splitlines() == [
-        "[games]: 0 %, 0 of 10",
-        "[games]: 10 %, 1 of 10, about 4 min left",
-        "[games]: 20 %, 2 of 10, about 10.0 h left",
-    ]
-
-
-def test_progress_in_per_cent_looks_again_soon_until_it_can_foretell(capsys):
-    now = 0.0
-    with progress("measuring", None, lambda: now) as done:
-        for second, share in ((11.0, 0.001), (21.0, 0.019), (31.0, 0.0), (51.0, 0.48)):
-            now = second
-            done(share)
-    assert capsys.readouterr().err.splitlines() == [
-        "measuring: 0 %",
-        "measuring: 2 %, about 9 min left",
-        "measuring: 50 %, about 40 s left",
-    ]
+            done(amount)
+        shown = capsys.readouterr().err.splitlines()
+    assert shown == [f"{label}: {line} left" if "about" in line else f"{label}: {line}" for line in lines]
 
 
 def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
@@ -365,20 +298,6 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
     with progress("[/games]", 10) as done:
         done(10)
     assert "[/games]" in capsys.readouterr().err
-
-
-def test_games_are_counted_as_they_end():
-    """Many games run side by side. If agents are asked move by move, progress must not wait for the last game."""
-
-    class Asked:
-        def act(self, turn):
-            return turn.legal.argmax(axis=1)
-
-    told = []
-    variant = configure("liars_dice", num_dice=2)
-    dice_envs.experiments.arena.play_table(variant, [Asked(), dice_envs.make_agent("random")], 500, 1, told.append)
-    assert sum(told) == 500
-    assert max(told) < 500
 
 
 def test_plots_need_nothing_that_the_users_own_settings_ask_for(tmp_path):

@@ -6,14 +6,13 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce import fatestones, liars_dice
 from dice_envs.experiments.ui.findings import Finding
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.page import About, Chapter, Section, command_line, render, sections_of, write_page
 from dice_envs.experiments.ui.plots import plots_noted, saved_plot
+from tests.support.commands import done
 
 
 def parsed(text):
@@ -83,11 +82,11 @@ def test_a_command_is_told_as_it_is_typed():
 
 
 def test_reproduce_writes_a_page(tmp_path):
-    result = CliRunner().invoke(app, ["reproduce", "thirties", "--report", str(tmp_path), "--json", str(tmp_path / "x.json")])
-    assert result.exit_code == 0, result.output
+    done("reproduce", "thirties", "--report", str(tmp_path), "--json", str(tmp_path / "x.json"))
     tree = parsed((tmp_path / "index.html").read_text())
     assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) == 1
     rows = json.loads((tmp_path / "x.json").read_text())["rows"]
+    assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
     text = shown(tree)
     assert f"{len(rows)} figures in all" in text
     assert f"python -m experiments reproduce thirties --report {tmp_path}" in text
@@ -101,20 +100,7 @@ def test_all_sources_on_one_page(tmp_path, monkeypatch):
     less = {fatestones: {"draws": 200, "work": 0.01, "most": 100}, liars_dice: {"dice": 2}}
     for module, given in less.items():
         monkeypatch.setattr(module, "main", functools.partial(module.main, **given))
-    command = [
-        "reproduce",
-        "all",
-        "--games",
-        "1000",
-        "--seed",
-        "1",
-        "--report",
-        str(tmp_path),
-        "--json",
-        str(tmp_path / "x.json"),
-    ]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
+    done(*["reproduce", "all", "--games", "1000", "--seed", "1"], "--report", tmp_path, "--json", tmp_path / "x.json")
     tree = parsed((tmp_path / "index.html").read_text())
     assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) > 20
     data = json.loads((tmp_path / "x.json").read_text())

@@ -29,14 +29,6 @@ def fresh(page):
         new_game(page)
 
 
-def test_agents_answer_faster_where_that_is_chosen(server, open_page):
-    page = open_page(server[1]["keys"])
-    fresh(page)
-    page.click(".pace")
-    page.click(".q-item:has-text('fast agents')")
-    page.wait_for_selector(".pace:has-text('fast agents')")
-
-
 # --- bids -------------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from dice_envs import configure, load, names
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.subsets import few
 
 pytest.importorskip("nicegui")
 from dice_envs.experiments.web.moves import arrange
@@ -59,7 +60,7 @@ def test_fields_are_read_as_the_command_line_reads_options():
         options_of(game, {"num_dice": "1,,2"})
 
 
-@pytest.mark.parametrize("game", names())
+@few(2, "game", names())
 def test_a_form_with_any_value_is_read_or_refused_by_name(game):
     for field in fields_of(load(game)):
         for value in ({"a": 1}, [1], float("nan"), float("inf"), True, -1, "x", None, "", 10**400):

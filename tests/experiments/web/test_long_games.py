@@ -11,6 +11,7 @@ from dice_envs.evaluation import Scale
 from dice_envs.experiments.web.table import Tables
 from dice_envs.table.review import Judged, Point, Review, Split
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.subsets import few
 
 nicegui = pytest.importorskip("nicegui")
 
@@ -92,7 +93,7 @@ async def work_of(sitting):
     return counts, elements
 
 
-@pytest.mark.parametrize("over", [False, True])
+@few(1, "over", [True, False])
 def test_nothing_on_the_loop_grows_with_the_game(over, monkeypatch):
     for limit in ("table_page.MOST_ENTRIES", "review_panel.MOST_STEPS"):
         monkeypatch.setattr(f"dice_envs.experiments.web.{limit}", 10)

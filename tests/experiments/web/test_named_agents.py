@@ -2,11 +2,12 @@
 
 import pytest
 
-from dice_envs import agents, configure, names
+from dice_envs import configure, names
 from dice_envs.agents import NOT_FOUND, for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web.table import make_agent
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.support.subsets import few
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_agents_that_take_too_long_are_refused_before_they_are_asked(game, optio
     assert names_it in str(problem.value)
 
 
-@pytest.mark.parametrize("game", names())
+@few(2, "game", ["liars_dice", *(name for name in names() if name != "liars_dice")])
 def test_agents_as_they_are_usually_are_let_in(game):
     """No agent needs a parameter to be allowed on the page, and search is allowed in the longest games."""
     variants = [configure(game), *([configure(game, **LONG[game])] if game in LONG else [])]
@@ -102,30 +103,6 @@ def test_agents_as_they_are_usually_are_let_in(game):
         if game == "score_dice" and name == "score_nash":
             continue  # the default pools are too large for it
         assert name in ("ppo", "dogmatic", "chat") or make_agent(variants[0], name), factory
-
-
-def test_agents_need_not_be_dataclasses(monkeypatch):
-    class Plain:
-        def __init__(self, word: str = ""):
-            self.word = word
-
-        def act(self, turn):
-            return turn.legal.argmax(axis=1)
-
-    monkeypatch.setitem(agents.factories(), "plain", Plain)
-    assert make_agent(configure("thirties"), "plain:word=some").word == "some"
-    with pytest.raises(ValueError, match=NOT_FOUND):
-        make_agent(configure("thirties"), "plain:word=a.b")
-
-
-def test_an_agent_that_cannot_be_played_is_refused_as_everywhere():
-    assert "needs variation" in refused(configure("shakes", variation="competitive"), "bayes")
-    assert "plays liars_dice only" in refused(configure("thirties"), "adaptive")
-    assert "plays shakes only" in refused(configure("thirties"), "bayes")
-
-
-def test_the_owner_of_the_server_is_not_limited():
-    Sitting(configure("fatestones"), 1, [PERSON, "mcts:10000000"])
 
 
 def test_a_saved_game_from_a_page_names_no_other_files_either(folder):

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -13,7 +11,7 @@ from dice_envs.exact.liars_dice.solver import solved_already
 from dice_envs.exact.progress import say
 from dice_envs.experiments.web.table import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.conftest import ROOT
+from tests.support.sittings import finish
 
 SOON = 60  # seconds, for a busy machine that also compiles kernels; blocked work waits forever
 
@@ -36,14 +34,6 @@ def followed(sitting, tables=None):
 
 def place_of(table, kind="seat", seat=None):
     return next(place for place in table.links.values() if place.kind == kind and seat in (None, place.seat))
-
-
-def play_to_the_end(sitting):
-    while not sitting.over:
-        if sitting.mover in sitting.people:
-            sitting.play(sitting.legal()[-1])
-        else:
-            sitting.step()
 
 
 async def until(condition):
@@ -119,7 +109,7 @@ def test_a_seat_sees_what_it_may(seat):
     table = Tables().add(liars(PERSON, PERSON))
     place, sitting = place_of(table, seat=seat), table.sitting
     assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
-    play_to_the_end(sitting)
+    finish(sitting)
     assert place.may_save
     assert place.picture(0, everything=True) == sitting.position(0).picture
     assert place.picture(0) == sitting.position(0, seat).picture
@@ -140,7 +130,7 @@ def test_people_who_share_a_device_are_kept_apart():
         place.history()
     place.uncover()
     assert place.picture() == table.sitting.picture(1)
-    play_to_the_end(table.sitting)
+    finish(table.sitting)
     assert place.curtain is None
     assert place.picture() == table.sitting.picture()
 
@@ -179,7 +169,7 @@ def test_a_game_that_is_over_is_continued_from_an_earlier_position():
     seat, other = place_of(table, seat=0), place_of(table, seat=2)
     with pytest.raises(ValueError, match="cannot be continued"):
         seat.play_on(0)
-    play_to_the_end(table.sitting)
+    finish(table.sitting)
     table.review = object()
     assert seat.may_play_on(0)
     assert place_of(table, "together").may_play_on(0)
@@ -240,7 +230,7 @@ def test_slow_agents_leave_the_page_to_others(slow):
         tables = Tables(pause=0.0)
         busy = [followed(liars(slow, PERSON), tables) for _ in range(3)]
         other, over = followed(stones(), tables), followed(stones(), tables)
-        play_to_the_end(over.sitting)
+        finish(over.sitting)
         for table in busy:
             table.wake()
         await until(lambda: slow.asked == 3 and all(table.thinking for table in busy))
@@ -349,7 +339,7 @@ def test_agents_play_only_while_somebody_is_there():
 def test_a_review_stops_between_moves(end):
     async def follow():
         table = followed(Sitting(configure("shakes", num_patients=10), 1, [PERSON, "random", "random"]))
-        play_to_the_end(table.sitting)
+        finish(table.sitting)
         judged = asyncio.ensure_future(table.judge())
         await until(lambda: table.reviewing and table.reviewing[0] > 0)
         if end == "undone":
@@ -431,21 +421,3 @@ def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
     assert not liars(PERSON, "random").prepares
     sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
     sitting.prepare()
-
-
-# --- the library ------------------------------------------------------------------------------------------------------
-
-
-def test_the_library_is_needed_for_the_page_alone():
-    code = (
-        "import sys\n"
-        "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
-        "import dice_envs.experiments.__main__\n"
-        "from dice_envs.experiments.web import table\n"
-        "try:\n"
-        "    import dice_envs.experiments.web.server\n"
-        "except ImportError as problem:\n"
-        "    print(problem)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'
