@@ -21,7 +21,7 @@ from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
-from dice_envs.core.own import load_own, split_own
+from dice_envs.core.own import FORMS, load_own, split_own
 from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
@@ -87,28 +87,18 @@ def named(rules: Rules, name: str) -> Strategy:
         return solve(rules, name)[0]
     function = function_in(name, "strategy")
     if function is None:
-        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, FILE.py:FUNCTION or MODULE.FUNCTION, not {shown(name)}")
+        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, or {FORMS}, not {shown(name)}")
     return custom(function, name)
 
 
 def function_in(name: str, what: str) -> Callable[..., Any] | None:
-    """Return the function named by FILE.py:FUNCTION or MODULE.FUNCTION; None if the name has neither form.
+    """Return the function that a text in one of the FORMS names; None for other texts.
 
     Raises:
         ValueError: it cannot be loaded; the message names `what` it is.
     """
     own = split_own(name)
-    if own is not None and not own[2]:
-        return cast("Callable[..., Any]", load_own(*own[:2], what))
-    if _is_dotted(name):
-        module, _, function = name.rpartition(".")
-        return cast("Callable[..., Any]", load_own(module, function, what))
-    return None
-
-
-def _is_dotted(name: str) -> bool:
-    """Whether the name has the form MODULE.FUNCTION."""
-    return "." in name and all(part.isidentifier() for part in name.split("."))
+    return None if own is None or own[2] else cast("Callable[..., Any]", load_own(*own[:2], what))
 
 
 def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
@@ -193,7 +183,7 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
     Attributes:
         strategy: "sixes", "fives_and_sixes", "beginner", "heuristic"; the best strategy for a goal: "maximize",
             "minimize_loss", "thirty_or_over", "optimal"; "goal": the best for the environment's goal, with several players
-            "optimal"; or FILE.py:FUNCTION or MODULE.FUNCTION, a function of the throw, or of throw and dice aside. From
+            "optimal"; or FILE.py:NAME or PACKAGE.MODULE:NAME, a function of the throw, or of throw and dice aside. From
             Python also the function itself or a `Strategy`.
     """
 
@@ -203,11 +193,8 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
 
     def __post_init__(self) -> None:
         if isinstance(self.strategy, str):
-            if self.strategy not in (*NAMES, "goal") and not _is_dotted(self.strategy) and ".py:" not in self.strategy:
-                raise ValueError(
-                    f"strategy must be one of goal, {', '.join(NAMES)}, FILE.py:FUNCTION or MODULE.FUNCTION, "
-                    f"not {shown(self.strategy)}"
-                )
+            if self.strategy not in (*NAMES, "goal") and split_own(self.strategy) is None:
+                raise ValueError(f"strategy must be one of goal, {', '.join(NAMES)}, or {FORMS}, not {shown(self.strategy)}")
         elif not isinstance(self.strategy, Strategy):
             custom(self.strategy)
 

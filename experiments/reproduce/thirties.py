@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
-from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve
-from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, differences, foreknowledge, relative_skill
+from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve, throws
+from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
 from dice_envs.experiments.reproduce import chapter_of, printed
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_report, check_writable
@@ -175,7 +175,8 @@ def _optimal_strategy(computed: Computed) -> Iterator[Finding]:
     for section, throw, aside, wanted in examples:
         name = f"thirty_or_over, {position(throw, aside or None)}"
         yield same(section, f"{name}: dice to throw again", wanted, reaching(throw, aside))
-    ours = {throw: f"{one} / {other}" for throw, _, one, other in differences(Rules(), best, thumb)}
+    choices = {throw: (best(throw), thumb(throw)) for dice in range(1, 7) for throw, _ in throws(dice, 6)}
+    ours = {throw: f"{one} / {other}" for throw, (one, other) in choices.items() if one != other}
     listed: list[Dice] = []
     for entry in EXCEPTIONS.split(", "):
         digits, one, other = entry.split()

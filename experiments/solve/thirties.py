@@ -11,6 +11,7 @@ import typer
 from dice_envs import Variant, configure
 from dice_envs.agents import make
 from dice_envs.agents.thirties import function_in, named
+from dice_envs.core.own import split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
 from dice_envs.exact.thirties.figures import Analysis, Distribution, analyse
 from dice_envs.experiments.ui.console import console
@@ -33,7 +34,7 @@ def main(
         str | None,
         typer.Option(
             help="Measure this instead of the best: sixes, fives_and_sixes, beginner, heuristic, another goal, "
-            "FILE.py:FUNCTION, MODULE.FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
+            "FILE.py:FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
         ),
     ] = None,
     json: JsonOption = None,
@@ -80,7 +81,7 @@ def main(
 
 def find(variant: Variant, name: str) -> Strategy:
     """Return the strategy of that name, or the one that the agent of that spec plays. ValueError if there is none."""
-    if ":" in name and ".py:" not in name:
+    if ":" in name and split_own(name) is None:
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
 

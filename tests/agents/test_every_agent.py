@@ -161,7 +161,7 @@ ROWS = {
         (
             *("thirties", "thirties:goal", "thirties:sixes", "thirties:fives_and_sixes", "thirties:beginner"),
             *("thirties:heuristic", "thirties:maximize", "thirties:minimize_loss", "thirties:thirty_or_over"),
-            *("thirties:optimal", f"thirties:{__name__}.keep_pairs"),
+            *("thirties:optimal", f"thirties:{__name__}:keep_pairs"),
         ),
         second_stage_is_finite,
     ),

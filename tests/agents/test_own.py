@@ -146,7 +146,7 @@ def test_in_environments_measures_and_commands(players):
 # --- what others have written -----------------------------------------------------------------------------------------
 
 SECRETS = "chat:m,url=http://127.0.0.1:9/v1,key=SOMEBODYS_SECRET"
-HARMFUL = ("{path}:Nth", "best_response:opponent={path}:Nth", "some.package:Nth", "thirties:os.getcwd", SECRETS, "chat:m",
+HARMFUL = ("{path}:Nth", "best_response:opponent={path}:Nth", "some.package:Nth", "thirties:os.path:abspath", SECRETS, "chat:m",
            "mcts:10,rollout=chat:m", "ppo:{path}", "best_response:ppo:/etc/passwd")  # fmt: skip
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dice_envs.core.options import check_choice
-from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, asides, expected_given, throws, worth_of
+from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, expected_given, throws, worth_of
 from dice_envs.games.thirties import GOALS
 
 
@@ -111,22 +111,6 @@ class Player:
         if again == 0:
             return 0, Fraction(sum(kept))
         return again, sum(kept) + Fraction(self._score_to_come(again, self.strategy.key(kept)), self.rules.cases(again))
-
-
-def differences(rules: Rules, first: Strategy, second: Strategy) -> Iterator[tuple[Dice, Dice, int, int]]:
-    """Yield (throw, aside, first's choice, second's choice) wherever they differ, reachable or not.
-
-    Two simple strategies do not depend on what lies aside, so they are compared once for every throw: aside is ().
-    """
-    if first.simple and second.simple:
-        positions: Any = (((), k) for k in range(1, rules.num_dice + 1))
-    else:
-        positions = ((aside, rules.num_dice - len(aside)) for aside in asides(rules))
-    for aside, dice in positions:
-        for throw, _ in throws(dice, rules.num_faces):
-            choices = first(throw, aside), second(throw, aside)
-            if choices[0] != choices[1]:
-                yield throw, aside, *choices
 
 
 class Analysis(NamedTuple):
