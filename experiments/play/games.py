@@ -26,8 +26,6 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.pictures.render import ansi
 from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = ["Seated", "load_game", "open_game", "play_game", "set_up"]
-
 
 class Seated(NamedTuple):
     """A game that is set up, with its players.

@@ -25,8 +25,6 @@ from dice_envs.experiments.ui.plots import BLUE, ORANGE, Plot, counted, plots_no
 from dice_envs.table.review import Review, Split, amount
 from dice_envs.table.sitting import PERSON, Sitting
 
-__all__ = ["Group", "Played", "Record", "as_dict", "games_in", "grouped", "record_of", "save_report", "seats_of", "show"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Record:

@@ -31,8 +31,6 @@ from dice_envs.table.advice import give_hint, give_odds
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 
-__all__ = ["Terminal"]
-
 
 class Terminal:
     """A sitting at one terminal."""

@@ -19,26 +19,6 @@ from dice_envs.table.advice import Advice
 from dice_envs.table.review import Judged, Review, Split, level, review
 from dice_envs.table.sitting import Entry, Sitting
 
-__all__ = [
-    "AFTER",
-    "LOOKING",
-    "OVER",
-    "advice_text",
-    "choose",
-    "entry_text",
-    "explain_mistake",
-    "graph_lines",
-    "help_text",
-    "is_number",
-    "listed",
-    "make_review",
-    "number_choices",
-    "plain",
-    "review_lines",
-    "say",
-    "width",
-]
-
 MOST_LISTED = 12  # legal actions; of more, the first and the last are listed
 MOST_ADVISED = 8  # rows of a hint or of odds
 WIDEST = 100  # characters of a line that reads well

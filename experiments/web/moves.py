@@ -16,8 +16,6 @@ from dice_envs.experiments.web.style import die
 from dice_envs.experiments.web.table import Place
 from dice_envs.table.advice import Advice
 
-__all__ = ["Grid", "arrange", "show_moves"]
-
 FEWEST = 8  # moves of this form that make a grid; fewer are buttons
 PAIR = re.compile(r"(\d+) x (\d+)")
 LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it

@@ -15,11 +15,6 @@ from nicegui import ui
 from dice_envs.experiments.web.style import CSS
 from dice_envs.pictures.drawing import ACCENT
 
-__all__ = [
-    "FEWER", "MORE", "PRESSING", "TAKEN", "begin", "bullets", "button", "heading", "in_names", "keys", "markup",
-    "reporting", "sentence", "words",
-]  # fmt: skip
-
 _log = logging.getLogger(__name__)
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Emma", "Finn")  # of the players at seats 0, 1, …

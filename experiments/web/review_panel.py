@@ -19,8 +19,6 @@ from dice_envs.experiments.web.parts import button, heading, markup, reporting, 
 from dice_envs.experiments.web.table import Place
 from dice_envs.table.review import Judged, Point, Review, Split, amount, level
 
-__all__ = ["MOST_STEPS", "chance_graph", "judged_line", "show_lesson", "show_review"]
-
 WIDTH, HEIGHT = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 370.0, 26.0, 178.0  # the frame in which values are drawn
 MOST_STEPS = 400  # of a graph; more have no room

@@ -32,8 +32,6 @@ from dice_envs.experiments.web.start_page import StartPage, link_page, tiles
 from dice_envs.experiments.web.table import PAUSE, Kind, Place, Tables
 from dice_envs.experiments.web.table_page import TablePage
 
-__all__ = ["HOST", "OwnPages", "names_of", "serve"]
-
 HOST = "127.0.0.1"
 USUAL_PORT = 8080
 RECONNECT = 60.0  # seconds for which a page waits for its browser to reconnect

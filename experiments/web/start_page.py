@@ -25,8 +25,6 @@ from dice_envs.experiments.web.table import Table, Tables, make_agent
 from dice_envs.table.rules import OptionWords, known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
-__all__ = ["Field", "StartPage", "fields_of", "follows", "in_labels", "link_page", "options_of", "tiles"]
-
 OPTIMAL = "optimal player"
 SHOWN_AT_FIRST = 3  # options; the others are folded away
 ANOTHER = "another"  # in place of a level: the agent is typed

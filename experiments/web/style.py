@@ -5,8 +5,6 @@ from __future__ import annotations
 from dice_envs.pictures import drawing
 from dice_envs.pictures.drawing import PIPS
 
-__all__ = ["CSS", "die"]
-
 # Colour of the pictures → the same on a dark screen. Dice keep their colours.
 _DARK = {
     drawing.PANEL: "#1d2530",

@@ -22,8 +22,6 @@ from dice_envs.table.advice import Advice, give_hint, give_odds
 from dice_envs.table.review import Review, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
 
-__all__ = ["PAUSE", "Kind", "Place", "Table", "Tables", "Threads", "make_agent"]
-
 T = TypeVar("T")
 Kind = Literal["seat", "together", "watch", "maker"]
 

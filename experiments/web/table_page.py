@@ -34,8 +34,6 @@ from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
 from dice_envs.table.sitting import Entry
 
-__all__ = ["TablePage"]
-
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
 MOST_SAID = 6  # moves that the line above the buttons repeats
 TELLING = 0.5  # seconds after which words about a solver or a review are brought up to date

@@ -26,8 +26,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.seating import Bounds
 from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, numbers_at
 
-__all__ = ["OF_TWO", "SHARED_FROM", "Certificate", "RoundSolver", "Walker", "dtype_of", "memory_of", "quantised"]
-
 LEARN, RESPOND, FOLLOW = 0, 1, 2  # of `View.mode`: the player learns, plays best, plays the average
 SMALL = 500_000  # rounds of fewer numbers are learnt in float64
 SHARED_FROM = 800_000  # numbers of a round that is walked by first bids, so that a walk can be ended early

@@ -40,18 +40,6 @@ from dice_envs.exact.liars_dice.shares import (
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
 from dice_envs.exact.liars_dice.walk import Record
 
-__all__ = [
-    "MOST_VALUES",
-    "action_values",
-    "check_size",
-    "exploitability",
-    "measure",
-    "measure_table",
-    "record_response",
-    "winning_probability",
-    "winning_shares",
-]
-
 MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core takes about half an hour
 VALUES_A_SECOND = 6e6
 MOST_OF_COALITION = 0.5e9  # values of joint hands up to which a coalition is measured, too

@@ -15,8 +15,6 @@ import numpy as np
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.round import Round, must_call
 
-__all__ = ["Asking", "Nodes", "PlayerMoves", "Reach", "Source", "children_of", "deal", "ends_of", "moves_of", "parts_of"]
-
 HEAVY = 4_000_000  # numbers, about, that the subtrees of one batch may take
 
 

@@ -23,8 +23,6 @@ from dice_envs.core.machine import one_thread
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.round import Round
 
-__all__ = ["Networked"]
-
 NEGLECTED = 1e-8  # of a network's play in a round; its float32 rounding is larger
 NODES_AT_ONCE = 16_384  # whose observations are made in one call
 NUMBERS_AT_ONCE = 2**17  # of one layer: half a MB

@@ -12,8 +12,6 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.exact.agents import AGAIN, STEADY, chances_of, is_random, positions_of_play
 
-__all__ = ["PROBED", "check_fixed", "check_steady", "note_on_past_rounds", "past_rounds_matter"]
-
 PROBED = 512  # positions at which an agent is tested for whether past rounds matter to it
 # Each player's bids that calls may have shown there, and those of them that named a face it held most of.
 PASTS = ((1, 0), (1, 1), (10, 0), (10, 5), (10, 10))

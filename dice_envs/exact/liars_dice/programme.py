@@ -18,8 +18,6 @@ import numpy as np
 from dice_envs.core.extras import needs
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
-__all__ = ["MOST_NUMBERS", "solve_exactly"]
-
 MOST_NUMBERS = 20_000  # of a round: a second; the time grows faster than the square of the numbers
 TOLERANCE = 1e-10  # how far the solver may be from a constraint; the least that HiGHS takes
 

@@ -18,20 +18,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import MAX_DICE, NO_WILD, matching
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, face_of, quantity_of, rule_number
 
-__all__ = [
-    "CALL",
-    "Classes",
-    "Round",
-    "Rules",
-    "hand_number",
-    "hands_of",
-    "matches_of",
-    "must_call",
-    "raises_of",
-    "rising_bids",
-    "threshold",
-]
-
 # [dice, more]: how many hands of so many dice with 1 + more faces there are.
 _HANDS = np.array([[math.comb(dice + more, dice) for more in range(MAX_FACES)] for dice in range(MAX_DICE)])
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls

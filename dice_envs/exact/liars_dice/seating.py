@@ -15,26 +15,6 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 
-__all__ = [
-    "Bounds",
-    "Dice",
-    "Table",
-    "after",
-    "check_rounds",
-    "check_two_players",
-    "first_tables",
-    "game_width",
-    "is_palifico",
-    "left_of",
-    "players_of",
-    "rounds_of",
-    "share_after",
-    "starter_wins",
-    "tables_of",
-    "wins_game",
-    "worths",
-]
-
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
 
 

@@ -30,25 +30,6 @@ from dice_envs.exact.liars_dice.seating import (
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, SeatComparison, source_of
 from dice_envs.exact.liars_dice.walk import Keep, Party, Record, respond, walk
 
-__all__ = [
-    "MOST_INFORMATION_SETS",
-    "MOST_WALKED",
-    "Question",
-    "Seated",
-    "SeatedAgents",
-    "Shares",
-    "check_measurable",
-    "has_equal_seats",
-    "in_both_seats",
-    "information_sets",
-    "mean_shares",
-    "response_wins",
-    "round_at",
-    "shares_of",
-    "table_key",
-    "worth_after",
-]
-
 # Of one round, both players together.
 MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
 MOST_WALKED = 10_000_000_000  # where nodes are forgotten, in bounded memory; enough for six

@@ -33,8 +33,6 @@ from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree, mix_at, strategy_
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
 
-__all__ = ["Solution", "SolvedRound", "Strategy", "rest_of", "rounds_left"]
-
 
 def rounds_left(variant: Variant) -> list[Dice]:
     """Return the dice of those left in every round that a game can reach, few dice first."""

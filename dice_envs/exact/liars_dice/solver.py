@@ -40,17 +40,6 @@ from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.progress import is_followed, say
 from dice_envs.games.liars_dice import GAME
 
-__all__ = [
-    "LEAST_PRECISION",
-    "OutOfTimeError",
-    "Progress",
-    "check_in_passing",
-    "solution_of",
-    "solve",
-    "solve_round",
-    "throttled",
-]
-
 LEAST_PRECISION = 1e-12
 FIRST_CHECK, CHECK_AGAIN = 40, 1.5  # iterations before the first certificate; the most that they grow until the next
 GUESS = 0.55  # assumed chance of the starter to win a round, when the precision of each round is planned

@@ -18,14 +18,6 @@ from dice_envs.exact.liars_dice.round import Round, Rules
 from dice_envs.games.liars_dice import play
 from dice_envs.games.liars_dice.raises import MAX_FACES
 
-__all__ = [
-    "ROWS_AT_ONCE",
-    "AgentSource",
-    "SeatComparison",
-    "Tabled",
-    "source_of",
-]
-
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 SAME = 1e-9  # answers that differ by no more are alike
 

@@ -15,8 +15,6 @@ from dice_envs.core.files import read_archive, warn_not_kept, write_archive
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.progress import say
 
-__all__ = ["CACHE", "KeptRound", "cache_folder", "file_of", "has_older", "keep", "keep_archive", "read_kept"]
-
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
 HASHED = 12  # digits of a hash in a file's name
 

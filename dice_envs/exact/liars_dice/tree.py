@@ -28,8 +28,6 @@ from dice_envs.exact.liars_dice.seating import Dice, is_palifico
 from dice_envs.games.liars_dice import NO_WILD
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["LEAF", "Kinds", "Tree", "mix_at", "numbers_at", "strategy_at"]
-
 
 class Kinds(NamedTuple):
     """The tree's kinds of node, for kernels. Kind 0 is the empty history. An edge is a raise, to another kind or a leaf.

@@ -49,8 +49,6 @@ from dice_envs.games.liars_dice import (
 )
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
-__all__ = ["MOST_BYTES", "Values", "bluffs", "forget_values", "odds", "response_values", "situations"]
-
 NONE = -1  # in `ValueTable.number`: no such round
 MOST_BYTES = 2 << 30  # of one opponent's values
 MOST_KEPT = 1 << 30  # bytes of the values of all opponents that are kept in memory

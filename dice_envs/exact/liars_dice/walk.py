@@ -27,8 +27,6 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, ends_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
 
-__all__ = ["Keep", "Party", "Record", "Winnings", "respond", "walk"]
-
 
 class Party(NamedTuple):
     """Players of a round who respond as one, and what they play for."""
