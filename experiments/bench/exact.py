@@ -23,7 +23,7 @@ from dice_envs.exact.liars_dice import response_values as liars_dice_values
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability, measure
 from dice_envs.exact.liars_dice.shares import information_sets
-from dice_envs.exact.liars_dice.solution import Strategy
+from dice_envs.exact.liars_dice.solution import RoundStrategy
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.values import Values, forget_values
@@ -132,7 +132,7 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     faces = 3 if quick else 5
     variant = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=faces)
     tree = Tree(variant, (2, 2))
-    policy = Strategy(tree, np.ones(tree.kinds.size[0], np.float32))
+    policy = RoundStrategy(tree, np.ones(tree.kinds.size[0], np.float32))
     seconds = best_seconds(lambda: [respond(tree, player, policy) for player in range(2)])
     name = f"Liar's Dice: exploitability of a policy in a list, OpenSpiel's rules, 2 dice of {faces} faces"
     yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(tree.information_sets, range(2))):,.0f} sets")

@@ -24,7 +24,7 @@ Add = Callable[..., None]  # adds a move's button: its content, action, classes,
 
 
 @dataclasses.dataclass(frozen=True)
-class Grid:
+class BidGrid:
     """Moves of the form `3 x 5`: a number of dice and a face.
 
     Attributes:
@@ -38,14 +38,14 @@ class Grid:
     actions: Mapping[tuple[int, int], int]
 
 
-def arrange(variant: Variant, legal: Sequence[int]) -> tuple[Grid | None, list[int]]:
+def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, list[int]]:
     """Return the grid of legal actions, None if there is none, and the legal actions outside it."""
     said = [variant.describe_action(action) for action in range(variant.facts.num_actions)]
     pairs = {k: (int(match[1]), int(match[2])) for k, text in enumerate(said) if (match := PAIR.fullmatch(text))}
     if len(pairs) < FEWEST or len(set(pairs.values())) < len(pairs):
         return None, list(legal)
     placed = {pairs[action]: action for action in legal if action in pairs}
-    grid = Grid(tuple(sorted({row for row, _ in placed})), tuple(sorted({column for _, column in pairs.values()})), placed)
+    grid = BidGrid(tuple(sorted({row for row, _ in placed})), tuple(sorted({column for _, column in pairs.values()})), placed)
     return (grid if placed else None), [action for action in legal if action not in pairs]
 
 
@@ -101,13 +101,13 @@ def _dice_to_choose(place: Place) -> dict[str, str]:
     return {**held, **strips}
 
 
-def _usual_row(grid: Grid, shares: Mapping[int, float]) -> int:
+def _usual_row(grid: BidGrid, shares: Mapping[int, float]) -> int:
     """Return the number of dice of the bid that optimal play takes most often, or the lowest."""
     (row, _), liked = max(grid.actions.items(), key=lambda each: shares.get(each[1], 0.0))
     return row if shares.get(liked) else grid.rows[0]
 
 
-def _picker(grid: Grid, chosen: int, add: Add, pick: Callable[[int], None]) -> None:
+def _picker(grid: BidGrid, chosen: int, add: Add, pick: Callable[[int], None]) -> None:
     """Add a number of dice to change by one, and the faces to bid with it."""
     at = grid.rows.index(chosen)
     fewer, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
@@ -123,7 +123,7 @@ def _picker(grid: Grid, chosen: int, add: Add, pick: Callable[[int], None]) -> N
     every.on("click", js_handler=KEPT_OPEN)
 
 
-def _grid(grid: Grid, add: Add) -> None:
+def _grid(grid: BidGrid, add: Add) -> None:
     columns = f"grid-template-columns: repeat({len(grid.columns)}, minmax(0, 1fr))"
     with ui.element("div").classes("grid").style(columns).props('role=group aria-label="all bids"'):
         for row in grid.rows:
@@ -131,7 +131,7 @@ def _grid(grid: Grid, add: Add) -> None:
                 _bid(grid, row, column, f"<span>{row}×</span>{die(column)}", add)
 
 
-def _bid(grid: Grid, row: int, column: int, content: str, add: Add, name: str = "", key: str = "") -> None:
+def _bid(grid: BidGrid, row: int, column: int, content: str, add: Add, name: str = "", key: str = "") -> None:
     action = grid.actions.get((row, column))
     if action is None:
         button(f"{row} x {column}, not possible", None, "move", content=content, name=name)

@@ -23,7 +23,7 @@ _HANDS = np.array([[math.comb(dice + more, dice) for more in range(MAX_FACES)] f
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls
 
 
-class Rules(NamedTuple):
+class RoundRules(NamedTuple):
     """The bids of a round, for kernels.
 
     Slot 0 is the empty history. A *slot* is a last bid, and with it the player to move if that makes a difference, as it does
@@ -83,7 +83,7 @@ def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False)
     return found
 
 
-def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
+def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> RoundRules:
     turns = len(dice) if palifico and max(dice) > 1 else 1
     # The last bid and the player to move; 0 stands for anybody where the legal raises do not depend on that.
     keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
@@ -93,7 +93,7 @@ def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> Rules:
         for bid, mover in keys
     ]
     bids = [bid for bid, _ in keys]
-    return Rules(
+    return RoundRules(
         first=np.cumsum([0] + [len(each) for each in raises], dtype=np.int64),
         child=np.array([slot for each in raises for slot in each], np.int64),
         need=np.array([0] + [quantity_of(variant.params, bid) + 1 for bid in bids[1:]], np.int64),

@@ -158,7 +158,7 @@ def _write_solved(strategies, by_hand, rules, asking, mix, factor):
             at += hands
 
 
-class Strategy(Source):
+class RoundStrategy(Source):
     """The strategies of all players in a round, as a source for each of them."""
 
     def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
@@ -248,7 +248,7 @@ class Solution:
         self.variant = variant
         self.rounds = dict(rounds)
         self.seconds = seconds
-        self._strategies = {dice: Strategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
+        self._strategies = {dice: RoundStrategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
         starts = first_tables(variant.options)
         certificates = [self._certificate(table.dice) for table in starts]
         by_seat = [[np.roll(part, table.starter) for part in each] for table, each in zip(starts, certificates, strict=True)]
@@ -305,7 +305,7 @@ class Solution:
             whole["nash_conv"] = self.nash_conv
         return {**whole, "seconds": self.seconds, "rounds": rounds}
 
-    def source(self, round_: Round) -> Strategy | None:
+    def source(self, round_: Round) -> RoundStrategy | None:
         """Return what plays a round, for any of its players: see `moves.Source`. None for a round of no such game."""
         return self._strategies.get(round_.dice)
 

@@ -14,7 +14,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import chances_of
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.networks import Networked
-from dice_envs.exact.liars_dice.round import Round, Rules
+from dice_envs.exact.liars_dice.round import Round, RoundRules
 from dice_envs.games.liars_dice import play
 from dice_envs.games.liars_dice.raises import MAX_FACES
 
@@ -161,7 +161,7 @@ def _look_up(rules, tables, asking):
                 asking.calls[entry + k, c] = tables.calls[slot, asking.hand[begin + k]]
 
 
-def _shortest_paths(rules: Rules, player: int, players: int) -> dict[int, list[int]]:
+def _shortest_paths(rules: RoundRules, player: int, players: int) -> dict[int, list[int]]:
     """Return slots on the way to each slot at which it may be the player's turn, itself included."""
     found: dict[int, list[int]] = {0: []} if player == 0 else {}
     ends: dict[int, list[int]] = {0: []}

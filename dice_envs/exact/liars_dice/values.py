@@ -32,7 +32,7 @@ from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
 from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
-from dice_envs.exact.liars_dice.round import Round, Rules, hand_number, must_call, threshold
+from dice_envs.exact.liars_dice.round import Round, RoundRules, hand_number, must_call, threshold
 from dice_envs.exact.liars_dice.seating import first_tables, tables_of
 from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
 from dice_envs.exact.liars_dice.sources import SeatComparison
@@ -181,7 +181,7 @@ class ValueTable(NamedTuple):
     values: np.ndarray  # float64 or float32
     at: np.ndarray  # (rounds,) int64: where the round's part of `values` begins
     ends: np.ndarray  # (rounds, 2) float64: the return after the round is lost, and after it is won
-    first: np.ndarray  # (rounds, slots + 1) int64: see `round.Rules`
+    first: np.ndarray  # (rounds, slots + 1) int64: see `round.RoundRules`
     child: np.ndarray  # (rounds, edges) int64
     bid: np.ndarray  # (rounds, slots) int64
     shift: np.ndarray  # (rounds, 2, edges) int64: see `RoundValues`
@@ -291,7 +291,7 @@ def value_all(params, table, states, mask, out):
         seat = np.int64(state["seat"])
         starts = 1 if state["starter"] == seat else 0
         number = table.number[seat, np.int64(state["dice"][seat]), np.int64(state["dice"][1 - seat]), starts]
-        rules = Rules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
+        rules = RoundRules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
         place = find_place(state["bids"][: np.int64(state["num_bids"])], rules, table.shift[number])
         if not _value_reached(params, state, table, number, rules, place, out[i]):
             write_odds(params, state, mask, out[i])

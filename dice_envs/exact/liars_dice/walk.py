@@ -150,7 +150,7 @@ def _choose(rules, slots, view, others, children, below, found, choice):
     """Write a party's greatest winnings with each class of its hands where a member is to move, and its choices. In place.
 
     Args:
-        rules: see `Rules`.
+        rules: see `RoundRules`.
         slots: (nodes,) of the batch.
         view: the party.
         others: at the nodes to which they come; `found` has entries for these.

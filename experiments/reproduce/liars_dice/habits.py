@@ -17,9 +17,9 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, children_of, deal, moves_of, parts_of
-from dice_envs.exact.liars_dice.round import Round, Rules
+from dice_envs.exact.liars_dice.round import Round, RoundRules
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins, wins_game
-from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, Strategy
+from dice_envs.exact.liars_dice.solution import RoundStrategy, Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
 from dice_envs.exact.liars_dice.tree import Tree
@@ -74,7 +74,7 @@ def _count(rules, choices, asking, reach, other, habits):
     """Count a player's decisions at the nodes of a batch. In place.
 
     Args:
-        rules: see `Rules`.
+        rules: see `RoundRules`.
         choices: see `_Choices`.
         asking: the player's moves, each times its reach.
         reach: the player's.
@@ -130,7 +130,7 @@ class _Counting(Source):
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
-        self._round, self._source, self._habits = round_, Strategy(solved.tree, solved.numbers), habits
+        self._round, self._source, self._habits = round_, RoundStrategy(solved.tree, solved.numbers), habits
         self._choices = [_choices(round_, solved.tree, player) for player in range(2)]
         self._size = round_.decisions.sum(axis=0) * sum(map(len, round_.hands))  # numbers in the subtree of a slot
 
@@ -283,7 +283,7 @@ def _combine(rules, calls_too, opening_too, raises_too, own, other, mixed):
             _combine_raises(own, other, takes_other, 1.0 - call, mixed.raise_at[node] + k, hands, edges, mixed)
 
 
-def _first_bids(rules: Rules, quantities: Asking, faces: Asking) -> np.ndarray:
+def _first_bids(rules: RoundRules, quantities: Asking, faces: Asking) -> np.ndarray:
     """Return chances of first bids (bids, hands), with quantities and faces drawn independently from two players' bids."""
     bids = rules.raises(0)
     need, face = rules.need[bids], rules.face[bids]
@@ -342,7 +342,7 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
     streams = new_streams(0, ROWS_AT_ONCE)[None]
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
-        best = Strategy(solved.tree, solved.numbers)
+        best = RoundStrategy(solved.tree, solved.numbers)
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best, part) for player in range(2)]

@@ -8,7 +8,7 @@ import pytest
 from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.shares import Question, mean_shares, shares_of
-from dice_envs.exact.liars_dice.solution import Strategy
+from dice_envs.exact.liars_dice.solution import RoundStrategy
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Party, walk
@@ -102,7 +102,7 @@ def test_iterations_are_those_of_a_plain_program(dice):
         [Party((), worth[player]) for player in everybody],
         [Party((player,), worth[player]) for player in everybody],
     ]:
-        ours = walk(solver.tree, [Strategy(solver.tree, solver.averages)] * len(dice), parties)
+        ours = walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties)
         assert ours == pytest.approx(walk(solver.tree, [plain] * len(dice), parties), abs=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
     solver.iterate(4)
     everybody = range(len(dice))
     parties = [Party((), row) for row in worth] + [Party((player,), worth[player]) for player in everybody]
-    found = walk(solver.tree, [Strategy(solver.tree, solver.averages)] * len(dice), parties)[:, 0]
+    found = walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties)[:, 0]
     assert solver.certify(worth, worth).plays == pytest.approx(found[: len(dice)], abs=1e-12)
     assert solver.responds(worth) == pytest.approx(found[len(dice) :], abs=1e-12)
 
