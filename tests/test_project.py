@@ -339,7 +339,7 @@ def test_a_command_from_one_file(tmp_path, run_python):
     assert re.fullmatch(r"the first of two wins \d+\.\d\d ± \d\.\d\d %, seed 1\n", run_python(code.format(arguments=arguments)))
     assert json.loads(out.read_text())["games"] == 200
     listed = run_python(code.format(arguments=["--help"]))
-    assert listed.index("│ sheet ") < listed.index("│ luck ") < listed.index("│ reproduce ")
+    assert listed.index("│ sheet ") < listed.index("│ reproduce ") < listed.index("│ luck ")
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="looks at what git keeps")

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
-# The list of --help, by heading; commands that no heading names follow.
+# The list of --help, by heading; commands that no heading names follow as “More”.
 LISTED = {
     "Games and players": ("games", "agents"),
     "Train": ("train", "distill"),
@@ -51,7 +51,7 @@ def add_commands(
     """
     headings = {name: heading for heading, names in (listed or {}).items() for name in names}
     for name in dict.fromkeys([*headings, *found]):
-        module, heading = found[name], headings.get(name)
+        module, heading = found[name], headings.get(name, "More" if listed else None)
         if "group" in vars(module):
             app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
             continue
