@@ -351,10 +351,12 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
 
 
 def name_of(agent: Any) -> str:
-    """Return the name of an agent's class, with the fields of a dataclass that differ from their defaults."""
+    """Return the name of an agent's class, with the fields of a dataclass that differ from their defaults, or its own `repr`."""
     kind = type(agent).__name__
     if not dataclasses.is_dataclass(agent):
         return kind
+    if not hasattr(type(agent).__repr__, "__wrapped__"):  # its own, which no dataclass has made
+        return repr(agent)
     values = {field: repr(getattr(agent, field.name)) for field in dataclasses.fields(agent) if field.repr}
     return f"{kind}({', '.join(f'{field.name}={value}' for field, value in values.items() if value != repr(field.default))})"
 

@@ -268,7 +268,7 @@ def enough(throw, aside):
     return 0 if sum(throw) + sum(aside) >= 21 else len(throw) - 1
 
 
-@pytest.mark.parametrize("strategy", [three_or_more, enough, f"{__name__}.enough"])
+@pytest.mark.parametrize("strategy", [three_or_more, enough, f"{__name__}:enough"])
 def test_any_function_is_a_strategy(strategy):
     from dice_envs.agents.thirties import custom
 
