@@ -351,7 +351,7 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
 
 
 def name_of(agent: Any) -> str:
-    """Return the name of an agent's class, with the fields of a dataclass that differ from their defaults, or its own `repr`."""
+    """Return the name of an agent's class, with the fields of a dataclass that differ from its defaults; or its own `repr`."""
     kind = type(agent).__name__
     if not dataclasses.is_dataclass(agent):
         return kind

@@ -6,7 +6,7 @@ import pytest
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Pool, agents, configure, measure
-from dice_envs.agent import check_plays
+from dice_envs.agent import check_plays, name_of
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
 from dice_envs.experiments.arena import tournament
@@ -108,6 +108,14 @@ def test_every_place_asks_before_it_plays(let):
     with pytest.raises(ValueError, match=r"Fussy does not play liars_dice \("):
         let(agent)
     assert not agent.asked
+
+
+def test_names_have_what_differs_from_the_defaults():
+    assert [name_of(agents.make(spec)) for spec in ("random", "mcts:50", "numbers:bluff=0.5")] == [
+        "Uniform",
+        "MCTS(simulations=50)",
+        "Numbers(bluff=0.5)",
+    ]
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
