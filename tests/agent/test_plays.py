@@ -112,7 +112,7 @@ def test_every_place_asks_before_it_plays(let):
 
 def test_names_have_what_differs_from_the_defaults():
     assert [name_of(agents.make(spec)) for spec in ("random", "mcts:50", "numbers:bluff=0.5")] == [
-        "Uniform",
+        "Random()",
         "MCTS(simulations=50)",
         "Numbers(bluff=0.5)",
     ]
