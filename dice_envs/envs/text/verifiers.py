@@ -42,6 +42,8 @@ from dice_envs.envs.text import TextTable, seats_around
 from dice_envs.envs.text.words import IllegalMove, Unreadable, ask_again
 from dice_envs.exact import ResponseValues, action_values, response_values
 
+__all__ = ["DiceEnv", "DiceHarness", "DiceTaskset", "load_environment"]  # verifiers looks for its classes here
+
 with needs("verifiers", "dice_envs.envs.text.verifiers"):
     import openai
     import pydantic

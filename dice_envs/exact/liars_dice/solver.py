@@ -225,14 +225,14 @@ class _Job:
     def _approach(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
         start, before = time.monotonic(), self._seconds
         check = solver.iterations + FIRST_CHECK
-        while True:
+        while check > solver.iterations:
             out_of_time = self._iterate(solver, check, deadline)
             self._seconds = before + time.monotonic() - start
             width = self._judge(solver, out_of_time)
             report(solver.iterations, width)
-            check = self._next_check(solver.iterations, width)
-            if self.is_done or out_of_time or check == solver.iterations:
+            if self.is_done or out_of_time:
                 return
+            check = self._next_check(solver.iterations, width)
 
     def _judge(self, solver: RoundSolver, is_last: bool) -> float:
         """Return how far the strategies are from an equilibrium; keep them where that is near enough, or the last look.

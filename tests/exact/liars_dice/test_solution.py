@@ -207,6 +207,20 @@ def test_a_game_of_rounds():
     assert starter_wins((1, 2), chances) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
 
 
+def test_without_scipy_small_rounds_are_solved_by_iterations(monkeypatch):
+    """Some are solved by the first of them, and then rounding makes the gain less than nothing."""
+    variant = configure("liars_dice", num_dice=(2, 1), num_faces=3)
+    exact = solve(variant, 1e-3)
+    assert {each.iterations for each in exact.rounds.values()} == {0}
+    monkeypatch.setattr(liars_dice_solver, "find_spec", lambda name: None)
+    found = solve(variant, 1e-3)
+    assert all(each.iterations for each in found.rounds.values())
+    assert min(each.certificate.gain for each in found.rounds.values()) < 1e-12
+    assert found.lower <= exact.value + 1e-9
+    assert exact.value <= found.upper + 1e-9
+    assert found.exploitability <= 1e-3
+
+
 # --- what is kept -------------------------------------------------------------------------------------------------
 
 
