@@ -80,8 +80,9 @@ def _plays(spec: str, variant: Variant) -> bool:
 
 
 def in_words(variant: Variant, spec: str) -> str:
-    """Return a player as people call it: its level, such as "optimal player", or the spec itself where that has none."""
-    return next((words for words, known in levels(variant).items() if known == spec), spec)
+    """Return a player as people call it: its level, such as "optimal player"; else its name, or its spec with parameters."""
+    name = spec if ":" in spec else spec.replace("_", " ")  # a file keeps its name
+    return next((words for words, known in levels(variant).items() if known == spec), name)
 
 
 def usual(variant: Variant) -> str:
@@ -187,8 +188,8 @@ def check_harmless(spec: str, game: str = "") -> bool:
             if value and not _is_policy(str(value)):
                 raise ValueError(NOT_FOUND)
             named |= bool(value)
-        elif str(value).partition(":")[0] in {**factories(), **aliases(game)}:
-            named |= check_harmless(str(value), game)  # a spec inside the spec
+        elif (inner := _meant(str(value), game)) != spec and inner.partition(":")[0] in factories():
+            named |= check_harmless(inner, game)  # a spec inside the spec; an alias may also be a value of what it stands for
         elif isinstance(value, str) and not _WORD.fullmatch(value):
             raise ValueError(NOT_FOUND)  # such as a module
     return named

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dice_envs import agents, configure, liars_dice_v0
+from dice_envs import agents, configure, liars_dice_v0, names
 from dice_envs.agent import Turn, resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
@@ -257,3 +257,10 @@ def test_elo_of_known_odds():
     ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
     assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
     assert sum(ratings) == pytest.approx(3000)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_page_offers_may_be_named_there(name):
+    """A game's other name of an agent may be one of that agent's own parameters, as `heuristic` is of `thirties`."""
+    offered = [*agents.levels(configure(name)).values(), *agents.aliases(name)]
+    assert not any(agents.check_harmless(spec, name) for spec in offered)
