@@ -145,7 +145,7 @@ def test_what_others_did_is_said_and_dice_are_buttons(server, open_page):
 
 
 def choose(page, seat, player):
-    """Choose who sits in a seat. The list is made anew, and closes, once it is known who plays the variant as fast as people wait."""
+    """Choose who sits in a seat. The list is made anew, and closes, once it is known who plays the variant fast enough."""
     from playwright.sync_api import Error
 
     for _ in range(WAIT // 5000):
