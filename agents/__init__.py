@@ -119,6 +119,10 @@ def make(spec: str, game: str = "") -> Agent:
     except TypeError as problem:
         name, fields = _split(spec)[0], ", ".join(parameters_of(factory))
         raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {fields or 'no parameters'}") from None
+    except Exception as problem:
+        if split_own(spec) is None or isinstance(problem, ValueError | OSError | ImportError):
+            raise
+        raise ValueError(f"{shown(spec)} has failed: {type(problem).__name__}: {problem}") from problem
     if not isinstance(agent, Agent):
         raise ValueError(f"{shown(spec)} is not an agent: it has no method act")
     return agent
@@ -163,7 +167,7 @@ MOST_CHARACTERS = 1000  # of a spec that others have written
 _WORD = re.compile(r"[A-Za-z0-9_-]*")
 
 
-def check_harmless(spec: str, game: str = "") -> bool:
+def check_harmless(spec: str, game: str) -> bool:
     """Check a spec that others have written: in a file, on a page, or in an assistant's words. Return whether it names a file.
 
     It may be one of the game's aliases.
@@ -184,12 +188,14 @@ def check_harmless(spec: str, game: str = "") -> bool:
         raise ValueError(NOT_FOUND)
     named = False
     for name, value in given.items():
+        inner = _meant(str(value), game)
         if name in getattr(factory, "files", ()):
             if value and not _is_policy(str(value)):
                 raise ValueError(NOT_FOUND)
             named |= bool(value)
-        elif (inner := _meant(str(value), game)) != spec and inner.partition(":")[0] in factories():
-            named |= check_harmless(inner, game)  # a spec inside the spec; an alias may also be a value of what it stands for
+        # thirties:heuristic is what the alias heuristic stands for: its value is then a plain word, no spec inside the spec.
+        elif inner != spec and inner.partition(":")[0] in factories():
+            named |= check_harmless(inner, game)
         elif isinstance(value, str) and not _WORD.fullmatch(value):
             raise ValueError(NOT_FOUND)  # such as a module
     return named

@@ -47,7 +47,8 @@ class Kept(Generic[P, R]):
                 return self._found(key, *args, **kwargs)
             finally:
                 with self._lock:
-                    self._computing.pop(key, None)  # a key may hold an agent; who waits for this lock finds the result
+                    # A key may hold an agent. Who waits finds the result or, after an error, computes it.
+                    self._computing.pop(key, None)
 
     def _found(self, key: Any, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the cached result, or compute and keep it."""

@@ -3,8 +3,8 @@
 A run that continues from its checkpoint ends bit for bit like one that was never stopped, on the same machine with the
 same versions. The file holds networks, optimizer, games and every random stream, and nothing that can be derived.
 
-Everything read is checked: checksums, versions, types, shapes, ranges. The exception are the states of the games, because
-games do not declare which states are possible: resume only runs that you trust.
+Everything read is checked: checksums, versions, types, shapes, ranges. The states of the games are the
+exception: games do not declare which states are possible. Resume only runs that you trust.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def check_state(state: Mapping[str, Any], like: Mapping[str, Any], preset: Prese
     Args:
         state: content of a checkpoint.
         like: its `policy`, `optimizer` and `env` are taken as for `check_like`.
-        preset: says how often the policy has been updated in so many steps.
+        preset: of the run; with the steps it gives the number of updates.
 
     Raises:
         KeyError: a part is missing.
@@ -166,7 +166,7 @@ def check_curve(curve: Any, score: Any) -> None:
     if not isinstance(curve, list) or not all(isinstance(point, dict) and "steps" in point for point in curve):
         raise ValueError("curve is not a list of points")
     if not isinstance(score, dict) or not all(isinstance(sums, list) and len(sums) == 2 and sums[0] for sums in score.values()):
-        raise ValueError("score does not hold two numbers for each opponent")
+        raise ValueError("score does not hold a number of games, at least 1, and a sum for each opponent")
     for numbers in (*(point.values() for point in curve), *score.values()):
         for number in numbers:
             check_range("a number of the curve", number, -1e15, 1e15, whole=False)

@@ -95,7 +95,7 @@ class Opponents:
         won = (returns > 0).astype(float)
         if self._preset.expected_rewards:  # from lost (0) to won (1)
             won = (returns - facts.min_return) / (facts.max_return - facts.min_return)
-        found = [("return", len(returns), returns.sum())] if self.pool is None else []
+        found = [("return", len(returns), returns.sum())] if self.pool is None and len(returns) else []
         for number in np.unique(players[players >= 0]):
             seats = (players == number).sum(axis=1)
             found.append((names[number] if number < len(self._fixed) else "past selves", seats.sum(), (seats * won).sum()))
@@ -363,7 +363,7 @@ def open_run(
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
     for spec in () if "opponents" in given else its_plan.opponents:
         try:
-            check_harmless(spec)
+            check_harmless(spec, its_variant.game.name)
         except ValueError as problem:
             raise ValueError(f"{path}: its opponent is {shown(spec)}; {problem}. To go on, name the opponents again") from None
     changes = {name: given[name] for name in ("steps", "threads") if name in given}

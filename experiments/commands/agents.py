@@ -70,7 +70,7 @@ def add_policy(folder: Path) -> Path:
     Raises:
         ValueError: the folder does not hold a finished run, or its name is not letters, digits and _.
     """
-    name = folder.name
+    name = folder.resolve().name
     if not name.replace("_", "").isalnum():
         raise ValueError(f"the folder's name must be letters, digits and _, not {shown(name)}")
     policy = in_half(load_policy(folder))

@@ -48,7 +48,7 @@ from dice_envs.experiments.ui.options import (
 )
 from dice_envs.experiments.ui.progress import progress
 
-LEAST_COMPARED = 100  # games of each meeting; for fewer, whose intervals are wide, no best response is looked for
+LEAST_COMPARED = 100  # games of each meeting from which on a best response is looked for; with fewer, intervals are too wide
 
 
 def main(

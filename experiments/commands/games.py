@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from typing import Annotated
 
@@ -14,18 +13,19 @@ from dice_envs.experiments.ui.console import console, print_heading
 from dice_envs.table.rules import attributes, rules_in_short
 
 
-def main(game: Annotated[str | None, typer.Argument(help="One game, of which more is told.")] = None) -> None:
+def main(game: Annotated[str | None, typer.Argument(help="A game, to see its rules, options and observation.")] = None) -> None:
     """List the games, their environments, and their options with the defaults.
 
-    Of one game, also its rules in short, what each option means, and what an agent observes.
+    With a game: its rules in short, the meaning of each option, and the observation.
 
     Example: games liars_dice
     """
     for name in [game] if game else names():
         variant = configure(name)
-        defaults = {field.name: field.default for field in dataclasses.fields(variant.options)}
+        defaults = vars(variant.options)
         print_heading(name, variant.game.title)
-        _flow(f"Gymnasium: dice_envs/{variant.game.env_name}-v0; PettingZoo: dice_envs.{name}_v0")
+        if name in names():  # Gymnasium and PettingZoo do not know a game of one's own
+            _flow(f"Gymnasium: dice_envs/{variant.game.env_name}-v0; PettingZoo: dice_envs.{name}_v0")
         if not game:
             _flow(f"options: {options_text(defaults)}")
             continue
@@ -33,8 +33,9 @@ def main(game: Annotated[str | None, typer.Argument(help="One game, of which mor
         for sentence in rules_in_short(variant):
             _flow(sentence, 4)
         console.print("\n  Options, with their defaults")
-        for option, meaning in attributes(variant.options.__doc__ or "").items():
-            _flow(f"{options_text({option: defaults[option]})}: {meaning}", 4)
+        meanings = attributes(variant.options.__doc__ or "")
+        for option, value in defaults.items():
+            _flow(": ".join(filter(None, (options_text({option: value}), meanings.get(option)))), 4)
         console.print("\n  Observation, with these options: entries, block, meaning")
         for line in layout(variant).splitlines():
             _flow(line, 4, 8)

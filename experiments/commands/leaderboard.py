@@ -30,8 +30,8 @@ LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
-    "play and 1 for optimal play; where one opponent is given, as in score dice, that is the best response to it, which an "
-    "equilibrium is not. ± is half of a 95 % interval (± ?: not known), and figures without it are exact. Time per "
+    "play and 1 for optimal play; where the task fixes the opponent, as in score dice, optimal play is the best response to "
+    "it, not an equilibrium. ± is half of a 95 % interval (± ?: not known); figures without it are exact. Time per "
     f"move is that of one process: {TIMED} games together, and one alone. Large games are measured on a sample, as their notes "
     "say."
 )

@@ -11,7 +11,7 @@ import typer
 from dice_envs import Variant, configure
 from dice_envs.agents import make
 from dice_envs.agents.thirties import function_in, named
-from dice_envs.core.own import split_own
+from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
 from dice_envs.exact.thirties.figures import Analysis, Distribution, analyse
 from dice_envs.experiments.ui.console import console
@@ -25,8 +25,8 @@ def main(
     goal: Annotated[
         str,
         typer.Option(
-            help="maximize, minimize_loss, thirty_or_over, optimal (points given less points got), or FILE.py:FUNCTION, the "
-            "worth of a score."
+            help="maximize, minimize_loss, thirty_or_over, optimal (points given less points got), or FILE.py:NAME or "
+            "PACKAGE.MODULE:NAME, a function that gives the worth of a score."
         ),
     ] = "maximize",
     option: OptionOption = None,
@@ -34,7 +34,8 @@ def main(
         str | None,
         typer.Option(
             help="Measure this instead of the best: sixes, fives_and_sixes, beginner, heuristic, another goal, "
-            "FILE.py:FUNCTION, or an agent that does not play at random, say ppo:FILE,greedy=true."
+            "FILE.py:NAME or PACKAGE.MODULE:NAME (a function or an agent), or an agent that does not play at random, say "
+            "ppo:FILE,greedy=true."
         ),
     ] = None,
     json: JsonOption = None,
@@ -81,7 +82,9 @@ def main(
 
 def find(variant: Variant, name: str) -> Strategy:
     """Return the strategy of that name, or the one that the agent of that spec plays. ValueError if there is none."""
-    if ":" in name and split_own(name) is None:
+    own = split_own(name)
+    found = None if own is None else load_own(*own[:2], "strategy")
+    if isinstance(found, type) or (own is None and ":" in name):
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
 

@@ -16,7 +16,7 @@ Words
     node        a sequence of bids; a slot is its last bid, with the mover where that matters
     hand        the dice of a player; a class holds hands that no later call tells apart
     kind        nodes of the tree with the same last bid and mover, which have the same classes and raises
-    leaf        a raise that must be called
+    leaf        a raise that must be called; in `tree` also one that is never worth raising
     reach       how likely a player comes to a node with a hand; a tail adds it up over hands with k or more matches
     source      what gives a player's probabilities: numbers, a network, a solution, an agent that is asked
     party       players who respond as one to the policies of all others

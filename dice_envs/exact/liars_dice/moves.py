@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
 
 
 class PlayerMoves(NamedTuple):
-    """PlayerMoves of an asked player at the nodes of a batch, each times its reach.
+    """Moves of an asked player at the nodes of a batch, each times its reach.
 
     A *leaf* is a raise that must be called. *Tails* add up a player's weight by its dice that count for a bid: tail [k] is
     the weight of the hands with k or more of them, k up to the player's number of dice plus 1.

@@ -184,7 +184,7 @@ class Round:
         by_edge = np.concatenate([np.repeat(each, edges) for each in size])
         alike = len(self.dice) // turns
         found = Classes(
-            of=np.tile(of, (alike, 1, 1)),
+            of=np.broadcast_to(of, (len(self.dice), *of.shape[1:])),
             size=np.tile(size, (alike, 1)),
             call_at=np.tile((np.cumsum(size) - size.ravel()).reshape(size.shape), (alike, 1)),
             calls=np.concatenate([calls[key] for key in sorted(calls)]),

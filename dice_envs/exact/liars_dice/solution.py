@@ -164,14 +164,18 @@ class RoundStrategy(Source):
     def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
         self._tree, self._numbers = tree, numbers
         self._strategies = _Strategies(tree.kinds, numbers, tree.edge_of, tree.edge_bids, tree.class_of)
-        most = int(tree.kinds.classes.max())
-        self._mix, self._factor = np.zeros((1 + int(np.diff(tree.kinds.first_edge).max()), most)), np.zeros(most)
+
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return arrays for what `mix_at` writes at any kind of node, new ones at each call: threads share the strategies."""
+        kinds = self._tree.kinds
+        most = int(kinds.classes.max())
+        return np.empty((1 + int(np.diff(kinds.first_edge).max()), most)), np.empty(most)
 
     def write(self, asking: Asking) -> None:
         if asking.calls.shape[1] != 1:
             raise ValueError("a solution gives one answer, not two")
         by_hand = self._tree.class_of[asking.paths.shape[1] % len(self._tree.dice)]
-        _write_solved(self._strategies, by_hand, self._tree.rules, asking, self._mix, self._factor)
+        _write_solved(self._strategies, by_hand, self._tree.rules, asking, *self._room())
 
     def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
@@ -180,14 +184,15 @@ class RoundStrategy(Source):
     def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
         """Return how likely a player of two comes to where bids lead, with each of its hands."""
         tree, kinds, reach = self._tree, self._tree.kinds, self._tree.chances[other].copy()
+        mix, factor = self._room()
         for place in range(other, len(bids), 2):
             kind, offset = find_node(self._strategies, bids, place)
-            edge = tree.edge_of[kind, bids[place]] if kind != OUTSIDE else -1
-            chances = np.zeros(int(kinds.classes[kind, other]))
-            if edge >= 0:
-                mix_at(kinds, kind, offset, self._numbers, self._mix, self._factor)
-                active = int(kinds.active[kind])
-                chances[:active] = self._mix[1 + edge - kinds.first_edge[kind], :active] * self._factor[:active]
+            edge = int(tree.edge_of[kind, bids[place]]) if kind != OUTSIDE else -1
+            if edge < 0:
+                return np.zeros(len(reach))
+            mix_at(kinds, kind, offset, self._numbers, mix, factor)
+            chances, active = np.zeros(int(kinds.classes[kind, other])), int(kinds.active[kind])
+            chances[:active] = mix[1 + edge - kinds.first_edge[kind], :active] * factor[:active]
             reach *= chances[tree.class_of[other, kind, : len(reach)]]
         return reach
 
@@ -198,6 +203,10 @@ class RoundStrategy(Source):
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
         hand = hand_number(params.num_faces, tree.dice[player], state["counts"][seat])
+        if hand < 0:
+            raise ValueError(
+                f"the seat to move must hold {tree.dice[player]} dice, not {state['counts'][seat].tolist()} by face"
+            )
         bids = state["bids"][: int(state["num_bids"])].astype(np.int64)
         walker = Walker(tree, self._numbers)
         kind, offset = find_node(self._strategies, bids, len(bids))

@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -91,6 +90,16 @@ def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = Fals
     return call
 
 
+@functools.cache
+def has_scipy() -> bool:
+    """Return whether SciPy can be imported; it may be there and fit no other library."""
+    try:
+        import scipy.optimize  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 # --- one round ----------------------------------------------------------------------------------------------------
 
 # Calls a function with each tuple of arguments, somewhere; yields the number of each call and its result, as they are done.
@@ -116,7 +125,7 @@ class _Job:
         self.tree = tree = Tree(variant, dice)
         self.path, self.size = file_of(tree, folder), int(tree.kinds.size[0])
         self.threads = threads if self.size >= SHARED_FROM else 1
-        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and bool(find_spec("scipy"))
+        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and has_scipy()
         self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []
@@ -207,7 +216,7 @@ class _Job:
 
         Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
         """
-        start, self.solved = time.monotonic(), None
+        start, is_first, self.solved = time.monotonic(), self.solved is None, None
         if self.is_exact:
             numbers = solve_exactly(self.tree)
             self.solved = self.certified(numbers, 0, time.monotonic() - start)
@@ -216,7 +225,7 @@ class _Job:
         replayed = self.widths[-1:]
         if self._solver is None:
             self._solver, replayed = RoundSolver(self.tree, self.threads, self._rest[0]), self.widths
-            if len(self.widths) == 1:  # else there is a solution already
+            if is_first:
                 self._solver.look = self._limit(end)
         for width in replayed:
             self.wanted = width
@@ -235,7 +244,7 @@ class _Job:
             check = self._next_check(solver.iterations, width)
 
     def _judge(self, solver: RoundSolver, is_last: bool) -> float:
-        """Return how far the strategies are from an equilibrium; keep them where that is near enough, or the last look.
+        """Return how far the strategies are from an equilibrium; keep them if that is near enough, or if this is the last look.
 
         They are kept in two bytes a number, unless their bounds are then wider than wanted. Else they are the solver's own,
         which change when it goes on: see `work`.

@@ -304,10 +304,10 @@ def numbers_at(kinds, kind, offset, numbers, rows, total):
 
 @kernel(allocates=False, inline=True)
 def mix_at(kinds, kind, offset, numbers, rows, factor):
-    """Write in what proportion actions are taken, (actions, active classes), and what makes these probabilities. In place.
+    """Write a node's numbers by action as `rows` (actions, active classes), and each class's `factor` (active classes,).
 
-    They are so multiplied by their class's `factor` (active classes,). Where all numbers of a class are 0, its actions are
-    equally likely.
+    In place. Rows times factors are the probabilities. Where all numbers of a class are 0, its actions are equally likely.
+    Both have room for any kind of node.
     """
     numbers_at(kinds, kind, offset, numbers, rows, factor)
     unknown = False

@@ -60,7 +60,7 @@ _WHAT = "the value of a choice"
 
 @kernel(allocates=False)
 def _place_all(rules, own, size, shift):
-    """Write where the numbers of nodes stand that have own[mover, slot] of them. In place; every raise leads to a higher slot.
+    """Lay out the numbers of all nodes; a node has own[mover, slot] of them. In place. Every raise leads to a higher slot.
 
     Parents stand before their children and the children in the order of the bids' numbers, each with all that follows it
     before the next. `size` (players, slots) are the numbers of whole subtrees, for `shift` see `RoundValues`.
@@ -153,10 +153,9 @@ class RoundValues:
         self.rules = rules = round_.rules
         classes = round_.classes_of((1 - player,), round_.matches[1 - player], is_sure=True)
         self.class_of = classes.of[player]
-        raises = np.diff(rules.first)
-        last = np.array([must_call(rules, slot) for slot in range(len(raises))])
-        leaves = [int(last[rules.raises(slot)].sum()) for slot in range(len(raises))]
-        own, size = np.zeros((2, 2, len(raises)), np.int64)
+        last = np.diff(rules.first) == 0
+        leaves = [int(last[rules.raises(slot)].sum()) for slot in range(len(last))]
+        own, size = np.zeros((2, 2, len(last)), np.int64)
         own[player] = np.where(last, 0, classes.size[player])
         own[1 - player] = np.where(last, 2, round_.dice[player] + 2 + np.array(leaves))
         self.shift = np.zeros((2, len(rules.child)), np.int64)

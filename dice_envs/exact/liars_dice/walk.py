@@ -49,8 +49,9 @@ class Winnings(NamedTuple):
 def _add_dice(reach, rows, matches, nodes, faces, is_first, tails):
     """Add a player's dice to `tails` (n, numbers, copies), how likely players come to nodes with k or more matches. In place.
 
-    Entry i is of node nodes[i] and face faces[i]. The player matches no more dice than it has, fewer than there are numbers.
-    With `is_first` it is the first of the players.
+    Entry i is of node nodes[i] and face faces[i]. `tails` has more numbers than the player has dice, so each match has room.
+    Where the player never comes (row −1), the tails become 0. With `is_first` it is the first of the players, and `tails` may
+    hold anything.
     """
     numbers, copies = tails.shape[1:]
     matched, sums = np.zeros((numbers, copies)), np.zeros((numbers, copies))
@@ -81,7 +82,10 @@ def _add_dice(reach, rows, matches, nodes, faces, is_first, tails):
 
 @kernel
 def _list_edges(first, edges, slots, nodes):
-    """Return some of a batch's nodes and the edges of each, of those in `edges`, in which a slot's begin at first[slot]."""
+    """Return the edges of some of a batch's nodes, node by node: the node of each, and the edge.
+
+    `edges` lists edges by slot; those of a slot begin at first[slot].
+    """
     count = 0
     for node in nodes:
         count += first[slots[node] + 1] - first[slots[node]]
@@ -389,9 +393,9 @@ class _Walk:
         lower_reaches = list(reaches)
         if moves is not None:
             lower_reaches[mover] = moves.reach
-            # The information sets here and in the subtrees to which nobody goes are done.
-            below_here = self._sets[(mover + 1) % len(round_.dice), lower.slots]
-            self._done(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
+        # The information sets here and in the subtrees to which nobody goes are done.
+        below_here = self._sets[(mover + 1) % len(round_.dice), lower.slots]
+        self._done(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
         scene = _Scene(batch, mover, reaches, asked, children)
         for side, values, below in zip(self._sides, found, self._values_of(lower, lower_reaches), strict=True):
             if mover in side.members:

@@ -1,8 +1,10 @@
 """Solutions of Liar's Dice: known values, error bounds, files, and comparison with a plain program."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
+import sys
 import tracemalloc
 import types
 from fractions import Fraction
@@ -10,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dice_envs import configure
+from dice_envs import Batch, configure
 from dice_envs.exact.liars_dice import cfr as liars_dice_cfr
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
@@ -212,13 +214,56 @@ def test_without_scipy_small_rounds_are_solved_by_iterations(monkeypatch):
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3)
     exact = solve(variant, 1e-3)
     assert {each.iterations for each in exact.rounds.values()} == {0}
-    monkeypatch.setattr(liars_dice_solver, "find_spec", lambda name: None)
+    monkeypatch.setattr(liars_dice_solver, "has_scipy", lambda: False)
     found = solve(variant, 1e-3)
     assert all(each.iterations for each in found.rounds.values())
     assert min(each.certificate.gain for each in found.rounds.values()) < 1e-12
     assert found.lower <= exact.value + 1e-9
     assert exact.value <= found.upper + 1e-9
     assert found.exploitability <= 1e-3
+
+
+@pytest.mark.thorough
+def test_threads_share_a_solution(monkeypatch):
+    """The page's hints and reviews do."""
+    variant = configure("liars_dice", num_dice=2, num_faces=3)
+    solution, states = solve(variant, 1e-2), []
+    for seed in range(20):
+        state = Batch(variant, 1, seed=seed).states
+        for bid in range(2):
+            play(variant.params, state[0], bid)
+        states.append(state[0].copy())
+    expected = [solution.action_values(state).values for state in states]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda state: solution.action_values(state).values, states * 20))
+    finally:
+        sys.setswitchinterval(interval)
+    for one, other in zip(found, expected * 20, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_hand_that_the_round_does_not_have_is_refused():
+    variant = configure("liars_dice", num_dice=1)
+    state = Batch(variant, 1, seed=1).states[0]
+    state["counts"] = 0
+    with pytest.raises(ValueError, match="the seat to move must hold 1 dice, not "):
+        solve(variant, 1e-2).action_values(state)
+
+
+@pytest.mark.parametrize("options", [{"num_dice": 2}, {"num_players": 3, "num_dice": 1}])
+def test_where_a_solution_is_kept_there_is_time_for_a_better_one(options, folder, monkeypatch):
+    monkeypatch.setattr(liars_dice_solver, "has_scipy", lambda: False)
+    variant = configure("liars_dice", num_faces=3, **options)
+    first = solve(variant, 1e-2)
+
+    def refuse(*given):
+        raise AssertionError("taken for a first solution")
+
+    monkeypatch.setattr(liars_dice_solver._Job, "_limit", refuse)
+    assert solve(variant, 1e-5, resume=True).gain < first.gain
 
 
 # --- what is kept -------------------------------------------------------------------------------------------------
