@@ -1,5 +1,6 @@
 """Errors change nothing, in every interface and for every error, compared byte for byte."""
 
+import copy
 import dataclasses
 import functools
 import re
@@ -14,9 +15,10 @@ import torch
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, configure
-from dice_envs.agent import Turn, Uniform, ask
+from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
+from dice_envs.envs import aec
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
 from dice_envs.envs.text import prompt, read_reply
 from dice_envs.exact import action_values
@@ -24,7 +26,7 @@ from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
-from tests.support.subsets import covering
+from tests.support.subsets import covering, few
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -431,3 +433,89 @@ def test_the_error_names_seat_game_and_action():
     faulty.wrong = 9999
     with pytest.raises(AgentError, match=r"Faulty in liars_dice, seat \d of game 49: action 9999 does not exist; actions are"):
         tournament(configure("liars_dice"), ["faulty", "faulty"], 50, 1, agents=[faulty, faulty])
+
+
+def _reset(env):
+    env.reset(**({} if isinstance(env, dice_envs.envs.sb3.SeatVecEnv) else {"seed": 1}))
+    return env
+
+
+def _parallel():
+    env = _reset(aec.parallel_env("score_dice"))
+    return env, lambda action: env.step({"player_0": action, "player_1": 0})
+
+
+def _vector(env):
+    return env, lambda action: env.step([action])
+
+
+# Each returns something at a decision where 0 is legal, whose content must not change, and the way in for one action.
+WAYS_IN = {
+    "raw_env": lambda: (env := _reset(aec.raw_env("liars_dice")), env.step),
+    "env": lambda: ((env := _reset(aec.env("liars_dice", illegal_action="raise"))).unwrapped, env.step),
+    "parallel_env": _parallel,
+    "SeatEnv": lambda: (env := _reset(SeatEnv("liars_dice", seat=0, illegal_action="raise")), env.step),
+    "SeatVectorEnv": lambda: _vector(_reset(SeatVectorEnv("liars_dice", 1, seat=0))),
+    "SeatVecEnv": lambda: _vector(_reset(dice_envs.envs.sb3.make_vec_env("liars_dice", 1, seat=0, seed=2))),
+    "TensorEnv": lambda: _vector(_reset(dice_envs.TensorEnv("liars_dice", 1, seat=0, starter="first"))),
+    "Batch": lambda: (batch := Batch("liars_dice", 1, seed=1), lambda action: batch.play([action])),
+    "Sitting": _sitting,
+    "saved game": _saved,
+    "agent": _agent,
+    "OpenSpiel policy": _policy,
+    **{
+        f"OpenSpiel, {chance}, {node}, {method}": functools.partial(_spiel_method, chance, node, method)
+        for chance in ("explicit", "sampled")
+        for node in ("player", "chance")
+        for method in ("apply_action", "child", "apply_action_with_legality_check")
+    },
+}
+
+
+@pytest.mark.thorough
+@few(1, "name", ["liars_dice", *(name for name in names() if name != "liars_dice")])
+def test_a_copy_takes_a_step_back_as_well(name):
+    env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
+    env.reset(seed=1)
+    other = copy.deepcopy(env)
+    for _ in range(100 if env.variant.facts.num_seats > 1 else 0):
+        other.games.agents[0].wrong = -1
+        before = other.games.states.tobytes()
+        try:
+            ended = other.step(other.action_masks().argmax())[2]  # where no opponent moves, nothing is wrong
+        except AgentError:
+            assert other.games.states.tobytes() == before
+            return
+        other.games.agents[0].wrong = None
+        if ended:
+            other.reset()
+    assert env.variant.facts.num_seats == 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
+def test_an_illegal_action_loses_or_raises(way):
+    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
+        CALLERS[way]("fatestones", illegal_action="ignore")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda chances: chances[:, :-1], "must have shape"),
+        (lambda chances: chances * np.nan, r"action 0 \(1 x 1\) must be 0 or more, not nan"),
+        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"\(call\) must be 0, .* not legal, not 1.0"),
+        (lambda chances: chances / 2, "must sum to 1, not 0.5"),
+        (lambda chances: -chances, "must be 0 or more, not -0"),
+    ],
+)
+def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
+    class Claims:
+        def probabilities(self, turn):
+            turn.legal[:] = 1  # an agent's own copy
+            return wrong(Uniform().probabilities(Turn(turn.variant, batch.states, np.arange(2), new_streams(1, 2))))
+
+    batch = Batch("liars_dice", 2, seed=1)
+    with pytest.raises(AgentError, match=words):
+        ask_probabilities(Claims(), Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))

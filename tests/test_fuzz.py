@@ -11,6 +11,7 @@ import types
 import typing
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dice_envs.envs.sb3
-from dice_envs import Batch, Turn, agents, configure
+from dice_envs import Batch, IllegalActionError, Turn, agents, configure
 from dice_envs.agents.ppo import load_policy, shipped
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
@@ -31,7 +32,7 @@ from dice_envs.experiments.ui.options import game_options
 from dice_envs.learn.presets import PRESETS
 from tests.conftest import FUZZ
 from tests.games.test_conformance import check_facts, check_illegal_actions, check_rerolls
-from tests.support.interfaces import CALLERS, play, plays, refused
+from tests.support.interfaces import CALLERS, accepted, play, plays, refused
 
 pytestmark = pytest.mark.thorough  # compiles all games
 
@@ -297,3 +298,91 @@ def test_random_variants_keep_the_contract(name, data):
     check_facts(variant, games=50)
     check_illegal_actions(variant)
     check_rerolls(variant, data.draw(numbers), data.draw(st.integers(0, 40)), data.draw(numbers))
+
+
+@functools.cache
+def caller_of(way, name):
+    return CALLERS[way](name, **({} if way == "Batch" else {"illegal_action": "raise"}))
+
+
+class Odd:
+    """An object that is neither a number nor an array."""
+
+
+plain = st.one_of(
+    *(st.none(), st.booleans(), st.integers(-3, 100), st.integers(), st.floats(), st.complex_numbers(), st.builds(Odd)),
+    *(st.text(max_size=5), st.binary(max_size=5), st.just(len)),
+    st.sampled_from([2**31, 2**63, 2**64, -(2**63) - 1, 10**4000]),
+    st.sampled_from([np.int8, np.uint64, np.float32, np.bool_, np.str_]).map(lambda kind: kind(1)),
+    st.sampled_from([np.datetime64("NaT"), np.timedelta64(1, "s"), np.array(3), np.array([[1]]), np.ma.masked]),
+)
+
+
+odd = st.one_of(
+    plain,
+    st.recursive(plain, lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner), st.dictionaries(st.text(max_size=3), inner, max_size=2)), max_leaves=6),
+    hnp.arrays(
+        st.sampled_from([np.int8, np.int64, np.uint64, np.float64, np.bool_, np.complex64, "U3", "O", "M8[s]"]),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+    ),
+)  # fmt: skip
+
+
+REFUSED = (ValueError, TypeError, gymnasium.error.Error)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("way", "name"), PAIRS)
+@given(data=st.data())
+def test_actions(way, name, data):
+    """Anything instead of all actions, or of one of them: it is refused, or each is a legal action."""
+    caller = caller_of(way, name)
+    caller.reset(1)
+    masks = caller.masks()
+    one = st.builds(lambda key, wrong: caller.form({**dict.fromkeys(masks, 0), key: wrong}), st.sampled_from(list(masks)), odd)
+    sent = data.draw(odd | one)
+    if accepted(lambda: caller.send(sent), caller.inner, (IllegalActionError, AssertionError)):
+        each = sent if isinstance(sent, dict) else dict(zip(masks, [sent] if len(masks) == 1 else sent, strict=True))
+        assert all(mask[int(np.asarray(each[key]).item())] for key, mask in masks.items())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", ["SeatEnv", "SeatVectorEnv, NextStep", "raw_env"])
+@every_game
+@given(seed=odd, data=st.data())
+def test_seeds_and_options_of_resets(way, name, seed, data):
+    known = st.sampled_from([*load(name).reset_options, "dise", "reset_mask"])
+    dice = st.lists(st.lists(st.integers(-1, 7), max_size=6), max_size=3)
+    options = data.draw(st.one_of(odd, st.dictionaries(known, st.one_of(odd, dice), max_size=2)))
+    env = caller_of(way, name).env
+    env.reset(seed=1)
+    accepted(lambda: env.reset(seed=seed), env, REFUSED)
+    accepted(lambda: env.reset(options=options), env, REFUSED)
+    if accepted(lambda: env.reset(seed=seed, options=options), env, REFUSED) and type(seed) is int:
+        assert seed >= 0
+
+
+@pytest.mark.thorough
+@every_game
+@given(index=odd, seats=odd)
+def test_games_and_seats_of_a_batch(name, index, seats):
+    batch = caller_of("Batch", name).env
+    batch.deal()
+    legal = batch.legal().argmax(axis=1)
+    accepted(lambda: batch.observe(seats), batch, (ValueError, TypeError))
+    if accepted(lambda: batch.play(legal, index), batch, (ValueError, TypeError)):
+        batch.deal()
+    accepted(lambda: batch.deal(index), batch, (ValueError, TypeError))
+
+
+@pytest.mark.thorough
+@every_game
+@given(st.data())
+def test_options_of_programs(name, data):
+    known = st.sampled_from([*option_names(name), "dise"])
+    options = data.draw(st.dictionaries(known, odd, max_size=2))
+    _, variant = refused(lambda: configure(name, **options), (ValueError, TypeError))
+    if variant is not None:
+        assert variant.facts.num_actions > 0
+        assert str(variant)

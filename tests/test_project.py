@@ -367,3 +367,19 @@ def test_jobs_with_a_small_environment_do_not_come_to_hypothesis():
             todo += shared
     assert "tests.support.variants" in imported
     assert not {name for name in imported if name.split(".")[0] == "hypothesis"}
+
+
+@pytest.mark.slow
+def test_specs_and_measures_work_from_the_wheel_alone(wheel, tmp_path):
+    """Installed without dependencies into a folder, without access to the checkout."""
+    folder = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(wheel)]
+    subprocess.run(command, check=True, capture_output=True)
+    hide = f"import sys; sys.path[:] = [{str(folder)!r}] + [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
+    code = (
+        hide
+        + INSTALLED.format(folder=str(folder))
+        + "assert not [m for m in sys.modules if m.split('.')[0] in ('agents', 'experiments')]"
+    )
+    assert run_apart([sys.executable, "-c", code], tmp_path) == "0.409\n"
+    assert run_apart([sys.executable, "-c", hide + PROGRAM], tmp_path) == PRINTED

@@ -352,3 +352,27 @@ def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
     tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
     assert tables[0] != tables[1] or games < 400
     assert numba.config.DISABLE_JIT or len(loop.signatures) == 1
+
+
+@pytest.mark.thorough
+def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
+    def made(die):
+        @kernel
+        def choose(params, options, state, stream):
+            return min(die, np.int64(state["left"]) - 1)
+
+        class Fixed(KernelAgent):
+            def kernel(self, variant):
+                return AgentKernel(choose)
+
+        return Fixed()
+
+    variant = configure("fatestones")
+    for die in range(2):
+        turn = Turn(variant, Batch(variant, 3, seed=1).states, np.arange(3), new_streams(2, 3))
+        assert made(die).act(turn).tolist() == [die] * 3
+        games = SeatGames(variant, 50, made(die), seat=0)
+        games.start(np.arange(50))
+        games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
+        seen = games.states["choices"][games.states["shown_left"] == 3, 1]
+        assert set(seen.tolist()) == {die}

@@ -264,3 +264,31 @@ def test_what_a_page_offers_may_be_named_there(name):
     """A game's other name of an agent may be one of that agent's own parameters, as `heuristic` is of `thirties`."""
     offered = [*agents.levels(configure(name)).values(), *agents.aliases(name)]
     assert not any(agents.check_harmless(spec, name) for spec in offered)
+
+
+@pytest.mark.thorough
+def test_an_agent_cannot_tell_what_others_hold():
+    """Other hidden dice with the same observation give the same choice."""
+    for agent in (Numbers(bluff=0.5), agents.make("random")):
+        chosen = set()
+        for hidden in ([6, 6, 6], [1, 2, 3]):
+            turn = turn_after([hidden, [2, 2, 5]], [bid(2, 2)])
+            chosen.add(int(agent.act(turn)[0]))
+        assert len(chosen) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bluffs", "preset", "expected"),
+    [
+        ((1, 0), "article", (49.3, 50.7)),
+        ((1, 0), "text", (42.4, 57.6)),
+        ((1, 0.75, 0.25, 0), "article", (23.3, 25.1, 25.6, 26.0)),
+    ],
+)
+def test_the_reference_figures_of_the_article(bluffs, preset, expected):
+    games = 1_000_000  # the number of games behind the figures
+    players = [agents.make(f"numbers:preset={preset},bluff={b}") for b in bluffs]
+    variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
+    wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
+    np.testing.assert_allclose(wins, expected, atol=0.3)

@@ -353,3 +353,12 @@ def test_wrong_parameters_are_named(wrong, words):
     with pytest.raises(ValueError, match=words) as caught:
         Chat(**{"model": "tiny", **wrong})
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.thorough
+def test_a_short_key_is_no_secret(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "l")
+    agent = chat(server, key="MY_KEY", log=str(tmp_path / "log"))
+    sitting = table(agent)
+    assert sitting.variant.describe_action(sitting.step()) == "call"
+    assert json.loads((tmp_path / "log").read_text())["reply"] == "call"

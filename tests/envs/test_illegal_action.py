@@ -3,10 +3,12 @@
 import gymnasium
 import numpy as np
 import pytest
+from pettingzoo.utils.conversions import aec_to_parallel
 
 import dice_envs.envs.sb3
-from dice_envs import SeatEnv, SeatVectorEnv
-from dice_envs.core.game import load
+from dice_envs import SeatEnv, SeatVectorEnv, configure
+from dice_envs.core.game import load, names
+from dice_envs.envs import aec
 from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
@@ -119,3 +121,57 @@ def test_torchrl_reads_infos():
     assert done["next", "illegal_action"].any()
     assert done["action_mask"].any(-1).all()
     assert done["next", "action_mask"].any(-1).all()
+
+
+@pytest.mark.thorough
+@pytest.mark.library("pettingzoo", "aec_to_parallel plays simultaneous games")
+@pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.simultaneous])
+def test_the_aec_environment_of_a_simultaneous_game_is_parallelizable(name):
+    """Observations, masks, rewards and ends are those of the parallel environment."""
+    ours, theirs = aec.parallel_env(name), aec_to_parallel(aec.raw_env(name))
+    rng = np.random.default_rng(1)
+    for seed in range(5):
+        told = [env.reset(seed=seed) for env in (ours, theirs)]
+        while ours.agents:
+            for agent in ours.agents:
+                for key in ("observation", "action_mask"):
+                    np.testing.assert_array_equal(told[0][0][agent][key], told[1][0][agent][key])
+                np.testing.assert_array_equal(told[0][-1][agent]["action_mask"], told[1][-1][agent]["action_mask"])
+            actions = {agent: legal_action(rng, info["action_mask"]) for agent, info in told[1][-1].items()}
+            told = [env.step(actions) for env in (ours, theirs)]
+            assert told[0][1:4] == told[1][1:4]
+        assert not theirs.agents
+
+
+@pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:an illegal action")
+@pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
+def test_sb3_learners_without_masks_learn(algorithm):
+    """They learn which actions are legal, and win more games than they lose against random play."""
+    import stable_baselines3
+
+    settings = {
+        "PPO": {"n_steps": 64, "batch_size": 512, "learning_rate": 1e-3, "ent_coef": 0.01},
+        "A2C": {"n_steps": 16, "learning_rate": 1e-3},
+        "DQN": {"learning_starts": 500, "exploration_fraction": 0.3, "learning_rate": 1e-3, "gradient_steps": 4},
+    }[algorithm]
+    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 16, seed=0, illegal_action="lose", num_dice=1)
+    model = getattr(stable_baselines3, algorithm)("MlpPolicy", venv, gamma=1.0, seed=0, device="cpu", **settings)
+
+    def play():
+        """The shares of games lost by illegal actions and of games won."""
+        venv.seed(99)
+        observations = venv.reset()
+        ends = []
+        for _ in range(200):
+            actions, _ = model.predict(observations)
+            observations, _, dones, infos = venv.step(actions)
+            ends += [("illegal_action" in infos[i], infos[i]["episode"]["r"] > 0) for i in np.flatnonzero(dones)]
+        return np.mean(ends, axis=0)
+
+    illegal_before, won_before = play()
+    model.learn(40_000)
+    illegal, won = play()
+    assert illegal < min(0.1, illegal_before)
+    assert won > max(0.55, won_before)

@@ -11,6 +11,7 @@ from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import OVER, names
 from dice_envs.exact import action_values
 from dice_envs.exact import shakes as exact_shakes
+from dice_envs.exact import thirties as exact_thirties
 from dice_envs.exact.liars_dice import measures as exact_liars_dice
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.solver import solve
@@ -252,3 +253,20 @@ def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
     with pytest.raises(ValueError, match="no optimal play of liars_dice is known"):
         action_values(variant, state)
     assert odds(variant, state, sample=50).unit == "return"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("goal", ["maximize", "minimize_loss", "thirty_or_over", "optimal"])
+def test_thirties_best_value_is_the_optimum(goal):
+    """The mean of the best actions' values over all first throws is the game's value; play confirms each value."""
+    variant = configure("thirties", num_players=1, num_dice=4, target=17, goal=goal)
+    rules = exact_thirties.Rules.of(variant.options)
+    _, value = exact_thirties.solve(rules, goal)
+    state = Batch(variant, 1, seed=1).states[0]
+    total = 0.0
+    for throw, ways in exact_thirties.throws(4, 6):
+        state["counts"] = np.bincount(throw, minlength=9)[1:]
+        found = action_values(variant, state)
+        assert found.mix[np.nanargmax(found.values)] == 1 or np.isclose(found.values[found.mix == 1], np.nanmax(found.values))
+        total += ways / 6**4 * np.nanmax(found.values)
+    assert total == pytest.approx(float(value), abs=1e-12)

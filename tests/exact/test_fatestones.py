@@ -7,7 +7,9 @@ import pytest
 
 from dice_envs import Batch, Turn, agents, configure, measure, response_values
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.fatestones.draws import circles, margins
+from dice_envs.exact.fatestones import evaluate
+from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
+from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES, FACES, NONE
 from tests.conftest import scaled
 from tests.support.subsets import few
@@ -135,3 +137,40 @@ def test_the_game_is_fair_before_the_dice_are_drawn():
     for seat in range(2):
         states["seat"] = seat
         assert np.nanmax(values.action_values(states), axis=1).mean() == pytest.approx(values.start(seat), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_figures_are_those_of_the_other_functions():
+    whole = solve_all(configure("fatestones", **SMALL))
+    random = by_name("random", **SMALL)
+    assert random["exploitability"].value == pytest.approx(whole.best_response, abs=1e-12)
+    assert random["margin against random"].optimum == pytest.approx(whole.best_response, abs=1e-12)
+    assert {each.error for each in random.values()} == {0}
+    assert "all 1,680 draws" in random["exploitability"].note
+
+    variant = configure("fatestones")
+    hands = draw_hands(variant, 300, 5)
+    for spec in ("best_response:random", "nash"):
+        found, expected = by_name(spec, sample=300, seed=5), evaluate(variant, agents.make(spec), hands, 5)
+        for name, figures in (
+            ("exploitability", expected.exploitability()),
+            ("edge share", expected.edge_share()),
+            ("margin against random", expected.margin()),
+        ):
+            assert (found[name].value, found[name].error) == pytest.approx(figures, abs=1e-12)
+    assert found["margin against random"].optimum == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
+    assert "a random sample of 300 draws" in found["exploitability"].note
+
+
+@pytest.mark.thorough
+def test_figures_come_out_in_play():
+    """The margin against random play, and a best response that knows the agent, in games of one draw."""
+    variant = configure("fatestones", **SMALL, scratch="draw")
+    found = by_name("best_response:nash", **SMALL, scratch="draw")
+    games = 20_000
+    for players, expected in (
+        (("best_response:nash", "random"), found["margin against random"].value),
+        (("best_response:best_response:nash", "best_response:nash"), found["exploitability"].value),
+    ):
+        earned = play_table(variant, [agents.make(spec) for spec in players], games, 4)[:, 0]
+        assert earned.mean() == pytest.approx(expected, abs=5 * earned.std() / np.sqrt(games))

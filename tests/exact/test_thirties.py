@@ -27,7 +27,7 @@ from dice_envs.exact.thirties import (
     throws,
     worths,
 )
-from dice_envs.exact.thirties.figures import analyse, foreknowledge
+from dice_envs.exact.thirties.figures import Player, analyse, foreknowledge, relative_skill
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
@@ -446,3 +446,113 @@ def test_values_of_choices_are_the_means_of_the_best_that_follow(goal):
                 np.testing.assert_allclose(found[:dice], wanted, rtol=0, atol=1e-12)
     assert values.start(0) == pytest.approx(best(3, 0), abs=1e-12)
     assert values.start(0) == float(solve(rules, goal)[1])
+
+
+# With more digits than in the paper, from an independent computation.
+FIGURES = {  # score, P(30 or more), below, above, for the next player
+    "thirty_or_over": (29.921054, 0.67441, 1.0522, 0.9733, 2.8600),
+    "optimal": (30.134784, 0.60797, 1.1164, 1.2512, 3.6749),
+    "minimize_loss": (29.951398, 0.65603, 1.0001, 0.9515, 2.7962),
+    "maximize": (30.151977, 0.62168, 1.0735, 1.2254, 3.5992),
+    "heuristic": (30.145716, 0.62075, 1.0712, 1.2169, 3.5741),
+}
+
+
+@pytest.mark.thorough
+def test_the_distribution_of_scores_is_the_papers():
+    found = Player(R, solve(R, "maximize")[0]).distribution()
+    assert [0] * 5 + list(found.weights) == [int(cases) for cases in CASES.split()]
+    assert (found.first, found.total) == (6, 6**21)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_table_of_strategies(name):
+    found = analyse(R, named(R, name))
+    values = (found.score, found.reached, found.below, found.above, found.given)
+    for value, figure, digits in zip(values, FIGURES[name], (6, 5, 4, 4, 4), strict=True):
+        assert round(float(value), digits) == figure
+
+
+@pytest.mark.thorough
+def test_scores_skill_and_second_stage_to_more_digits():
+    scores = {
+        name: analyse(R, named(R, name)).score for name in ("sixes", "fives_and_sixes", "beginner", "heuristic", "maximize")
+    }
+    knowing = foreknowledge(R).mean
+    assert round(float(scores["sixes"]), 6) == 29.815248
+    assert round(float(scores["fives_and_sixes"]), 6) == 29.643862
+    assert round(float(scores["beginner"]), 6) == 29.723221
+    assert round(float(knowing), 6) == 32.733383
+    assert round(float(relative_skill(scores["beginner"], scores["maximize"], knowing)), 6) == 0.142436
+    assert round(float(relative_skill(scores["heuristic"], scores["maximize"], knowing)), 6) == 0.002419
+    assert [round(100 * float(chance), 2) for chance in second_stage(R)] == [33.49, 16.15, 17.48, 14.93, 10.59, 5.65, 1.71]
+    given = [2.957196, 5.881257, 8.805318, 11.729370, 14.652875, 17.544366]
+    assert [round(float(points), 6) for points in expected_given(R)[1:]] == given
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("rules", SMALL)
+def test_for_the_highest_score_it_is_best_to_keep_the_highest_dice(rules):
+    assert solve(rules, "maximize")[1] == by_brute_force(rules, "maximize", any_dice=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["heuristic", "minimize_loss"])
+def test_a_strategys_distribution_is_that_of_brute_force(name):
+    rules = Rules(4, 3, 9)
+    strategy = named(rules, name)
+
+    def chances(aside, dice, weight, found):
+        if dice == 0:
+            found[sum(aside)] = found.get(sum(aside), 0) + weight
+            return
+        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
+            throw = tuple(sorted(throw))
+            again = strategy(throw, aside)
+            chances(tuple(sorted(aside + throw[again:])), again, weight / rules.num_faces**dice, found)
+
+    found = {}
+    chances((), rules.num_dice, Fraction(1), found)
+    exact = Player(rules, strategy).distribution()
+    assert found == {exact.first + i: Fraction(cases, exact.total) for i, cases in enumerate(exact.weights) if cases}
+
+
+@pytest.mark.thorough
+def test_cases_beyond_int64_are_not_wrapped():
+    found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
+    assert found.total == 8**36 > 2**63
+    assert sum(found.weights) == found.total
+    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
+
+
+@pytest.mark.thorough
+@few(2, "goal", GOALS)
+def test_the_best_strategy_is_best_in_every_position(goal):
+    """No single change improves it, and where a change makes no difference, the expected score does not rise."""
+    rules = Rules(3, 4, 9)
+    best, value = solve(rules, goal)
+    score = analyse(rules, best).score
+    for aside in asides(rules):
+        for throw, _ in throws(3 - len(aside), 4):
+            for again in range(len(throw)):
+
+                def choose(t, a, here=(throw, aside), again=again):
+                    return again if (t, a) == here else best(t, a)
+
+                found = analyse(rules, Strategy("changed", choose, "aside"))
+                assert found.value(goal) <= value
+                if found.value(goal) == value:
+                    assert found.score <= score
+
+
+@pytest.mark.thorough
+def test_maximizing_is_simple_and_the_other_goals_are_not():
+    assert solve(R, "maximize")[0].simple
+    for goal in GOALS[1:]:
+        strategy = solve(R, goal)[0]
+        positions = [(throw, aside) for aside in asides(R) for throw, _ in throws(6 - len(aside), 6)]
+        choices = {}
+        for throw, aside in positions:
+            choices.setdefault(throw, set()).add(strategy(throw, aside))
+        assert any(len(found) > 1 for found in choices.values())

@@ -5,11 +5,14 @@ import json
 import re
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from typer.main import get_command
 
 from dice_envs import __version__, agents, configure
+from dice_envs.core.files import NOT_KEPT
+from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
@@ -306,3 +309,37 @@ def test_help_breaks_a_line_only_where_the_next_word_does_not_fit(columns):
 def test_the_package_runs_the_command_line():
     done = subprocess.run([sys.executable, "-m", "dice_envs", "--version"], capture_output=True, text=True)
     assert done.stdout == f"dice-envs {__version__}\n"
+
+
+ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("folder", ["a file", "no home"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "liars_dice", *ONE_DIE),
+        ("solve", "liars_dice", *ONE_DIE, "-o", "num_players=3", "--precision", 0.1),
+        ("measure", "liars_dice", "nash", *ONE_DIE),
+        ("evaluate", "liars_dice", "nash", "--against", "random", *ONE_DIE, "--games", 20, "--seed", 1),
+        ("play", "liars_dice", "nash", *ONE_DIE, "--seed", 3, "--seat", 0),
+    ],
+)
+def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch):
+    """A file where the folder of solutions would be, and a user without a home."""
+    if folder == "a file":
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path / "file"))
+    else:
+        monkeypatch.delenv("DICE_ENVS_CACHE")
+        monkeypatch.setattr(store.platformdirs, "user_cache_dir", Mock(side_effect=RuntimeError("there is no home")))
+    solver._solution.cache_clear()
+    NOT_KEPT.clear()
+    with pytest.warns(RuntimeWarning, match="DICE_ENVS_CACHE can name another folder") as seen:
+        result = run(*command, input="hint\n" + "call\n1 x 1\n" * 9)
+    NOT_KEPT.clear()
+    assert result.exit_code == 0, result.output
+    assert len([each for each in seen if "DICE_ENVS_CACHE" in str(each.message)]) == 1
+    assert "kept in" not in result.output
+    assert not list(tmp_path.rglob("*.npz"))

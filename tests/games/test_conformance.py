@@ -649,3 +649,31 @@ def test_plain_observations(name):
             api_test(aec.env(name, observation="box"), num_cycles=50)
     with pytest.raises(ValueError, match="observation must be"):
         aec.raw_env(name, observation="image")
+
+
+@pytest.mark.thorough
+@pytest.mark.library("gymnasium", "make_vec")
+@every_learner
+def test_vector_env_is_so_many_single_envs(name, options):
+    options = gym_options(name, options)
+    vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
+    singles = [SeatEnv(name, illegal_action="raise", **options) for _ in range(3)]
+    observations, infos = vector.reset(seed=20)
+    firsts = [env.reset(seed=20 + i) for i, env in enumerate(singles)]
+    rng = np.random.default_rng(0)
+    for i, (observation, info) in enumerate(firsts):
+        np.testing.assert_array_equal(observations[i], observation)
+        np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
+    for _ in range(150):
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
+        observations, rewards, terminated, truncated, infos = vector.step(actions)
+        assert not truncated.any()
+        for i, env in enumerate(singles):
+            observation, reward, ended, _, info = env.step(actions[i])
+            assert reward == pytest.approx(rewards[i])
+            assert ended == terminated[i]
+            if ended:
+                np.testing.assert_array_equal(infos["final_obs"][i], observation)
+                observation, info = env.reset()
+            np.testing.assert_array_equal(observations[i], observation)
+            np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])

@@ -18,6 +18,7 @@ from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
+from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs import read_log
@@ -297,3 +298,69 @@ def test_observations_are_the_face_counts_of_both_hands(seed, hand_size):
         hands = batch.states["hands"][0][[seat, 1 - seat], :hand_size]
         assert np.allclose(shown * 6, COUNTS[hands])
     assert dataclasses.asdict(batch.variant.options)["hand_size"] == hand_size
+
+
+@pytest.mark.thorough
+def test_rolls_follow_the_exact_odds():
+    variant = configure("fatestones", hand_size=1, scratch="draw")
+    batch = Batch(variant, 40_000, seed=3)
+    one, two = DIE_OF_CODE[111666], DIE_OF_CODE[134445]
+    batch.states["hands"][:, 0, 0], batch.states["hands"][:, 1, 0] = one, two
+    for _ in range(2):
+        batch.play(np.zeros(40_000, np.int64))
+    wins, ties = duel(one, two)
+    won = (batch.rewards[:, 0] > 0).mean()
+    tied = (batch.rewards[:, 0] == 0).mean()
+    assert won == pytest.approx(wins / 36, abs=5 * 0.5 / 200)
+    assert tied == pytest.approx(ties / 36, abs=5 * 0.5 / 200)
+
+
+@pytest.mark.thorough
+def test_the_expectation_is_the_mean_of_play():
+    variant = configure("fatestones", scratch="draw")
+    batch = Batch(variant, 1, seed=5)
+    batch.play(np.array([1]))
+    rewards = np.zeros(2)
+    averaged = batch.states.copy()
+    goes_on = variant.game.expect(variant.params, averaged[0], 2, rewards)
+    many = np.repeat(batch.states, 40_000)
+    many["rng"] = new_streams(1, len(many))["rng"]
+    variant.kernels.play(variant.params, many, np.arange(len(many)), np.full(len(many), 2))
+    assert many["rewards"][:, 0].mean() == pytest.approx(rewards[0], abs=0.025)
+    assert (many["seat"] != OVER).mean() == pytest.approx(goes_on, abs=0.012)
+    after = many[many["seat"] != OVER][0]
+    for field in ("hands", "left", "committed", "seat"):
+        assert (after[field] == averaged[0][field]).all()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
+def test_nash_leaves_nothing_to_be_won(hand_size):
+    variant = configure("fatestones", hand_size=hand_size, dice="all")
+    hands = draw_hands(variant, 100 if hand_size < 5 else 10, 3)
+    result = evaluate(variant, agents.make("nash"), hands, 1)
+    lost, _ = result.exploitability()
+    assert abs(lost) <= 1e-9
+    assert solve_draws(hands).gap <= 1e-9
+    # In each draw Nash play secures the value: its guarantees in the two seats are opposite numbers.
+    assert np.abs(result.kept.sum(axis=1)).max() <= 1e-9
+
+
+@pytest.mark.thorough
+def test_best_response_wins_what_is_to_be_won():
+    variant = configure("fatestones")
+    hands = draw_hands(variant, 300, 4)
+    response = evaluate(variant, agents.make("best_response:random"), hands, 1)
+    assert response.margin()[0] == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
+    assert response.margin()[0] == pytest.approx(
+        evaluate(variant, agents.make("random"), hands, 1).exploitability()[0], abs=1e-12
+    )
+    nothing = evaluate(variant, agents.make("best_response:nash"), hands, 1)
+    assert nothing.margin()[0] < response.margin()[0]
+
+
+@pytest.mark.thorough
+def test_margins_come_out_in_play():
+    result = tournament(configure("fatestones"), ["best_response:random", "random"], 20_000, seed=1)
+    # One draw in two hundred is a scratch and is redrawn, which changes the margin by less than a thousandth.
+    assert result.matrix("mean_return")[0][1] == pytest.approx(0.036, abs=2.6 * 2 * result.ci95[0][1] / 1.96 + 0.001)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dice_envs import liars_dice_v0
 from dice_envs.core.batch import Batch
-from dice_envs.core.game import configure
+from dice_envs.core.game import OVER, configure
 from dice_envs.games.liars_dice import chance_at_least
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, bids_after, lowest_quantities
 
@@ -186,3 +186,33 @@ def test_positions_are_dealt_in_every_interface():
     venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 2, num_dice=2, seat=1)
     venv.set_options({"dice": dice})
     assert (venv.reset()[:, 5] == 1).all()
+
+
+@pytest.mark.thorough
+def test_elimination_pays_the_winner_one_and_shares_the_loss():
+    env = table([[1], [2], [3]])
+    env.step(bid(3, 6))
+    env.step(call_of(env))
+    env.step(None)
+    env.step(bid(2, 6))  # player 1, with players 1 and 2 left, both with one die: 2 sixes
+    held = env._states["counts"][0, 1:3, 5].sum()
+    env.step(call_of(env))
+    winner = 1 if held == 2 else 2
+    assert env.rewards == {f"player_{p}": 1.0 if p == winner else -0.5 for p in (1, 2)}
+    assert all(env.terminations.values())
+
+
+@pytest.mark.thorough
+def test_no_game_outlasts_the_bound_even_when_all_bid_as_little_as_they_can():
+    for options in ({"num_dice": 2}, {"num_dice": (1, 3), "raise_rule": "either", "num_faces": 3}, {"rounds": "single"}):
+        variant = configure("liars_dice", **options)
+        longest = 0
+        for seed in range(40):
+            batch = Batch(variant, 1, seed=seed)
+            steps = 0
+            while batch.seats[0] != OVER:
+                batch.play(batch.legal().argmax(axis=1))  # the lowest bid; the call is the last action
+                steps += 1
+            longest = max(longest, steps)
+        assert longest <= variant.facts.max_steps
+    assert longest == variant.facts.max_steps, "a single round of least bids is as long as a round can be"

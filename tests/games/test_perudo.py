@@ -292,3 +292,17 @@ def test_the_preset_is_all_of_perudo():
     options = configure("liars_dice", rules="perudo").options
     assert (options.raise_rule, options.wild, options.palifico, options.exact_call) == ("perudo", "ones", True, True)
     assert liars_dice_v0.raw_env(rules="perudo").action_space("player_0").n == 62
+
+
+@pytest.mark.thorough
+def test_a_player_is_right_as_often_as_it_had_dice_and_wins_no_more_than_those():
+    env = table([[5], [2, 3]], exact_call=True, num_faces=6)
+    state, exact = env._states[0], env.variant.params.call + 1
+    env.step(bid(1, 5))
+    env.step(exact)  # player 1 has all its dice
+    assert state["dice"][:2].tolist() == [1, 2]
+    assert state["exact_left"][:2].tolist() == [1, 1]
+    state["exact_left"][0] = 0
+    env.step(bid(1, 5))
+    assert exact not in legal(env)
+    assert env.variant.explain_illegal(state, exact) == "a player can be right with 1 exact call in a game, and you have been"

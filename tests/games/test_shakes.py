@@ -255,3 +255,25 @@ def test_games_agree_with_the_exact_distribution(play, games):
     counts = play(4, games, 11, nothing)
     assert counts.sum() == games
     assert_distributed(counts, exact.distribution)
+
+
+@pytest.mark.thorough
+def test_the_rules_example():
+    # Three patients treated, two saved: of 1, 2, 2, 4 the last 2 is kept.
+    variant = configure("shakes")
+    for state in states_with(variant, [3, 0, 0], [2, 0, 0], 2000):
+        argue(state, 0)
+        if state["dice"][0, :FACES].tolist() == [1, 2, 0, 1, 0, 0]:
+            assert state["strength"][0] == 2
+            return
+    pytest.fail("2,000 throws of four dice never showed 1, 2, 2, 4")
+
+
+@pytest.mark.thorough
+def test_bayes_optimal_maesters_are_an_optimal_team():
+    variant = configure("shakes", num_players=4)
+    agent = make("bayes:saved")
+    returns = play_table(variant, [agent] * 4, 6000, 7)[:, 0]
+    physician = configure("shakes", num_players=4, mode="physician").options
+    exact = evaluate(Problem.of(physician), lambda treated, saved: agent.chances(physician, treated, saved))
+    assert abs(returns.mean() - exact.saved) < 4 * returns.std() / np.sqrt(len(returns))

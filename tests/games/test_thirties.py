@@ -15,7 +15,7 @@ from dice_envs.agents.thirties import NAMES, Thirties, named
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
-from dice_envs.exact.thirties import Rules, solve
+from dice_envs.exact.thirties import Rules, expected_given, solve
 from dice_envs.exact.thirties.figures import analyse
 from dice_envs.games.thirties import GOALS, MAX_RESTARTS, NO_SCORE, second_stage
 from tests.support.chance import second_stage_points
@@ -286,3 +286,23 @@ def test_an_illegal_choice_of_a_function_is_refused():
 def test_wrong_strategies_are_refused(strategy):
     with pytest.raises(ValueError, match="strategy"):
         finish(Thirties(strategy), 1, 1, num_players=1)
+
+
+@pytest.mark.thorough
+def test_optimal_pays_the_second_stage():
+    env = gymnasium.make("dice_envs/Thirties-v0", goal="optimal").unwrapped
+    env.reset(seed=1)
+    paid = []
+    for _ in range(3000):
+        env.reset(options={"dice": [6] * 5 + [2]})
+        paid.append(env.step(0)[1])
+    assert set(paid) >= {2.0, 4.0, 6.0}
+    assert np.mean(paid) == pytest.approx(float(expected_given(Rules())[2]), abs=4 * np.std(paid) / np.sqrt(len(paid)))
+
+
+@pytest.mark.thorough
+def test_the_distribution_test_can_fail():
+    rules = Rules()
+    states, _ = finish(Thirties("heuristic"), 20_000, 30, num_players=1)
+    seen = Counter(states["score"].tolist())
+    assert p_value(seen, score_chances(analyse(rules, named(rules, "sixes")).distribution)) < 1e-6

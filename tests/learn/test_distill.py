@@ -1,5 +1,6 @@
 """Networks distilled from solutions play as these do, and are saved with what is measured."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,7 +10,16 @@ from dice_envs import Batch, configure, measure
 from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.ppo import load_policy
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments.commands.distill import FLOORS, DistillSettings, Learner, TrainingPositions, distill, train
+from dice_envs.experiments.commands import distill as command
+from dice_envs.experiments.commands.distill import (
+    BATCH,
+    FLOORS,
+    DistillSettings,
+    Learner,
+    TrainingPositions,
+    distill,
+    train,
+)
 from tests.support.commands import done, run
 
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -111,3 +121,38 @@ def test_a_limit_of_time_ends_training(small):
     learner = Learner(variant, DistillSettings((8,), steps=10**9, minutes=1e-3), seed=1)
     made = train(learner, TrainingPositions(variant, solution, seed=1), lambda number, loss: None)
     assert 0 <= made < 10**6
+
+
+class Watched(DistillSettings):
+    """Notes which settings are read."""
+
+    def __getattribute__(self, name):
+        object.__getattribute__(self, "__dict__").setdefault("read", set()).add(name)
+        return super().__getattribute__(name)
+
+
+class Same:
+    """Stands for `TrainingPositions`: the first decisions of games, where the solution is said to choose at random."""
+
+    def __init__(self, variant):
+        batch = Batch(variant, BATCH, seed=1)
+        masks = batch.legal()
+        self.rng = np.random.default_rng(1)
+        self.data = [batch.observe(), masks, (masks / masks.sum(axis=1, keepdims=True)).astype(np.float32)]
+
+    def collect(self, number):
+        return self.data
+
+
+@pytest.mark.thorough
+def test_every_setting_is_used_and_part_of_the_command_that_is_kept():
+    """A new one cannot be forgotten. Only the solver needs the precision."""
+    fields = {field.name for field in dataclasses.fields(DistillSettings)}
+    variant, settings = configure("liars_dice", **ONE), Watched((8,), steps=2)
+    settings.read.clear()
+    assert train(Learner(variant, settings, seed=1), Same(variant), lambda made, loss: None) == 2
+    assert settings.read & fields == fields - {"precision"}
+    settings.read.clear()
+    assert "--device" not in command._command([], settings, 1, "cpu")
+    assert command._command([], settings, 1, "cuda").endswith("--seed 1 --device cuda")
+    assert settings.read & fields == fields

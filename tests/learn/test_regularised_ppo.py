@@ -17,7 +17,7 @@ from dice_envs.envs.tensor import TensorEnv
 from dice_envs.learn import ppo
 from dice_envs.learn.ppo import ILLEGAL, PPO, Rollout, estimate_advantages
 from dice_envs.learn.presets import Preset
-from tests.support.subsets import covering
+from tests.support.subsets import covering, few
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 PRESET = Preset(
@@ -346,3 +346,60 @@ def test_self_play_learns_to_play(more, most):
     )  # fmt: skip
     gap = measure(model.variant, model.policy()).measures[0].value
     assert gap < most * measure(model.variant, "random").measures[0].value
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
+def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
+    variant = configure(game, **options)
+    games = SeatGames(variant, 64, self_play=1.0)
+    games.seed_games(np.arange(64), range(64))
+    everywhere = np.arange(64)
+    games.start(everywhere)
+    assert (games.players == LEARNER).all()
+    returns = np.zeros((64, variant.facts.num_seats))
+    finished = []
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        np.testing.assert_array_equal(games.learners, games.states["seat"])
+        _, masks = games.view(everywhere)
+        actions = np.array([random.choice(np.flatnonzero(mask)) for mask in masks])
+        done = games.advance(actions, np.zeros(64, bool), restart=False)
+        returns += done.earned
+        over = everywhere[done.ended]
+        assert (games.states["seat"][over] == -1).all(), "a game goes on while a seat of the learner's is in it"
+        finished.append(returns[over].copy())
+        returns[over] = 0
+        games.start(over)
+    sums = np.concatenate(finished)
+    assert len(sums) > 50
+    np.testing.assert_allclose(sums.sum(axis=1), 0, atol=1e-6)
+    assert (sums.max(axis=1) >= 0).all()
+
+
+@pytest.mark.thorough
+def test_snapshots_of_self_play_go_on_alike():
+    made = [TensorEnv("liars_dice", 16, "numbers:bluff=0.5", self_play=0.5, num_dice=2) for _ in range(2)]
+    for seed, env in enumerate(made):
+        env.reset(seed)
+    for _ in range(10):
+        made[0].step(made[0].masks.argmax(dim=1))
+    made[1].restore(made[0].snapshot())
+    for _ in range(30):
+        actions = made[0].masks.argmax(dim=1)
+        first, second = (env.step(actions) for env in made)
+        assert torch.equal(made[0].observations, made[1].observations)
+        assert torch.equal(first.earned, second.earned)
+
+
+@pytest.mark.thorough
+@few(1, "changes", [{"proximal": 30.0}, {"kl": 10.0}])
+def test_a_divergence_keeps_an_update_near_its_policy(changes):
+    free, held = (learner(iterations=1, epochs=8, learning_rate=3e-3, **each) for each in ({}, changes))
+    assert torch.equal(free.rollout.played, held.rollout.played)
+    moved = []
+    for model in (free, held):
+        with torch.no_grad():
+            logits = model.networks["actor"](model.rollout.inputs) + model.rollout.bias
+        moved.append((logits.softmax(2) - model.rollout.played.exp()).abs().max().item())
+    assert moved[1] < moved[0] / 3

@@ -10,6 +10,7 @@ import pytest
 from dice_envs import agents, configure, measure
 from dice_envs.experiments.commands import measure as response
 from dice_envs.experiments.commands.measure import measure_response
+from dice_envs.learn import ppo
 from dice_envs.learn.presets import Preset
 from tests.support.commands import done, refusal
 
@@ -87,3 +88,35 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     data = json.loads(file.read_text())
     assert data["measures"][1]["name"] == "trained response wins"
     assert "--response must be" in refusal(*command, "--response", "dqn")
+
+
+@pytest.mark.thorough
+def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
+    """The learner gets the whole preset, and its schedules follow the time."""
+    preset = dataclasses.replace(
+        SMALL, num_envs=32, num_steps=4, minibatch=32, entropy=0.1, entropy_end=0.001, learning_rate=1e-3,
+        learning_rate_end=1e-4, input_scale=3.0, average_rate=0.1, floor=0.02, kl=0.2, kl_end=0.1, reference_rate=0.05,
+        proximal=0.5, settle=True,
+    )  # fmt: skip
+    shares, made = [], []
+
+    class Kept(ppo.PPO):
+        def __init__(self, variant, its_preset, *arguments):
+            super().__init__(variant, its_preset, *arguments)
+            made.append(self)
+
+        def iterate(self, *arguments, left):
+            shares.append(left)
+            found = super().iterate(*arguments, left=left)
+            assert found["learning_rate"] == pytest.approx(1e-4 + 9e-4 * left)
+            return found
+
+    monkeypatch.setattr(ppo, "PPO", Kept)
+    variant = configure("liars_dice", rules="openspiel", num_dice=1)
+    policies, steps = response.train_response(variant, agents.make("random"), 0.1, 1, preset)
+    (model,) = made
+    assert model.preset == preset
+    assert steps == model.steps == 32 * 4 * 6, "a tenth of a minute at a second each"
+    assert shares == pytest.approx([1 - k / 6 for k in range(6)])
+    assert set(policies) == {"last", "averaged"}
+    assert [policy.floor for policy in policies.values()] == [0.02, 0.02]

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure
+from dice_envs import Batch, agents, configure, measure
 from dice_envs.agent import Turn
 from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
@@ -237,3 +237,22 @@ def test_threads_stop_with_the_first_that_fails(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         MCTS(10, threads=256).search(turn_of("liars_dice", 20))
     assert seen == [True]
+
+
+ONE_DIE = configure("liars_dice", rules="openspiel", num_dice=1)
+
+
+@pytest.mark.thorough
+def test_regret_matching_is_within_5_thousandths_of_equilibrium():
+    result = evaluate(fair(), agents.make("mcts:10000,select=regret,expect=true"), draw_hands(fair(), 60, 4), 1)
+    lost, error = lost_by(result)
+    assert lost + error <= 0.005
+    share, share_error = result.edge_share()
+    nash_share, _ = evaluate(fair(), agents.make("nash"), draw_hands(fair(), 60, 4), 1).edge_share()
+    assert abs(share - nash_share) <= share_error
+
+
+@pytest.mark.thorough
+def test_more_simulations_leave_less_to_be_won_at_liars_dice():
+    short, long = (measure(ONE_DIE, f"mcts:{n},select=regret", seed=1).measures[0].value for n in (10, 300))
+    assert long < short - 0.05

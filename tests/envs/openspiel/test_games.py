@@ -8,12 +8,12 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.integration_tests import api_test
-from open_spiel.python.algorithms import sample_some_states
+from open_spiel.python.algorithms import get_all_states, sample_some_states
 
 from dice_envs.core.game import load, names
 from dice_envs.envs.openspiel import PREFIX, openspiel_game
 from tests.core.test_chance import deal_by_fraction
-from tests.envs.openspiel.cases import STONES, play_on, play_until_decision
+from tests.envs.openspiel.cases import POOLS, QUANTITY, STONES, play_on, play_until_decision
 from tests.support.variants import IDS, VARIANTS
 
 # --- OpenSpiel's own checks ---------------------------------------------------------------------------------------
@@ -148,3 +148,17 @@ def test_states_of_sampled_games_can_be_pickled_and_copied():
         assert (str(again), again.history(), again.legal_actions()) == (str(state), state.history(), state.legal_actions())
     ends = [play_on(each, np.random.default_rng(2)) for each in (pickle.loads(saved), pickle.loads(saved), state.clone())]
     assert len({(str(end), tuple(end.history())) for end in ends}) == 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "options"), [QUANTITY, POOLS, ("fatestones", {**STONES[1], "hand_size": 1})])
+def test_openspiels_api_tests_of_a_whole_tree(name, options):
+    kind = type("Api", (api_test.EnforceAPIOnFullTreeBase,), {})
+    kind.game_name, kind.game = PREFIX + name, openspiel_game(name, **options)
+    kind.all_states = set(
+        get_all_states.get_all_states(kind.game, depth_limit=-1, include_terminals=True, include_chance_states=True).values()
+    )
+    # The other tests compare numbers of states with a table of OpenSpiel's games.
+    for test in (each for each in dir(kind) if each.startswith("test_") and "number" not in each and "recall" not in each):
+        getattr(kind(test), test)()
+    assert api_test._assert_is_perfect_recall(kind.game)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from collections import defaultdict
 from fractions import Fraction
 
@@ -141,3 +142,14 @@ def test_reproduce_command(tmp_path):
     assert all(row["error"] == 0 for row in data["rows"][: cells + 3])
     assert any(row["error"] > 0 for row in data["rows"][cells + 3 :])
     assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("ties", ["none", "a"])
+def test_random_sorted_pools_equal_icepool(ties):
+    rng = random.Random(1)
+    evaluator = icepool_tables.evaluators()[ties]
+    for _ in range(100):
+        a, b = (tuple(rng.choice((4, 6, 8, 10, 12, 20)) for _ in range(rng.randint(1, 5))) for _ in range(2))
+        peer = icepool_tables.sorted_pairs(evaluator, a, b)
+        assert score_distribution(a, b, ties).chances == icepool_tables.chances(peer), (a, b)

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -11,6 +13,7 @@ from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.progress import say
 from dice_envs.experiments.web.table import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.conftest import ROOT
 from tests.support.sittings import finish
 
 SOON = 60  # seconds, for a busy machine that also compiles kernels; blocked work waits forever
@@ -421,3 +424,19 @@ def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
     assert not liars(PERSON, "random").prepares
     sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
     sitting.prepare()
+
+
+@pytest.mark.thorough
+def test_the_library_is_needed_for_the_page_alone():
+    code = (
+        "import sys\n"
+        "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
+        "import dice_envs.experiments.__main__\n"
+        "from dice_envs.experiments.web import table\n"
+        "try:\n"
+        "    import dice_envs.experiments.web.server\n"
+        "except ImportError as problem:\n"
+        "    print(problem)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'
