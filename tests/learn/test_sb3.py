@@ -10,9 +10,10 @@ from stable_baselines3 import PPO
 
 import dice_envs
 import dice_envs.envs.sb3
-from dice_envs.learn.presets import LACKS, Preset, preset_of, stock_plan
+from dice_envs.learn.presets import LACKS, PRESETS, Preset, preset_of, stock_plan
 from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
+from tests.support.commands import done
 from tests.support.subsets import few
 
 FILES = ("checkpoint.pt", "policy.npz", "config.json")
@@ -108,3 +109,18 @@ def test_a_model_is_measured_and_evaluated_as_it_is():
     assert dice_envs.evaluate("thirties", model, games=20, seed=1).agent == "MaskablePPO"
     with pytest.raises(TypeError, match="PPO takes no masks of legal actions"):
         dice_envs.measure("thirties", PPO("MlpPolicy", env, device="cpu"))
+
+
+@pytest.mark.thorough
+def test_the_command_makes_the_same_run_and_its_tables(tmp_path, monkeypatch):
+    small = {name: value for name, value in SMALL.items() if name != "measure_every"}
+    monkeypatch.setitem(PRESETS["liars_dice"], "quick", preset_of("liars_dice", "quick", **small))
+    options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
+    command = ["train", "liars_dice", "--learner", "sb3", "--steps", "512", "--seed", "3", "--evaluation-games", "10", *options]
+    done(*command, "--out", tmp_path / "command")
+    dice_envs.train("liars_dice", learner="sb3", steps=512, seed=3, folder=tmp_path / "library", **ONE_DIE)
+    for name in FILES:
+        assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
+    results = json.loads((tmp_path / "command" / "results.json").read_text())
+    assert results["command"].endswith("--steps 512 --seed 3 --learner sb3")
+    assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]
