@@ -1,4 +1,4 @@
-"""Promises: what each agent of the package declares, and declarations that nobody would read."""
+"""Promises: what exact measures see of them, and declarations that nobody would read."""
 
 import numpy as np
 import pytest

@@ -266,6 +266,11 @@ def test_what_a_page_offers_may_be_named_there(name):
     assert not any(agents.check_harmless(spec, name) for spec in offered)
 
 
+def test_another_name_opens_no_other_door():
+    with pytest.raises(ValueError, match="here an agent may name a policy"):
+        agents.check_harmless("heuristic:strategy=my_file.py:function", "thirties")
+
+
 @pytest.mark.thorough
 def test_an_agent_cannot_tell_what_others_hold():
     """Other hidden dice with the same observation give the same choice."""

@@ -224,6 +224,17 @@ def test_a_game_of_ones_own_in_commands(pig, players):
     assert "pig" not in dice_envs.names()
 
 
+def test_a_game_of_ones_own_is_listed_with_what_there_is_of_it(pig):
+    listed = done("games", pig)
+    assert "target=" in listed
+    assert "Gymnasium" not in listed, "it knows the package's own only"
+
+
+def test_an_agent_that_fails_while_it_is_made_gets_one_line(tmp_path):
+    (tmp_path / "fails.py").write_text("class Bold:\n    def __init__(self):\n        raise KeyError('no weights')\n")
+    assert "has failed: KeyError: 'no weights'" in refusal("arena", "thirties", f"{tmp_path}/fails.py:Bold", "random")
+
+
 def test_what_is_no_game_is_refused_in_one_line(players, pig, tmp_path):
     for given, words in (
         (f"{players}:Nth", "where NAME is a dice_envs.Game"),

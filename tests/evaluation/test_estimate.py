@@ -7,6 +7,7 @@ import pytest
 
 from dice_envs.evaluation.estimate import LEAST_FITTED, adjust
 from dice_envs.exact.intervals import half_width
+from tests.support.subsets import few
 
 
 def games_of(rng, matches, skill, slope=1.0):
@@ -17,9 +18,10 @@ def games_of(rng, matches, skill, slope=1.0):
     return expected - lost + luck, expected, lost + (slope - 1) * luck
 
 
+@few(1, "runs", [100, 300])
 @pytest.mark.parametrize("slope", [1.0, 0.8])
-def test_intervals_hold_the_true_mean_as_often_as_they_say(slope):
-    rng, runs = np.random.default_rng(1), 100
+def test_intervals_hold_the_true_mean_as_often_as_they_say(slope, runs):
+    rng = np.random.default_rng(1)
     found = [adjust(*games_of(rng, 100, 0.1, slope)) for _ in range(runs)]
     truth = 0.5 - 0.1
     for value, error in (("value", "error"), ("plain", "plain_error")):
@@ -35,11 +37,12 @@ def test_the_coefficient_is_the_slope_of_results_on_luck():
     assert found.variance_ratio > 1000
 
 
-def test_coefficients_come_from_other_games():
+@few(1, "runs", [40, 300])
+def test_coefficients_come_from_other_games(runs):
     """With luck that tells nothing, a coefficient fitted to the same games would always narrow the interval."""
     rng, flat = np.random.default_rng(3), np.zeros((LEAST_FITTED, 1))
     found = []
-    for _ in range(40):
+    for _ in range(runs):
         results = rng.normal(size=flat.shape)
         found.append(math.log(adjust(results, flat, rng.normal(size=flat.shape) - results).variance_ratio))
     assert np.mean(found) < -2 * np.std(found) / math.sqrt(len(found))
@@ -70,13 +73,14 @@ def test_games_that_all_end_alike_prove_little():
     assert adjust(flat, flat + 0.5, lost, high=2.0).error == pytest.approx(2 * found.error)
 
 
-def test_the_interval_of_the_ratio_holds_it():
+@few(1, "runs", [40, 300])
+def test_the_interval_of_the_ratio_holds_it(runs):
     rng, held = np.random.default_rng(5), 0
-    for _ in range(40):
+    for _ in range(runs):
         luck, lost = rng.normal(0, 0.5, (400, 1)), rng.normal(0.2, 0.1, (400, 1))
         low, high = adjust(0.5 - lost + luck, np.full((400, 1), 0.5), lost).variance_interval
         held += low <= (0.5**2 + 0.1**2) / 0.1**2 <= high
-    assert held > 0.95 * 40 - 4 * math.sqrt(0.95 * 0.05 * 40)
+    assert held > 0.95 * runs - 4 * math.sqrt(0.95 * 0.05 * runs)
 
 
 def test_games_of_a_match_count_once():

@@ -1,5 +1,6 @@
 """Values of actions compared with independent computations, and odds; neither depends on hidden information."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -54,13 +55,15 @@ def probabilities(spec, variant, state):
     return agents.make(spec).probabilities(turn)[0]
 
 
+@few(1, ("step", "sample"), [(40, 20), (7, 50)])
 @pytest.mark.parametrize("game", names())
-def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game):
-    for options, values_of in ((KNOWN.get(game), action_values), ({}, odds), ({}, lambda *both: random_odds(*both, sample=20))):
+def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game, step, sample):
+    random = functools.partial(random_odds, sample=sample)
+    for options, values_of in ((KNOWN.get(game), action_values), ({}, odds), ({}, random)):
         if options is None:
             continue
         variant = configure(game, **options)
-        for number, state in enumerate(positions(variant, 1)[:: scaled(40, 80)]):
+        for number, state in enumerate(positions(variant, 1)[:: scaled(step, 80)]):
             before = state.copy()
             found = values_of(variant, state)
             mask = np.zeros(variant.facts.num_actions, np.int8)

@@ -1,4 +1,4 @@
-"""The measure of FateStones, compared with other recursions, play and known values."""
+"""The measure of FateStones, compared with other recursions and known values."""
 
 import itertools
 

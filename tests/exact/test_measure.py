@@ -110,6 +110,18 @@ def test_a_score_has_an_error_where_it_is_known():
     assert json.loads(repeated.json())["score_error"] == repeated.score_error
 
 
+@pytest.mark.thorough
+def test_progress_covers_nodes_to_which_a_coalition_alone_comes():
+    told = []
+
+    def lowest(observations, masks):
+        return np.eye(masks.shape[1])[masks.argmax(axis=1)]
+
+    options = {"num_players": 3, "num_dice": 2, "num_faces": 3}
+    measure("liars_dice", lowest, **options, done=lambda amount, total: told.append((amount, total)))
+    assert sum(amount for amount, _ in told) == told[-1][1]
+
+
 @few(2, "game", MEASURED)
 def test_progress_covers_all_repeats_of_a_random_agent(game):
     options, _ = SMALL.get(game, AS_IT_IS)

@@ -11,7 +11,7 @@ from tests.support.subsets import covering
 
 pyspiel = pytest.importorskip("pyspiel")
 
-GAMES_EACH = 300  # of 30 sizes and rules: 9,000 games
+GAMES_EACH = 700  # of 30 sizes and rules: 21,000 games
 RULES = {
     "reset-face": {"rules": "openspiel"},
     "reset-quantity": {"raise_rule": "reset_quantity", "wild": "highest", "rounds": "single", "starter": "first"},

@@ -253,7 +253,7 @@ def test_table_game_agrees_with_the_exact_second_stage(games):
 def test_the_best_strategy_for_a_goal_earns_its_value_in_the_environment():
     for goal in GOALS:
         value = float(solve(Rules(), goal)[1])
-        _, returns = finish(Thirties(), 10_000, 50, num_players=1, goal=goal)
+        _, returns = finish(Thirties(), 50_000, 50, num_players=1, goal=goal)
         assert returns.mean() == pytest.approx(value, abs=4 * returns.std() / np.sqrt(len(returns)))
 
 

@@ -192,7 +192,7 @@ def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
         def act(self, turn):
             return (turn.rng.random(len(turn)) < self.probabilities(turn)[:, 1]).astype(np.int64)
 
-    returns = play_table(variant, [Agent()] * 3, 8_000, 5)[:, 0]
+    returns = play_table(variant, [Agent()] * 3, 20_000, 5)[:, 0]
     assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
 
 
