@@ -1,6 +1,6 @@
 """The contract that every game fulfils, its kernels compiled into loops over many states, and the discovery of games.
 
-A game is one file in `dice_envs/games` whose last statement is `GAME = Game.of(globals(), ...)`. Environments, agents,
+A game is a module of `dice_envs/games` whose last statement is `GAME = Game.of(globals(), ...)`. Environments, agents,
 search, solvers and tournaments know games only through this contract.
 """
 

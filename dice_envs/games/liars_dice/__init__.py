@@ -46,12 +46,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
+from dice_envs.core.dice import below, counts_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_list, check_types, shown
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
+from dice_envs.core.view import Block, Picture, offsets, seat_labels
+from dice_envs.games.liars_dice import pictures
 from dice_envs.games.liars_dice.raises import (
     MAX_FACES,
     NO_BID,
@@ -64,7 +65,6 @@ from dice_envs.games.liars_dice.raises import (
     mark_raises,
     nth_raise,
     quantity_of,
-    rule_number,
 )
 
 MAX_DICE = 6  # per player
@@ -644,153 +644,7 @@ def reroll_hidden(params, state, seat):
             _throw(params, state, other)
 
 
-# --- words, pictures, positions -------------------------------------------------------------------------------
-
-
-def _rules_in_short(options: Options) -> list[str]:
-    """Return the rules in force, a few sentences for people who have never played."""
-    dice, faces = options.dice_per_seat, options.num_faces
-    each = (
-        ("1 die" if dice[0] == 1 else f"{dice[0]} dice") + " each"
-        if len(set(dice)) == 1
-        else f"{', '.join(map(str, dice))} dice"
-    )
-    lines = [
-        f"{options.num_players} players begin with {each}, of {faces} faces. They roll, and see only their own.",
-        'A bid says how many dice of all players show a face: "3 x 2" means three twos or more.',
-        RULES[options.raise_rule].words,
-    ]
-    if options.wild is not None:
-        lines.append(f"Dice that show {1 if options.wild == 'ones' else faces} are wild: they count for every face.")
-    lines.append(
-        "Instead of bidding you may call the last bid. All dice are shown: if it is true the caller loses, else the bidder."
-    )
-    if options.rounds == "elimination":
-        begins = (
-            "and starts the next round" if options.next_starter == "loser" else "and the player after the caller starts anew"
-        )
-        lines.append(f"The loser gives up a die {begins}. The last player with dice wins.")
-    else:
-        lines.append("One call ends the game: all but the loser win.")
-    if options.palifico and options.rounds == "elimination":
-        lines.append(
-            "Who comes down to one die begins a round without wild dice, in which only players with one die change the face."
-        )
-    if options.exact_call:
-        ending = "you win a die back, else you lose one" if options.rounds == "elimination" else "you win, else you lose"
-        lines.append(f"You may also say that the last bid is exactly right: if it is {ending}.")
-    return lines
-
-
-def _describe_action(options: Options, action: int) -> str:
-    """Return an action in words: "3 x 2", "call" or "exact"."""
-    quantity, face = divmod(action, options.num_faces)
-    bids = sum(options.dice_per_seat) * options.num_faces
-    if action >= bids:
-        return "call" if action == bids else "exact"
-    return f"{quantity + 1} x {face + 1}"
-
-
-def _explain_illegal(options: Options, state: Any, action: int) -> str:
-    """Return why an action is not legal now, in words."""
-    said, dice, bid, seat = _describe_action(options, action), int(state["in_play"]), int(state["bid"]), state["seat"]
-    if said in ("call", "exact") and bid == NO_BID:
-        return "there is no bid to call yet"
-    if said == "exact":
-        if state["palifico"]:
-            return "no exact call is allowed in a palifico round"
-        rights = int(options.dice_per_seat[seat])
-        return f"a player can be right with {rights} exact call{'s' * (rights > 1)} in a game, and you have been"
-    quantity, face = divmod(action, options.num_faces)
-    if quantity >= dice:
-        return f"{said} can never hold: {dice} dice are left"
-    table = lowest_quantities(options.raise_rule, options.palifico, sum(options.dice_per_seat), options.num_faces)
-    lowest = int(table[rule_number(state["palifico"], state["dice"][seat]), bid + 1, face])
-    needed = f"no bid on {face + 1} is legal now"
-    if lowest < dice:
-        needed = f"the lowest bid on {face + 1} is now {lowest + 1} x {face + 1}"
-    if bid == NO_BID:
-        return f"{said} cannot be the first bid: {needed}"
-    if state["palifico"] and state["dice"][seat] > 1:
-        needed += "; in a palifico round only players with one die may change the face"
-    return f"{said} does not raise {_describe_action(options, bid)}: {needed}"
-
-
-def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
-    """Return what a seat sees of a state; None sees everything."""
-    over = state["seat"] == OVER
-    called = int(state["shown_bid"])
-    made: list[list[Group]] = [[] for _ in range(options.num_players)]
-    playing = [seat for seat in range(options.num_players) if state["in_round"][seat]]
-    bidder = 0
-    for i in range(state["num_bids"]):
-        bidder = playing[(playing.index(state["starter"]) + i) % len(playing)]
-        tone = Tone.BRIGHT if i == state["num_bids"] - 1 else Tone.PLAIN
-        made[bidder].append(Group(*_bid_shown(options, int(state["bids"][i])), tone=tone))
-    rows = []
-    for seat in range(options.num_players):
-        whose = seat_name(seat, viewer)
-        if not state["in_round"][seat]:
-            rows.append(Row(whose, detail="out", faded=True))
-            continue
-        dice: tuple[int | Die | None, ...] = faces_of(state["counts"][seat])
-        if over:
-            dice = _hand_shown(options, state, state["counts"][seat])
-        elif viewer not in (None, seat):
-            dice = (None,) * len(dice)
-        mark = "to move" if seat == state["seat"] else ""
-        exact_left = f"exact calls left: {state['exact_left'][seat]}" if options.exact_call and not over else ""
-        rows.append(Row(whose, dice, detail=exact_left, mark=mark, groups=tuple(made[seat])))
-    if not over and state["bid"] != NO_BID:
-        lead, faces = _bid_shown(options, int(state["bid"]))
-        rows.append(Row("the bid", faces, lead=lead, detail=f"by {seat_name(bidder, viewer)}"))
-    notes = []
-    if called != NO_BID:
-        if not over:
-            hands = tuple(
-                Group(f"{seat_name(seat, viewer)}:", _hand_shown(options, state, state["shown"][seat]))
-                for seat in range(options.num_players)
-                if state["shown"][seat].any()
-            )
-            rows.append(Row("the last call", detail=f"of {_describe_action(options, called)}", groups=hands))
-        notes.append(_call_in_words(options, state, viewer))
-    if state["palifico"] and not over:
-        notes.append("a palifico round: no dice are wild, and only players with one die may change the face")
-    if over:
-        left = np.flatnonzero(state["dice"])
-        won = f": {with_verb(seat_name(int(left[0]), viewer), 'win')}" if len(left) == 1 else ""
-        notes.append(f"the game is over{won}")
-    return Picture("Liar's Dice", tuple(rows), tuple(notes))
-
-
-def _bid_shown(options: Options, bid: int) -> tuple[str, tuple[int]]:
-    quantity, face = divmod(bid, options.num_faces)
-    return f"{quantity + 1} ×", (face + 1,)
-
-
-def _call_in_words(options: Options, state: Any, viewer: int | None) -> str:
-    """Who called what last, and what came of it."""
-    bid, caller = int(state["shown_bid"]), seat_name(int(state["caller"]), viewer)
-    found = sum(int(state["shown"][:, face].sum()) for face in _faces_that_count(options, state))
-    exactly = "exactly " if state["shown_exact"] else ""
-    called = f"{caller} called {exactly}{_describe_action(options, bid)}: there {'was' if found == 1 else 'were'} {found}"
-    if state["loser"] < 0:
-        if options.rounds == "single":
-            return called
-        return f"{called}, so {with_verb(caller, 'win')} a die back, up to the number at the start"
-    return f"{called}, so {with_verb(seat_name(int(state['loser']), viewer), 'lose')} a die"
-
-
-def _faces_that_count(options: Options, state: Any) -> set[int]:
-    """Indices of the faces that counted in the last call: of a bid on the wild face only it."""
-    face, wild = int(state["shown_bid"]) % options.num_faces, options.wild_face
-    return {face} if wild is None or state["shown_palifico"] else {face, wild}
-
-
-def _hand_shown(options: Options, state: Any, counts: Any) -> tuple[Die, ...]:
-    """Dice after a call; those that count for the bid are bright."""
-    bright = _faces_that_count(options, state)
-    return tuple(Die(face, Tone.BRIGHT if face - 1 in bright else Tone.FADED) for face in faces_of(counts))
+# --- the largest picture, positions (words and other pictures: `pictures`) --------------------------------------
 
 
 def _full_picture(options: Options) -> Picture:
@@ -812,7 +666,7 @@ def _full_picture(options: Options) -> Picture:
     state["palifico"] = options.palifico
     state["shown_exact"] = options.exact_call
     state["loser"] = NOBODY if options.exact_call else 0
-    return _picture(options, state, None)
+    return pictures.picture(options, state, None)
 
 
 def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
@@ -825,7 +679,7 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
 
 
 GAME = Game.of(
-    globals(),
+    globals() | vars(pictures),
     name="liars_dice",
     env_name="LiarsDice",
     title="Liar's Dice",

@@ -46,12 +46,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.dice import below, faces_of, roll, roll_counts, uniform
+from dice_envs.core.dice import below, roll, roll_counts, uniform
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_list, check_names, check_range, check_types, shown, words
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
+from dice_envs.core.view import Block, Picture, offsets, seat_labels
+from dice_envs.games.shakes import pictures
 
 FACES = 6
 EFFICACIES = {2: (3, 1), 3: (4, 1, 1), 4: (4, 2, 1, 1), 5: (4, 2, 2, 1, 1), 6: (4, 2, 2, 2, 1, 1)}  # by number of players
@@ -557,127 +558,7 @@ def reroll_hidden(params, state, seat):
         state["efficacy"][i] = _WAYS[n, drawn, i]
 
 
-# --- words, pictures, positions -------------------------------------------------------------------------------
-
-
-def _rules_in_short(options: Options) -> list[str]:
-    """Return the rules in force, a few sentences for people who have never played."""
-    pips = options.efficacies
-    if options.competitive:
-        cures = f"Each of {options.num_players} maesters has a treatment that saves {options.efficacy} patients in 6."
-    else:
-        order = "and all see which is which" if options.open_efficacies else "but nobody knows which is which"
-        cures = f"Of {len(pips)} treatments, the chances to save a patient are {', '.join(map(str, pips))} in 6, {order}."
-    if options.mode == "physician":
-        acts = [f"You choose the treatment of each of {options.patients} patients, and see who recovers."]
-    else:
-        ties = "tied maesters throw again" if options.ties == "again" else "a tie is broken at random"
-        acts = [
-            f"Up to {options.patients} patients come. At your turn you argue for your treatment of the next one, or yield.",
-            "To argue, throw one die, and one more for each patient that you have treated. Remove one, the lowest first, for "
-            "each patient that you have saved, and keep the lowest left.",
-            f"The highest kept die treats the patient; {ties}.",
-        ]
-    if options.competitive:
-        ends = f"Who first saves {options.to_win} wins."
-    elif options.pays == "win":
-        ends = f"All win together if {options.to_win} patients are saved."
-    else:
-        ends = "Save as many as you can, all together."
-    if options.competitive and options.pays == "saved":
-        ends += " What counts is how many you save."
-    return [cures, *acts, ends]
-
-
-def _describe_action(options: Options, action: int) -> str:
-    """Return an action in words."""
-    if options.mode == "physician":
-        return options.treatment_names[action]
-    return ("yield", "argue")[action]
-
-
-def _seat_names(options: Options) -> tuple[str, ...]:
-    """Return the players' names; none for a physician, who is alone."""
-    return tuple(_maester(options, seat) for seat in range(options.num_players)) if options.mode == "maesters" else ()
-
-
-def _maester(options: Options, seat: int, viewer: int | None = None) -> str:
-    """Return the name of a maester, as the viewer says it."""
-    return options.maesters[seat] if options.maesters and seat != viewer else seat_name(seat, viewer, "maester")
-
-
-def _detail_of(options: Options, state: Any, seat: int, viewer: int | None, saved: int, treated: int) -> str:
-    """A picture's words beside the name of a maester or a treatment."""
-    parts: list[str] = []
-    if options.mode == "physician":
-        parts += [f"held by {options.maesters[seat]}"] if options.maesters else []
-    elif options.treatments is not None:
-        parts.append(options.treatment_names[seat])
-    parts.append(f"saved {saved} of {treated}")
-    if viewer is None or options.known:
-        parts.append(f"efficacy {state['efficacy'][seat]}")
-    return ", ".join(parts)
-
-
-def _explain_illegal(options: Options, state: Any, action: int) -> str:
-    """Return why an action is not legal now, in words."""
-    return "all others have yielded, so the last maester must argue"  # no other action is ever illegal
-
-
-def _picture(options: Options, state: Any, viewer: int | None) -> Picture:
-    """Return what a seat sees of a state; None sees everything."""
-    physician = options.mode == "physician"
-    over = state["seat"] == OVER
-    rows = []
-    for seat in range(options.num_players):
-        who = options.treatment_names[seat] if physician else _maester(options, seat, viewer)
-        saved, treated = int(state["saved"][seat]), int(state["treated"][seat])
-        detail = _detail_of(options, state, seat, viewer, saved, treated)
-        mark = "to speak" if not physician and seat == state["seat"] else ""
-        outcomes = (True,) * saved + (False,) * (treated - saved)
-        argument = (_argument_shown(state, seat),) if state["argued"][seat] else ()
-        rows.append(Row(who, detail=detail, mark=mark, outcomes=outcomes, groups=argument))
-    notes = []
-    if state["last_seat"] >= 0:
-        last = int(state["last_seat"])
-        fate = "recovered" if state["last_recovered"] else "died"
-        by = options.treatment_names[last]
-        if not physician:
-            treatment = f" for {by}" if options.treatments is not None else ""
-            by = f"{_maester(options, last)} won with a {state['last_strength']}{treatment}"
-        notes.append(f"patient {state['patients']}: {by}, {fate}")
-    if options.competitive:
-        notes.append(f"patients so far: {state['patients']}; the first to save {options.to_win} wins")
-    else:
-        saved = int(state["saved"].sum())
-        detail = f"saved {saved}, {options.to_win} to win"
-        rows.append(Row("the team", detail=detail, bar=Bar(saved, options.to_win, options.patients)))
-        notes.append(f"patients left: {options.patients - int(state['patients'])}")
-    if over:
-        notes.append(f"the game is over: {_outcome(options, state, viewer)}")
-    return Picture("The Shakes", tuple(rows), tuple(notes))
-
-
-def _outcome(options: Options, state: Any, viewer: int | None) -> str:
-    """The result in words."""
-    if not options.competitive:
-        return with_verb("the team", "win" if state["saved"].sum() >= options.to_win else "lose")
-    best = int(state["saved"].argmax())
-    winner = _maester(options, best, viewer) if state["saved"][best] >= options.to_win else "nobody"
-    return with_verb(winner, "win")
-
-
-def _argument_shown(state: Any, seat: int) -> Group:
-    """The dice a maester has thrown: those taken away, the one kept, the others."""
-    kept = int(state["strength"][seat])
-    taken = int(state["saved"][seat])
-    if state["seat"] == OVER and state["last_seat"] == seat:
-        taken -= int(state["last_recovered"])  # that patient was saved after the argument
-    dice = [
-        Die(face, Tone.FADED if kept == 0 or i < taken else Tone.BRIGHT if i == taken else Tone.PLAIN)
-        for i, face in enumerate(faces_of(state["dice"][seat]))
-    ]
-    return Group("beaten" if kept == 0 else f"kept {kept}", tuple(dice))
+# --- the largest picture, positions (words and other pictures: `pictures`) --------------------------------------
 
 
 def _full_picture(options: Options) -> Picture:
@@ -697,12 +578,12 @@ def _full_picture(options: Options) -> Picture:
         state["dice"][: options.num_players, 0] = 1
         state["dice"][0, 0] = options.patients + 1
     state["last_recovered"] = 1
-    lengths = [len(_maester(options, i)) + len(options.treatment_names[i]) for i in range(options.num_players)]
+    lengths = [len(pictures.maester(options, i)) + len(options.treatment_names[i]) for i in range(options.num_players)]
     state["last_seat"] = int(np.argmax(lengths))
-    shown_last = _picture(options, state, None)
+    shown_last = pictures.picture(options, state, None)
     most = options.patients + 1
     rows = [
-        row._replace(detail=_detail_of(options, state, i, None, most, most)) if i < options.num_players else row
+        row._replace(detail=pictures.detail_of(options, state, i, None, most, most)) if i < options.num_players else row
         for i, row in enumerate(shown_last.rows)
     ]
     return shown_last._replace(rows=tuple(rows))
@@ -720,7 +601,7 @@ def _arrange(options: Options, state: Any, wanted: Mapping[str, Any]) -> None:
 
 
 GAME = Game.of(
-    globals(),
+    globals() | vars(pictures),
     name="shakes",
     env_name="Shakes",
     title="The Shakes",
