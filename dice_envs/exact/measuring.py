@@ -96,14 +96,11 @@ def measure(
     measure_game = _measure_of(variant.game)
     player = asked(agent, variant)
 
-    def report(amount: float, total: float) -> None:
-        done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at the first positions, as a rule
-
-    runs = [_run(measure_game, variant, player, Effort(seed, sample, report))]
+    runs = [_run(measure_game, variant, player, Effort(seed, sample, done))]
     if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
         if apply is map:
-            runs += [_run(measure_game, variant, player, Effort(each, sample, report)) for each in seeds]
+            runs += [_run(measure_game, variant, player, Effort(each, sample, done)) for each in seeds]
         else:
             runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
@@ -150,7 +147,7 @@ def _run(measure_game: GameMeasure, variant: Variant, player: Asked, effort: Eff
     def report(amount: float, total: float) -> None:
         nonlocal told
         told += amount
-        effort.done(amount, total)
+        effort.done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at once, as a rule
 
     player.probe(variant)
     was_random = player.is_random

@@ -27,7 +27,7 @@ from dice_envs.exact.liars_dice.solution import RoundStrategy
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.values import Values, forget_values
-from dice_envs.exact.liars_dice.walk import respond
+from dice_envs.exact.liars_dice.walk import Party, Walk
 from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
 from dice_envs.exact.shakes.policies import evaluate, solve
 from dice_envs.exact.thirties import Rules, forget_solutions, throws
@@ -133,7 +133,8 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     variant = configure("liars_dice", rules="openspiel", num_dice=2, num_faces=faces)
     tree = Tree(variant, (2, 2))
     policy = RoundStrategy(tree, np.ones(tree.kinds.size[0], np.float32))
-    seconds = best_seconds(lambda: [respond(tree, player, policy) for player in range(2)])
+    parties = [Party((player,), np.eye(2)[1 - player]) for player in range(2)]
+    seconds = best_seconds(lambda: [Walk(tree, [policy, policy], [party]).values() for party in parties])
     name = f"Liar's Dice: exploitability of a policy in a list, OpenSpiel's rules, 2 dice of {faces} faces"
     yield BenchRow(name, seconds, "s", None if quick else 1, note=f"{sum(map(tree.information_sets, range(2))):,.0f} sets")
 

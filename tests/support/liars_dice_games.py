@@ -7,6 +7,12 @@ import numpy as np
 from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.round import hands_of
+from dice_envs.exact.liars_dice.walk import Party, Walk
+
+
+def respond(round_, player, source):
+    """How often the best response to a player wins a round of two."""
+    return Walk(round_, [source, source], [Party((1 - player,), np.eye(2)[player])]).values()[0]
 
 
 class PlainGames:

@@ -2,7 +2,7 @@
 
 `seating` has the rounds of a game and what follows each, `round` what may be bid in one, and all hands. Agents are followed
 through a round in batches of nodes, at which `moves` asks `sources` for their probabilities; `walk` values the round for
-players who respond as one or only look on. `shares` puts rounds together, `probes` finds what an agent's play depends on.
+players who respond as one or only look on. `shares` puts rounds together.
 `measures` and `values` fulfil the contract of `dice_envs.exact`, with what an agent loses and what choices are worth.
 
 `solver` solves whole games round by round, `store` keeps the rounds, `solution` plays them. A round is solved by counterfactual

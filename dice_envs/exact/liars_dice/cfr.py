@@ -42,8 +42,9 @@ class View(NamedTuple):
     player: int
     mode: int  # LEARN, RESPOND or FOLLOW; in the last two all others follow their averages
     worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the player if each of them loses the die
-    regrets: np.ndarray  # (numbers,) float: never below 0; see `Kinds`
-    averages: np.ndarray  # (numbers,) of any type: in proportion to how likely each action is
+    # (numbers,) of any type, never below 0, in proportion to how likely each action is; see `Kinds`:
+    plays: np.ndarray  # as all play who do not respond: by the regrets where the player learns, else by the averages
+    averages: np.ndarray
     # The weights of an iteration relative to the first one: the inverse of the discounts of what came before.
     weight: float  # of the strategies in their averages
     step: float  # of regrets
@@ -236,8 +237,7 @@ def _follow(kinds, scratch, depth, view):
     mover, active = kinds.mover[kind], kinds.active[kind]
     reach = scratch.reach[depth, mover]
     if active > 0:
-        numbers = view.regrets if view.mode == LEARN else view.averages
-        mix_at(kinds, kind, offset, numbers, action, scratch.factor)
+        mix_at(kinds, kind, offset, view.plays, action, scratch.factor)
         for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
             for each in range(active):
                 action[place, each] = action[place, each] * scratch.factor[each] * reach[each]
@@ -299,13 +299,12 @@ def _leave(kinds, scratch, depth, view):
             for each in range(active):
                 value[each] = max(value[each], action[place, each])
         return
-    numbers = view.regrets if view.mode == LEARN else view.averages
-    mix_at(kinds, kind, offset, numbers, scratch.mix, scratch.factor)
+    mix_at(kinds, kind, offset, view.plays, scratch.mix, scratch.factor)
     for place in range(actions):
         for each in range(active):
             value[each] += scratch.mix[place, each] * scratch.factor[each] * action[place, each]
     if view.mode == LEARN:
-        _add(kinds, kind, offset, view.regrets, view.step, action, value)
+        _add(kinds, kind, offset, view.plays, view.step, action, value)
 
 
 # --- the walk -------------------------------------------------------------------------------------------------------------
@@ -455,7 +454,7 @@ class Walker:
     def __init__(self, tree: Tree, averages: np.ndarray, threads: int = 1) -> None:
         self.tree = tree
         self.averages = averages
-        self._regrets = np.zeros(0, averages.dtype)
+        self._regrets = averages  # a solver has its own
         self._weight = self._step = 1.0
         kinds = tree.kinds
         # The largest first, so that all threads end together.
@@ -473,7 +472,8 @@ class Walker:
         """Walk once in a player's view, and return what the round is worth to it."""
         kinds, top, chances = self.tree.kinds, self._top, self.tree.class_chances
         top.reach[0], top.kind[0], top.offset[0] = self._reach, 0, 0
-        view = View(player, mode, worth[player], self._regrets, self.averages, self._weight, self._step)
+        plays = self._regrets if mode == LEARN else self.averages
+        view = View(player, mode, worth[player], plays, self.averages, self._weight, self._step)
         if not self._scratch:
             _walk(kinds, top, 0, view)
         else:
@@ -522,7 +522,7 @@ class Walker:
         top = self._top
         top.kind[0], top.offset[0] = kind, offset
         top.reach[0, 1 - player, : len(reach)] = reach
-        _walk(self.tree.kinds, top, 0, View(player, RESPOND, OF_TWO[player], self._regrets, self.averages, 1.0, 1.0))
+        _walk(self.tree.kinds, top, 0, View(player, RESPOND, OF_TWO[player], self.averages, self.averages, 1.0, 1.0))
         return top.value[0, : int(self.tree.kinds.classes[kind, player])].copy()
 
 
@@ -576,7 +576,7 @@ def memory_of(trees: Iterable[Tree], threads: int = 1) -> int:
     total = largest = 0
     for tree in trees:
         size = int(tree.kinds.size[0])
-        described = sum(array.nbytes for array in (*tree.kinds, tree.class_of))
+        described = sum(array.nbytes for array in tree.kinds)
         walks = sum(array.nbytes for array in Scratch.of(tree)[:-1]) * _walks_of(tree, threads)
         total += size * (2 * np.dtype(dtype_of(size)).itemsize + 2) + described + walks
         largest = max(largest, walks)

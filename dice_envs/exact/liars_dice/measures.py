@@ -20,11 +20,12 @@ from dice_envs.agent import Agent
 from dice_envs.core.game import Variant
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import is_random
-from dice_envs.exact.liars_dice.probes import check_fixed, check_steady, note_on_past_rounds
 from dice_envs.exact.liars_dice.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
 from dice_envs.exact.liars_dice.shares import (
+    ALONE,
     MOST_WALKED,
-    Question,
+    PLAYS,
+    RESPONDS,
     SeatedAgents,
     Shares,
     check_measurable,
@@ -38,6 +39,7 @@ from dice_envs.exact.liars_dice.shares import (
     table_key,
 )
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
+from dice_envs.exact.liars_dice.sources import check_fixed, check_steady, note_on_past_rounds
 from dice_envs.exact.liars_dice.walk import Record
 
 MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core takes about half an hour
@@ -71,18 +73,8 @@ def exploitability(variant: Variant, agent: Any) -> float:
     Raises:
         ValueError: the game is not between two players for a win, or it is too large.
     """
-    check_measurable(variant, "an exact measure", MOST_WALKED)
-    return float(2 * _wins(variant, agent, Effort()).mean() - 1)
-
-
-def _wins(variant: Variant, agent: Any, effort: Effort, copies: int = 1) -> np.ndarray:
-    """Return how often a best response wins, (seats, who begins, copies) float64, with the agent in each seat.
-
-    If the agent plays alike in both, it is asked in the first one only.
-    """
-    respond = functools.partial(response_wins, variant, agent, seed=effort.seed, copies=copies)
-    found = in_both_seats(variant, respond, effort.done)
-    return np.array([[known[table] for table in first_tables(variant.options)] for known in found])
+    check_two_players(variant.options, "an exact measure")
+    return measure(variant, agent, Effort())[0].value
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------
@@ -107,7 +99,9 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         return _measure_in_all_seats(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
-    wins = _wins(variant, agent, effort, copies=2 if is_random(agent) else 1)
+    respond = functools.partial(response_wins, variant, agent, seed=effort.seed, copies=2 if is_random(agent) else 1)
+    found = in_both_seats(variant, respond, effort.done)
+    wins = np.array([[known[table] for table in first_tables(variant.options)] for known in found])
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
     sets = f"{information_sets(variant, range(len(wins))):,.0f} information sets"
@@ -137,7 +131,7 @@ def _measure_in_all_seats(variant: Variant, agent: Any, effort: Effort) -> list[
     check_steady(variant, agent, _WHAT, answers=0)
     note = note_on_past_rounds(variant, agent, effort.seed)
     alone = _values(variant, rounds_of(variant.options), joint=True) <= MOST_OF_COALITION
-    shares = _in_all_seats(variant, agent, Question(responds=True, alone=alone), effort)
+    shares = _in_all_seats(variant, agent, (PLAYS, RESPONDS, *[ALONE] * alone), effort)
     fair, left, steps = float(shares.plays.mean()), float(shares.alone.mean()), variant.facts.max_steps
     sets = f"{information_sets(variant, dice=rounds_of(variant.options)):,.0f} information sets"
     notes = "; ".join(filter(None, [sets, note])), _places(shares)
@@ -157,7 +151,7 @@ def _gain(own: float, best: float, notes: tuple[str, str], whose: str = "", span
     ]
 
 
-def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effort) -> Shares:
+def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Effort) -> Shares:
     """Return the shares at the beginning by place from the starter, mean over those who may begin."""
     total = information_sets(variant, dice=rounds_of(variant.options))
 
@@ -165,11 +159,11 @@ def _in_all_seats(variant: Variant, agent: Any, question: Question, effort: Effo
         effort.done(amount, total)
 
     seated = SeatedAgents(variant, [agent], effort.seed)
-    known, merged = shares_of(variant, seated, question, True, done), True
+    known, merged = shares_of(variant, seated, parts, True, done), True
     if not seated.alike:  # each seat is asked by itself
         total += information_sets(variant)
         seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
-        known, merged = shares_of(variant, seated, question, False, done), False
+        known, merged = shares_of(variant, seated, parts, False, done), False
     return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
 
 
@@ -217,7 +211,7 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
             looks at past rounds.
     """
     check_size(variant)
-    shares = _of_agents(variant, agents, Question(responds=True), effort)
+    shares = _of_agents(variant, agents, (PLAYS, RESPONDS), effort)
     found = []
     for number, (agent, own, best) in enumerate(zip(agents, shares.plays.tolist(), shares.responds.tolist(), strict=True)):
         whose = f", seat {number + 1}: {agent.name}" if number else ""
@@ -246,7 +240,7 @@ def winning_shares(
     else:
         check_size(variant, what)
     players = [asked(each, variant) for each in agents]
-    shares: list[float] = _of_agents(variant, players, Question(), Effort(done=done), what).plays.tolist()
+    shares: list[float] = _of_agents(variant, players, (PLAYS,), Effort(done=done), what).plays.tolist()
     return shares
 
 
@@ -265,7 +259,7 @@ def winning_probability(
     return winning_shares(variant, [agent, other], done)[0]
 
 
-def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effort: Effort, what: str = _WHAT) -> Shares:
+def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], effort: Effort, what: str = _WHAT) -> Shares:
     """Return the shares of each agent, mean over the seats that it may have. ValueError names `what` is not known."""
     for agent in agents:
         check_fixed(variant, agent, what)
@@ -279,7 +273,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], question: Question, effo
     while len(found) < seatings:
         shift = len(found)
         seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
-        known = shares_of(variant, seated, question, False, add)
+        known = shares_of(variant, seated, parts, False, add)
         found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
         if not seated.alike:  # else the other seats would give the same
             seatings = seats

@@ -40,21 +40,25 @@ class Nodes(NamedTuple):
         """Return some of the nodes."""
         return Nodes(self.slots[begin:end], self.paths[begin:end], self.rows[begin:end])
 
+    def below(self, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, own: np.ndarray) -> Nodes:
+        """Return the nodes that edges lead to; `own` (edges,) are the rows of the mover's reach there."""
+        slots = round_.rules.child[edges]
+        paths = np.column_stack([self.paths[nodes], round_.rules.bid[slots].astype(np.int16)])
+        rows = self.rows[nodes]
+        rows[:, mover] = own
+        return Nodes(slots, paths, rows)
+
 
 class PlayerMoves(NamedTuple):
-    """Moves of an asked player at the nodes of a batch, each times its reach.
+    """An asked player's moves at the nodes of a batch, with its reach after each. A *leaf* is a raise that must be called."""
 
-    A *leaf* is a raise that must be called. *Tails* add up a player's weight by its dice that count for a bid: tail [k] is
-    the weight of the hands with k or more of them, k up to the player's number of dice plus 1.
-    """
-
-    calls: np.ndarray  # (nodes, tails, copies): of the hands that call
+    calls: Reach  # a row for each node
     leaf_node: np.ndarray  # (leaves,) int64
     leaf_edge: np.ndarray  # (leaves,) int64
-    leaf_tail: np.ndarray  # (leaves, tails, copies): of the hands that bid it
+    leaves: Reach  # a row for each leaf
     node: np.ndarray  # (children,) int64: the child's parent
     edge: np.ndarray  # (children,) int64: by which it is reached
-    reach: Reach  # a row for each child: the player's
+    reach: Reach  # a row for each child
 
 
 def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Nodes, list[Reach]]:
@@ -69,18 +73,21 @@ def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Nodes, lis
     return Nodes(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
 
 
-def children_of(batch: Nodes, mover: int, round_: Round, nodes: np.ndarray, edges: np.ndarray, own: np.ndarray) -> Nodes:
-    """Return the batch that edges lead to; `own` (children,) are the rows of the mover's reach there."""
-    slots = round_.rules.child[edges]
-    paths = np.column_stack([batch.paths[nodes], round_.rules.bid[slots].astype(np.int16)])
-    rows = batch.rows[nodes]
-    rows[:, mover] = own
-    return Nodes(slots, paths, rows)
-
-
 def ends_of(count: np.ndarray) -> np.ndarray:
     """Return where each part begins of parts with these numbers of entries, and where the last one ends, (parts + 1,) int64."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(count)])
+
+
+@kernel
+def entries_of(begin, count):
+    """Return the entries of parts that begin there and have these numbers of entries, part by part, int64."""
+    entries = np.empty(count.sum(), np.int64)
+    to = 0
+    for part in range(len(begin)):
+        for k in range(count[part]):
+            entries[to] = begin[part] + k
+            to += 1
+    return entries
 
 
 def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
@@ -101,16 +108,14 @@ def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
 class Asking(NamedTuple):
     """Nodes of one depth at which a player is asked, and where its answers are written.
 
-    A node's hands are hand[start[row] : start[row + 1]] of its row; its entries and numbers have the same order. With two
-    copies a source writes two answers, which differ where its answers are random.
+    An entry is a node with one of the player's hands that come there, node by node. With two copies a source writes two
+    answers, which differ where its answers are random.
     """
 
     slots: np.ndarray  # (nodes,) int64
     paths: np.ndarray  # (nodes, depth) int16: the bids made
-    rows: np.ndarray  # (nodes,) int64
-    start: np.ndarray  # (rows + 1,) int64
-    hand: np.ndarray  # int16
-    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `calls` begins, a number for each hand
+    entry_at: np.ndarray  # (nodes + 1,) int64: where each node's entries begin
+    hand: np.ndarray  # (entries,) int16
     calls: np.ndarray  # (entries, copies) float64: the chance of a call; 0 before the first bid
     raise_at: np.ndarray  # (nodes + 1,) int64: where each node's part of `raises` begins: raise by raise, by hand
     raises: np.ndarray  # (numbers, copies) float64: the chance of each raise
@@ -134,103 +139,85 @@ class Source(Protocol):
         ...
 
 
+@kernel(allocates=False, inline=True)
+def _weigh_move(chances, base, hands, weight, begin, floor):
+    """Multiply a move's chances, from `base` on, by the hands' reach; return how many hands make it. In place."""
+    made = 0
+    for k in range(hands):
+        positive = False
+        for c in range(weight.shape[1]):
+            reach = chances[base + k, c] * weight[begin + k, c]
+            chances[base + k, c] = reach if reach > floor else 0.0
+            positive |= reach > floor
+        made += positive
+    return made
+
+
 @kernel(allocates=False)
-def _weigh(rules, asking, weight, alive, least):
-    """Multiply chances by reach and count the hands that make each raise. In place.
+def _weigh(rules, asking, reach, rows, made_by, least, counts):
+    """Multiply chances by reach, and count the hands that make each raise, `made_by` (edges of all nodes,). In place.
 
-    Hands that come to a decision of the others with a chance of `least` or less are left out there.
-
-    Returns how many children, entries of children and leaves there are.
+    Hands that come to a decision of the others with a chance of `least` or less are left out there. `counts` (4,), which comes
+    zeroed, gets the numbers of leaves and of hands that make them, of children and of hands that come there.
     """
-    children = 0
-    entries = 0
-    leaves = 0
     at = 0
     for node in range(len(asking.slots)):
-        begin, base, entry = asking.start[asking.rows[node]], asking.raise_at[node], asking.entry_at[node]
+        begin, base, entry = reach.start[rows[node]], asking.raise_at[node], asking.entry_at[node]
         hands = asking.entry_at[node + 1] - entry
         for edge in range(rules.first[asking.slots[node]], rules.first[asking.slots[node] + 1]):
             ends = must_call(rules, rules.child[edge])
-            floor = 0.0 if ends else least
-            alive[at] = 0
-            for k in range(hands if asking.made[at] else 0):
-                positive = False
-                for c in range(weight.shape[1]):
-                    reach = asking.raises[base + k, c] * weight[begin + k, c]
-                    asking.raises[base + k, c] = reach if reach > floor else 0.0
-                    positive |= reach > floor
-                alive[at] += positive
-            if alive[at] > 0 and ends:
-                leaves += 1
-            elif alive[at] > 0:
-                children += 1
-                entries += alive[at]
+            might, floor = hands if asking.made[at] else 0, 0.0 if ends else least
+            made_by[at] = _weigh_move(asking.raises, base, might, reach.weight, begin, floor)
+            if made_by[at] > 0:
+                kind = 0 if ends else 2
+                counts[kind] += 1
+                counts[kind + 1] += made_by[at]
             base += hands
             at += 1
-        for k in range(hands):
-            for c in range(weight.shape[1]):
-                asking.calls[entry + k, c] *= weight[begin + k, c]
-    return children, entries, leaves
+        _weigh_move(asking.calls, entry, hands, reach.weight, begin, 0.0)
 
 
 @kernel(allocates=False, inline=True)
-def _write_tail(asking, node, matches, weights, base, tail):
-    """Write the tails of a node's hands with the weights from `base` on, for matches by hand. In place; `tail` comes zeroed.
-
-    No hand matches more dice than its player has, two fewer than `tail` has entries.
-    """
-    begin = asking.start[asking.rows[node]]
-    for k in range(asking.start[asking.rows[node] + 1] - begin):
-        match = matches[asking.hand[begin + k]]
-        for c in range(tail.shape[1]):
-            tail[match, c] += weights[base + k, c]
-    for k in range(len(tail) - 2, -1, -1):
-        for c in range(tail.shape[1]):
-            tail[k, c] += tail[k + 1, c]
-
-
-@kernel(allocates=False, inline=True)
-def _write_child(asking, node, base, reach, entry):
-    """Write the hands that make a raise from `entry` on, and return where they end. In place; `_weigh` has counted them."""
-    begin = asking.start[asking.rows[node]]
-    for k in range(asking.start[asking.rows[node] + 1] - begin):
+def _write_row(asking, node, base, reach, row):
+    """Write the hands that make a raise at a node, whose weights begin at `base`, as the next row of `reach`. In place."""
+    begin, to = asking.entry_at[node], reach.start[row]
+    for k in range(asking.entry_at[node + 1] - begin):
         positive = False
         for c in range(asking.raises.shape[1]):
             positive |= asking.raises[base + k, c] > 0.0
         if positive:
-            reach.hand[entry] = asking.hand[begin + k]
+            reach.hand[to] = asking.hand[begin + k]
             for c in range(asking.raises.shape[1]):
-                reach.weight[entry, c] = asking.raises[base + k, c]
-            entry += 1
-    return entry
+                reach.weight[to, c] = asking.raises[base + k, c]
+            to += 1
+    reach.start[row + 1] = to
 
 
 @kernel(allocates=False)
-def _spread(rules, matches, asking, alive, moves):
-    """Write `moves`. In place; `_weigh` has counted leaves and children, and tails come zeroed."""
+def _spread(rules, asking, made_by, moves):
+    """Write `moves`. In place; `_weigh` has counted what there is."""
     at = 0
     leaf = 0
     child = 0
-    entry = 0
     for node in range(len(asking.slots)):
         slot, base = asking.slots[node], asking.raise_at[node]
-        _write_tail(asking, node, matches[:, rules.face[slot]], asking.calls, asking.entry_at[node], moves.calls[node])
         for edge in range(rules.first[slot], rules.first[slot + 1]):
-            below = rules.child[edge]
-            if alive[at] > 0 and must_call(rules, below):
+            if made_by[at] > 0 and must_call(rules, rules.child[edge]):
                 moves.leaf_node[leaf] = node
                 moves.leaf_edge[leaf] = edge
-                _write_tail(asking, node, matches[:, rules.face[below]], asking.raises, base, moves.leaf_tail[leaf])
+                _write_row(asking, node, base, moves.leaves, leaf)
                 leaf += 1
-            elif alive[at] > 0:
+            elif made_by[at] > 0:
                 moves.node[child] = node
                 moves.edge[child] = edge
-                moves.reach.start[child] = entry
-                entry = _write_child(asking, node, base, moves.reach, entry)
+                _write_row(asking, node, base, moves.reach, child)
                 child += 1
             base += asking.entry_at[node + 1] - asking.entry_at[node]
             at += 1
-    moves.reach.start[child] = entry
+
+
+def _new_reach(rows: int, entries: int, copies: int) -> Reach:
+    return Reach(np.zeros(rows + 1, np.int64), np.empty(entries, np.int16), np.empty((entries, copies)))
 
 
 def moves_of(round_: Round, batch: Nodes, mover: int, reach: Reach, source: Source, least: float = 0.0) -> PlayerMoves:
@@ -239,24 +226,25 @@ def moves_of(round_: Round, batch: Nodes, mover: int, reach: Reach, source: Sour
     Hands that come to a decision of the others with a chance of `least` or less are left out there.
     """
     rules, slots = round_.rules, batch.slots
-    nodes, copies = len(slots), reach.weight.shape[1]
+    copies = reach.weight.shape[1]
     rows = np.ascontiguousarray(batch.rows[:, mover])
     hands, edges = reach.start[rows + 1] - reach.start[rows], rules.first[slots + 1] - rules.first[slots]
     raise_at, entry_at = ends_of(hands * edges), ends_of(hands)
     raises, calls = np.empty((raise_at[-1], copies)), np.empty((entry_at[-1], copies))
-    made, alive = np.ones(edges.sum(), np.bool_), np.empty(edges.sum(), np.int64)
-    asking = Asking(slots, batch.paths, rows, reach.start, reach.hand, entry_at, calls, raise_at, raises, made)
+    hand = reach.hand[entries_of(reach.start[rows], hands)]
+    made, made_by, counts = np.ones(edges.sum(), np.bool_), np.empty(edges.sum(), np.int64), np.zeros(4, np.int64)
+    asking = Asking(slots, batch.paths, entry_at, hand, calls, raise_at, raises, made)
     source.write(asking)
-    children, entries, leaves = _weigh(rules, asking, reach.weight, alive, least)
-    tails = round_.dice[mover] + 2
+    _weigh(rules, asking, reach, rows, made_by, least, counts)
+    leaves, leaving, children, going = counts.tolist()
     moves = PlayerMoves(
-        calls=np.zeros((nodes, tails, copies)),
+        calls=Reach(entry_at, hand, calls),
         leaf_node=np.empty(leaves, np.int64),
         leaf_edge=np.empty(leaves, np.int64),
-        leaf_tail=np.zeros((leaves, tails, copies)),
+        leaves=_new_reach(leaves, leaving, copies),
         node=np.empty(children, np.int64),
         edge=np.empty(children, np.int64),
-        reach=Reach(np.empty(children + 1, np.int64), np.empty(entries, np.int16), np.empty((entries, copies))),
+        reach=_new_reach(children, going, copies),
     )
-    _spread(rules, round_.matches[mover], asking, alive, moves)
+    _spread(rules, asking, made_by, moves)
     return moves

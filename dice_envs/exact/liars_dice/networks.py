@@ -75,8 +75,7 @@ def _write_first(asking, nodes, of_node, of_hand, grown, out):
     """
     row = 0
     for i in range(len(nodes)):
-        at = asking.rows[nodes[i]]
-        for k in range(asking.start[at], asking.start[at + 1]):
+        for k in range(asking.entry_at[nodes[i]], asking.entry_at[nodes[i] + 1]):
             hand = asking.hand[k]
             if grown:
                 for j in range(out.shape[1]):
@@ -177,21 +176,18 @@ class Networked(Source):
         self._after: dict[int, _AfterBid] = {}
 
     def write(self, asking: Asking) -> None:
-        with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # sums of finite weights may overflow
-            self._write(asking)
-
-    def _write(self, asking: Asking) -> None:
         order = np.argsort(asking.slots, kind="stable")
-        for begin in range(0, len(order), NODES_AT_ONCE):
-            nodes = order[begin : begin + NODES_AT_ONCE]
-            seen = self._observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
-            of_node = seen @ self._layers[0][0].T
-            ends = np.empty(len(nodes), np.int64)
-            parts = _divide(asking, nodes, self._rows, ends)
-            first = 0
-            for end in ends[:parts].tolist():
-                self._answer(asking, nodes[first:end], of_node[first:end])
-                first = end
+        with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # sums of finite weights may overflow
+            for begin in range(0, len(order), NODES_AT_ONCE):
+                nodes = order[begin : begin + NODES_AT_ONCE]
+                seen = self._observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
+                of_node = seen @ self._layers[0][0].T
+                ends = np.empty(len(nodes), np.int64)
+                parts = _divide(asking, nodes, self._rows, ends)
+                first = 0
+                for end in ends[:parts].tolist():
+                    self._answer(asking, nodes[first:end], of_node[first:end])
+                    first = end
 
     def _prepare(self, asking: Asking, node: int, slot: int) -> _AfterBid:
         seen = self._observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))

@@ -28,7 +28,7 @@ from dice_envs.exact.liars_dice.seating import (
     worths,
 )
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, SeatComparison, source_of
-from dice_envs.exact.liars_dice.walk import Keep, Party, Record, respond, walk
+from dice_envs.exact.liars_dice.walk import Keep, Party, Record, Walk
 
 # Of one round, both players together.
 MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
@@ -108,8 +108,8 @@ def response_wins(
         seed: of the agent's own random streams.
         copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
             second ones too.
-        record: makes, for a round, the callback for the response at each node (see `walk.respond`).
-        keep: makes, for a round, what keeps the values at its nodes (see `walk.respond`).
+        record: makes, for a round, the callback for the response at each node (see `walk.Walk`).
+        keep: makes, for a round, what keeps the values at its nodes (see `walk.Walk`).
 
     Returns:
         (copies,) float64 for each table.
@@ -127,9 +127,17 @@ def response_wins(
         source = source_of(round_, player, agent, seat, streams, seats)
         recorded = record(table) if record is not None else None
         kept = keep(table) if keep is not None else None
-        chance = respond(round_, player, source, copies, done, recorded, kept)
+        party = Party((1 - player,), np.eye(2)[player])  # it wins where the agent loses the die
+        (chance,) = Walk(round_, [source, source], [party], copies, done, recorded, kept).values()
         lost, won = worth_after(variant, table, 1 - seat, known)
-        known[table] = _worth(table, seat, lost, won, chance)
+        after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
+        if after_win < after_loss - _ROUNDING:
+            raise ValueError(
+                f"no best response is known: with {table.dice_of(1 - seat)} dice against the agent's {table.dice_of(seat)} one "
+                f"would rather lose the round than win it ({after_loss:.6f} of the games are won after it is lost, "
+                f"{after_win:.6f} after it is won)"
+            )
+        known[table] = lost + (won - lost) * chance
     return known
 
 
@@ -158,19 +166,6 @@ def in_both_seats(
     return found
 
 
-def _worth(table: Table, seat: int, lost: Any, won: Any, chance: np.ndarray) -> np.ndarray:
-    """Return what a round is worth to a best response to the agent in a seat, from its chance to win the round."""
-    after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
-    if after_win < after_loss - _ROUNDING:
-        raise ValueError(
-            f"no best response is known: with {table.dice_of(1 - seat)} dice against the agent's {table.dice_of(seat)} one "
-            f"would rather lose the round than win it ({after_loss:.6f} of the games are won after it is lost, "
-            f"{after_win:.6f} after it is won)"
-        )
-    worth: np.ndarray = lost + (won - lost) * chance
-    return worth
-
-
 def worth_after(variant: Variant, table: Table, seat: int, known: dict[Table, np.ndarray]) -> tuple[Any, Any]:
     """Return the chance of the player in a seat, one of two, to win the game after it loses a round, and after it wins it."""
     own = table.place(seat)
@@ -195,13 +190,6 @@ class Shares(NamedTuple):
 
 
 PLAYS, RESPONDS, ALONE = range(3)  # parts of `Shares`
-
-
-class Question(NamedTuple):
-    """Which shares are asked for beside those of play."""
-
-    responds: bool = False
-    alone: bool = False
 
 
 Seated = Callable[[Round, int, Table], Source]  # a round, one of its players, the table → that player's probabilities
@@ -246,7 +234,7 @@ def table_key(table: Table, merged: bool) -> Table:
 def shares_of(
     variant: Variant,
     seated: Seated,
-    question: Question,
+    parts: Sequence[int],
     merged: bool = True,
     done: Callable[[float], Any] = lambda amount: None,
 ) -> dict[Table, Shares]:
@@ -255,11 +243,10 @@ def shares_of(
     Args:
         variant: the game.
         seated: the probabilities of whoever sits at the table.
-        question: which shares are asked for.
+        parts: those of `Shares` that are asked for.
         merged: whether play depends on the places from the starter alone; tables then have the starter 0.
         done: progress callback, called with the number of information sets that are done since the last call.
     """
-    parts = [PLAYS, *[RESPONDS] * question.responds, *[ALONE] * question.alone]
     known: dict[Table, Shares] = {}
     for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant.options)):
         round_ = round_at(variant, table.dice)
@@ -272,7 +259,7 @@ def shares_of(
                 return float(known[table_key(follows, merged)][part][place])
 
             parties += _parties(part, worths(variant.options, table, share))
-        found = walk(round_, sources, parties, done=done).reshape(len(parts), len(players))
+        found = Walk(round_, sources, parties, done=done).values().reshape(len(parts), len(players))
         shares = np.zeros((len(Shares._fields), len(table.dice)))  # 0 for those who are out
         shares[np.ix_(parts, round_.places)] = found
         shares[ALONE] *= -1

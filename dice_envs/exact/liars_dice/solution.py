@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from dice_envs.exact.liars_dice.seating import (
     starter_wins,
     worths,
 )
-from dice_envs.exact.liars_dice.tree import LEAF, Kinds, Tree, mix_at, strategy_at
+from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
 
@@ -93,66 +93,55 @@ def rest_of(variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> 
 OUTSIDE = -1  # where no kind of node is: all dice are bid, and the solution calls
 
 
-class _Strategies(NamedTuple):
-    """The strategies of a round, for kernels that look them up by bids and hands. See `Tree`."""
-
-    kinds: Kinds
-    numbers: np.ndarray
-    edge_of: np.ndarray
-    edge_bids: np.ndarray
-    class_of: np.ndarray
-
-
 @kernel(allocates=False)
-def find_node(strategies, bids, count):
+def find_node(kinds, bids, count):
     """Return the kind of node that bids lead to, and where its numbers begin; OUTSIDE where the tree ends before."""
     kind = 0
     offset = 0
     for k in range(count):
-        edge = strategies.edge_of[kind, bids[k]]
-        if edge < 0 or strategies.kinds.child[edge] == LEAF:
+        edge = kinds.edge_of[kind, bids[k]]
+        if edge < 0 or kinds.child[edge] == LEAF:
             return OUTSIDE, 0
-        offset += strategies.kinds.shift[edge]
-        kind = strategies.kinds.child[edge]
+        offset += kinds.shift[edge]
+        kind = kinds.child[edge]
     return kind, offset
 
 
 @kernel(allocates=False)
-def _write_probabilities(params, strategies, states, rows, out):
+def _write_probabilities(params, kinds, numbers, states, rows, out):
     """Write the probabilities of the player to move at states[rows] into out[rows]. In place."""
-    kinds = strategies.kinds
     for row in rows:
         state = states[row]
         seat, bids = np.int64(state["seat"]), np.int64(state["num_bids"])
-        kind, offset = find_node(strategies, state["bids"], bids)
+        kind, offset = find_node(kinds, state["bids"], bids)
         hand = hand_number(params.num_faces, np.int64(state["dice"][seat]), state["counts"][seat])
-        each = strategies.class_of[bids % len(strategies.class_of), kind, hand] if kind != OUTSIDE else 0
+        each = kinds.class_of[bids % len(kinds.class_of), kind, hand] if kind != OUTSIDE else 0
         if kind == OUTSIDE or each >= kinds.active[kind]:
             out[row, params.call] = 1.0
         else:
-            strategy_at(kinds, kind, offset, strategies.numbers, each, params.call, strategies.edge_bids, out[row])
+            strategy_at(kinds, kind, offset, numbers, each, params.call, out[row])
 
 
 @kernel(allocates=False)
-def _write_solved(strategies, by_hand, rules, asking, mix, factor):
+def _write_solved(kinds, numbers, rules, asking, mix, factor):
     """Write the solution's strategy at each node. `mix` and `factor` have room for what `mix_at` writes. In place."""
-    kinds = strategies.kinds
+    by_hand = kinds.class_of[asking.paths.shape[1] % len(kinds.class_of)]
     for node in range(len(asking.slots)):
-        kind, offset = find_node(strategies, asking.paths[node], asking.paths.shape[1])
+        kind, offset = find_node(kinds, asking.paths[node], asking.paths.shape[1])
         active = 0
         if kind != OUTSIDE:
             active = kinds.active[kind]
-            mix_at(kinds, kind, offset, strategies.numbers, mix, factor)
+            mix_at(kinds, kind, offset, numbers, mix, factor)
         kind = max(kind, 0)  # where it is OUTSIDE, no class is active
         slot, entry, at = asking.slots[node], asking.entry_at[node], asking.raise_at[node]
-        hands, begin = asking.entry_at[node + 1] - entry, asking.start[asking.rows[node]]
+        hands = asking.entry_at[node + 1] - entry
         for k in range(hands):
-            each = by_hand[kind, asking.hand[begin + k]]
+            each = by_hand[kind, asking.hand[entry + k]]
             asking.calls[entry + k, 0] = mix[0, each] * factor[each] if each < active else 1.0
         for edge in range(rules.first[slot], rules.first[slot + 1]):
-            own = strategies.edge_of[kind, rules.bid[rules.child[edge]]]
+            own = kinds.edge_of[kind, rules.bid[rules.child[edge]]]
             for k in range(hands):
-                each = by_hand[kind, asking.hand[begin + k]]
+                each = by_hand[kind, asking.hand[entry + k]]
                 bids = own >= 0 and each < active
                 asking.raises[at + k, 0] = mix[1 + own - kinds.first_edge[kind], each] * factor[each] if bids else 0.0
             at += hands
@@ -163,7 +152,6 @@ class RoundStrategy(Source):
 
     def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
         self._tree, self._numbers = tree, numbers
-        self._strategies = _Strategies(tree.kinds, numbers, tree.edge_of, tree.edge_bids, tree.class_of)
 
     def _room(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays for what `mix_at` writes at any kind of node, new ones at each call: threads share the strategies."""
@@ -174,20 +162,19 @@ class RoundStrategy(Source):
     def write(self, asking: Asking) -> None:
         if asking.calls.shape[1] != 1:
             raise ValueError("a solution gives one answer, not two")
-        by_hand = self._tree.class_of[asking.paths.shape[1] % len(self._tree.dice)]
-        _write_solved(self._strategies, by_hand, self._tree.rules, asking, *self._room())
+        _write_solved(self._tree.kinds, self._numbers, self._tree.rules, asking, *self._room())
 
     def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(self._tree.variant.params, self._strategies, states, rows, out)
+        _write_probabilities(self._tree.variant.params, self._tree.kinds, self._numbers, states, rows, out)
 
     def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
         """Return how likely a player of two comes to where bids lead, with each of its hands."""
         tree, kinds, reach = self._tree, self._tree.kinds, self._tree.chances[other].copy()
         mix, factor = self._room()
         for place in range(other, len(bids), 2):
-            kind, offset = find_node(self._strategies, bids, place)
-            edge = int(tree.edge_of[kind, bids[place]]) if kind != OUTSIDE else -1
+            kind, offset = find_node(kinds, bids, place)
+            edge = int(kinds.edge_of[kind, bids[place]]) if kind != OUTSIDE else -1
             if edge < 0:
                 return np.zeros(len(reach))
             mix_at(kinds, kind, offset, self._numbers, mix, factor)
@@ -209,7 +196,7 @@ class RoundStrategy(Source):
             )
         bids = state["bids"][: int(state["num_bids"])].astype(np.int64)
         walker = Walker(tree, self._numbers)
-        kind, offset = find_node(self._strategies, bids, len(bids))
+        kind, offset = find_node(kinds, bids, len(bids))
         reach = self._reach(other, bids)
         reached = bool(reach.sum() > 0)
         weights = reach if reached else tree.chances[other]
@@ -220,7 +207,7 @@ class RoundStrategy(Source):
             own = int(tree.matches[player][hand, face])
             wins[params.call] = weights[tree.matches[other][:, face] + own < needed].sum()
         for bid in tree.raises[int(state["bid"]), player].tolist():
-            edge = tree.edge_of[kind, bid] if kind != OUTSIDE else -1
+            edge = kinds.edge_of[kind, bid] if kind != OUTSIDE else -1
             if edge >= 0 and kinds.child[edge] != LEAF:
                 child = int(kinds.child[edge])
                 arrived = np.bincount(tree.class_of[other, child, : len(weights)], weights, int(kinds.classes[child, other]))

@@ -428,19 +428,19 @@ def solve(
     return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, time.monotonic() - start)
 
 
+@dataclasses.dataclass
 class _Work:
-    """The rounds of a game on their way to a solution."""
+    """The rounds of a game on their way to a solution. The arguments are those of `solve`."""
 
-    def __init__(
-        self,
-        variant: Variant,
-        jobs: Mapping[Dice, Any],
-        done: Callable[[Progress], Any],
-        start: float,
-        seconds: float,
-    ) -> None:
-        self._variant, self._jobs, self._done = variant, jobs, done
-        self._start, self._seconds, self._end = start, seconds, start + seconds
+    variant: Variant
+    jobs: Mapping[Dice, Any]
+    done: Callable[[Progress], Any]
+    start: float
+    seconds: float
+
+    @property
+    def end(self) -> float:
+        return self.start + self.seconds
 
     def solve_here(self, rounds: Sequence[Dice]) -> None:
         """Solve rounds one after another, as precisely as wanted or until their time is over.
@@ -448,33 +448,33 @@ class _Work:
         Raises:
             OutOfTimeError: a round could not begin in time.
         """
-        sizes = np.cumsum([self._jobs[dice].size for dice in rounds])
+        sizes = np.cumsum([self.jobs[dice].size for dice in rounds])
         for place, dice in enumerate(rounds):
-            job, left = self._jobs[dice], len(rounds) - place - 1
+            job, left = self.jobs[dice], len(rounds) - place - 1
             # Rounds share the time by their sizes, and each gets a minimum share.
-            least = time.monotonic() + LEAST_SHARE * self._seconds
-            deadline = min(self._end, max(least, self._start + self._seconds * float(sizes[place] / sizes[-1])))
+            least = time.monotonic() + LEAST_SHARE * self.seconds
+            deadline = min(self.end, max(least, self.start + self.seconds * float(sizes[place] / sizes[-1])))
             self._begin(job)
-            if job.solved is None and time.monotonic() + job.least_seconds > self._end:
+            if job.solved is None and time.monotonic() + job.least_seconds > self.end:
                 raise OutOfTimeError(
-                    f"{left + 1} of {len(rounds)} rounds could not begin within the {self._seconds:.4g} s given, because "
+                    f"{left + 1} of {len(rounds)} rounds could not begin within the {self.seconds:.4g} s given, because "
                     "they would not end in time; the others are kept, and with resume they are taken from there"
                 )
             if not job.is_done:
                 before = job.width
-                job.work(deadline, functools.partial(self._tell, job, left), self._end)
+                job.work(deadline, functools.partial(self._tell, job, left), self.end)
                 job.settle(before)
             self._tell(job, left, job.iterations, job.width, True)
 
     def _begin(self, job: _Job) -> None:
         if job.solved is None:
-            job.begin({each: other.solved for each, other in self._jobs.items() if other.solved})
+            job.begin({each: other.solved for each, other in self.jobs.items() if other.solved})
 
     def solve_elsewhere(self, elsewhere: Elsewhere, rounds: Sequence[Dice]) -> None:
         """Solve rounds at once. The largest is given away first, since all wait for it."""
         left, waiting, parts = len(rounds), [], []
-        for dice in sorted(rounds, key=lambda dice: -self._jobs[dice].size):
-            job = self._jobs[dice]
+        for dice in sorted(rounds, key=lambda dice: -self.jobs[dice].size):
+            job = self.jobs[dice]
             self._begin(job)
             if job.is_done:
                 left -= 1
@@ -482,7 +482,7 @@ class _Work:
                 continue
             job.widths.append(job.wanted)
             waiting.append(job)
-            parts.append((self._variant, dice, tuple(job.widths), job.threads))
+            parts.append((self.variant, dice, tuple(job.widths), job.threads))
         for number, (numbers, iterations, seconds) in elsewhere(solve_round, parts):
             job, left = waiting[number], left - 1
             before = job.width
@@ -496,23 +496,23 @@ class _Work:
 
         The plan's estimate may have been wrong. None: the game is as precise as asked, or nothing more can be done.
         """
-        chances = {dice: job.solved.bounds for dice, job in self._jobs.items() if job.solved}
-        width = game_width(self._variant, chances)
+        chances = {dice: job.solved.bounds for dice, job in self.jobs.items() if job.solved}
+        width = game_width(self.variant, chances)
         if width <= precision:
             return None
         values = {
             dice: Bounds(job.solved.value, job.solved.value)
-            for dice, job in self._jobs.items()
-            if job.solved and not job.is_exact and job.leaves(self._end)
+            for dice, job in self.jobs.items()
+            if job.solved and not job.is_exact and job.leaves(self.end)
         }
         if not values:
             return None
-        worst = max(values, key=lambda dice: width - game_width(self._variant, {**chances, dice: values[dice]}))
-        self._jobs[worst].wanted = self._jobs[worst].width / 2
+        worst = max(values, key=lambda dice: width - game_width(self.variant, {**chances, dice: values[dice]}))
+        self.jobs[worst].wanted = self.jobs[worst].width / 2
         return worst
 
     def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
-        self._done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
+        self.done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
 
 
 # --- the solution that is kept ------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Where the probabilities of a player come from when a round of Liar's Dice is walked: see `moves.Source`."""
+"""Where the probabilities of a player come from when a round of Liar's Dice is walked (see `moves.Source`), and what they
+depend on."""
 
 from __future__ import annotations
 
@@ -8,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Turn, promises_of
+from dice_envs.agent import Turn, fresh_memory, promises_of
+from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.agents import chances_of
+from dice_envs.exact.agents import AGAIN, STEADY, chances_of, is_random, positions_of_play
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.round import Round, RoundRules
@@ -20,6 +23,11 @@ from dice_envs.games.liars_dice.raises import MAX_FACES
 
 ROWS_AT_ONCE = 16_384  # information sets at which an agent is asked in one call
 SAME = 1e-9  # answers that differ by no more are alike
+PROBED = 512  # positions at which an agent is tested for whether past rounds matter to it
+# Each player's bids that calls may have shown there, and those of them that named a face it held most of.
+PASTS = ((1, 0), (1, 1), (10, 0), (10, 5), (10, 10))
+# State fields that calls have set.
+_OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact", "shown_palifico", "caller", "loser")
 
 
 # --- an agent -----------------------------------------------------------------------------------------------------
@@ -83,7 +91,7 @@ class AgentSource(Source):
         self, round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: SeatComparison | None = None
     ) -> None:
         self._round, self._player, self._agent, self._streams = round_, player, agent, streams
-        self._seats = seats
+        self._seats = SeatComparison(alike=False) if seats is None else seats
         count = round_.variant.params.num_players
         starter = seat - round_.places[player]
         self._dealt = round_.dealt(starter % count)
@@ -92,8 +100,7 @@ class AgentSource(Source):
 
     def write(self, asking: Asking) -> None:
         entries, call = len(asking.calls), self._round.variant.params.call
-        node_of = np.repeat(np.arange(len(asking.rows)), np.diff(asking.entry_at))
-        hand_of = asking.hand[np.arange(entries) + (asking.start[asking.rows] - asking.entry_at[:-1])[node_of]].astype(np.int64)
+        node_of, hand_of = np.repeat(np.arange(len(asking.slots)), np.diff(asking.entry_at)), asking.hand.astype(np.int64)
         for begin in range(0, entries, ROWS_AT_ONCE):
             some = slice(begin, begin + ROWS_AT_ONCE)
             for copy in range(asking.calls.shape[1]):
@@ -102,31 +109,27 @@ class AgentSource(Source):
 
     def ask(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """Return the agent's probabilities at nodes with hands, (n, actions) float64."""
-        before = streams[: len(nodes)].copy()
-        turn = self._turn(self._dealt, paths, nodes, which, streams[: len(nodes)])
+        turn, *others = self._turns(paths, nodes, which, streams[: len(nodes)])
         chances = chances_of(self._agent, turn)
-        if self._seats is not None and self._seats.alike:
-            other = self._turn(next(self._dealt_elsewhere), paths, nodes, which, before)
-            if promises_of(self._agent).observes_only:
-                self._seats.alike = np.array_equal(turn.observations, other.observations)
-            else:
-                self._seats.alike = bool(np.abs(chances_of(self._agent, other) - chances).max(initial=0.0) <= SAME)
+        if not promises_of(self._agent).observes_only:
+            differences = (np.abs(chances_of(self._agent, other) - chances).max(initial=0.0) for other in others)
+            self._seats.alike &= all(difference <= SAME for difference in differences)
         return chances
 
     def observe(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray) -> np.ndarray:
         """Return what the agent observes at nodes with hands, (n, observation_size) float32, without asking it."""
-        streams = np.zeros(len(nodes), self._streams.dtype)  # nothing is drawn
-        turn = self._turn(self._dealt, paths, nodes, which, streams)
-        if self._seats is not None and self._seats.alike:
-            other = self._turn(next(self._dealt_elsewhere), paths, nodes, which, streams)
-            self._seats.alike = np.array_equal(turn.observations, other.observations)
-        return turn.observations
+        return self._turns(paths, nodes, which, np.zeros(len(nodes), self._streams.dtype))[0].observations
 
-    def _turn(self, dealt: np.ndarray, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> Turn:
-        variant = self._round.variant
-        states = np.zeros(len(nodes), variant.game.state)
-        _positions(variant.params, dealt, paths, self._round.hands[self._player], nodes, which, states)
-        return Turn(variant, states, np.arange(len(nodes)), streams)
+    def _turns(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> list[Turn]:
+        """Return the positions with the agent in its seat and, while seats are alike, in another one; compare observations."""
+        variant, agents_hands, turns = self._round.variant, self._round.hands[self._player], []
+        for dealt in (self._dealt, next(self._dealt_elsewhere)) if self._seats.alike else (self._dealt,):
+            states = np.zeros(len(nodes), variant.game.state)
+            _positions(variant.params, dealt, paths, agents_hands, nodes, which, states)
+            turns.append(Turn(variant, states, np.arange(len(nodes)), streams.copy() if turns else streams))
+        if promises_of(self._agent).observes_only:
+            self._seats.alike &= all(np.array_equal(turns[0].observations, other.observations) for other in turns[1:])
+        return turns
 
 
 # --- a memoryless agent -------------------------------------------------------------------------------------------
@@ -145,7 +148,7 @@ def _look_up(rules, tables, asking):
     edges = 0
     for node in range(len(asking.slots)):
         slot = asking.slots[node]
-        begin, entry = asking.start[asking.rows[node]], asking.entry_at[node]
+        entry = asking.entry_at[node]
         hands = asking.entry_at[node + 1] - entry
         at = asking.raise_at[node]
         for edge in range(rules.first[slot], rules.first[slot + 1]):
@@ -153,12 +156,12 @@ def _look_up(rules, tables, asking):
             asking.made[edges] = made
             for k in range(hands if made else 0):
                 for c in range(copies):
-                    asking.raises[at + k, c] = tables.raises[edge, asking.hand[begin + k]]
+                    asking.raises[at + k, c] = tables.raises[edge, asking.hand[entry + k]]
             edges += 1
             at += hands
         for k in range(hands):
             for c in range(copies):
-                asking.calls[entry + k, c] = tables.calls[slot, asking.hand[begin + k]]
+                asking.calls[entry + k, c] = tables.calls[slot, asking.hand[entry + k]]
 
 
 def _shortest_paths(rules: RoundRules, player: int, players: int) -> dict[int, list[int]]:
@@ -229,3 +232,93 @@ def source_of(
     if promised.network is not None and (numbers := promised.network(round_.variant)) is not None:
         return Networked(round_, player, numbers, by_asking.observe)
     return by_asking
+
+
+# --- what an agent's play depends on ------------------------------------------------------------------------------
+
+
+def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | None:
+    """Return whether dice and bids that calls have shown in past rounds make a difference to an agent.
+
+    An agent may promise that they make none (`looks_back=False`, or `memoryless`). Any other is asked at positions of
+    random play after the first round: as if no call had been seen, with the calls seen there, and with each of PASTS.
+
+    Returns:
+        True where a difference was seen, False where there can be none, None where none was seen, and where answers are
+        random (`is_random`).
+    """
+    options = variant.options
+    if options.rounds == "single" or sum(options.dice_per_seat) == 2:
+        return False  # there are no past rounds
+    promised = promises_of(agent)
+    if promised.memoryless or not promised.looks_back:
+        return False
+    if promised.observes_only and not options.past_rounds:
+        return False  # it does not observe them
+    if is_random(agent):
+        return None
+    states = positions_of_play(variant, seed)
+    states = states[states["in_play"] < sum(options.dice_per_seat)]
+    states = states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
+    forgotten, fresh = states.copy(), Batch(variant, 1, seed).states
+    for name in _OF_THE_PAST:
+        forgotten[name] = fresh[name]
+    everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
+
+    def answers(positions: np.ndarray) -> np.ndarray:
+        return chances_of(agent, Turn(variant, positions, everywhere, streams.copy()))
+
+    expected = answers(forgotten)
+
+    def matters(positions: np.ndarray) -> bool:
+        found = answers(positions)
+        if np.abs(found - expected).max() <= SAME:
+            return False
+        return all(np.array_equal(answers(positions), found) for _ in range(STEADY))  # else the answers are random
+
+    if matters(states):
+        return True
+    for shown, honest in PASTS:
+        forgotten["bids_shown"][:, : options.num_players], forgotten["bids_honest"][:, : options.num_players] = shown, honest
+        if matters(forgotten):
+            return True
+    return None
+
+
+_OF_PAST_ROUNDS = {
+    True: "the best response is to how the agent plays before it has seen a call; past rounds matter to it, so the figure is "
+    "neither an upper nor a lower bound of what can be won from it",
+    None: f"past rounds made no difference to the agent at {PROBED} positions; it does not declare that they never do",
+}
+_RANDOM = "whether past rounds matter to the agent is not known, since its answers are random"
+
+
+def note_on_past_rounds(variant: Variant, agent: Any, seed: int = 0) -> str | None:
+    """Return what a reader of a measure should know of an agent to which past rounds may matter; None of any other."""
+    matters = past_rounds_matter(variant, agent, seed)
+    return _RANDOM if matters is None and is_random(agent) else _OF_PAST_ROUNDS.get(matters)
+
+
+def check_steady(variant: Variant, player: Any, what: str, answers: int = AGAIN) -> None:
+    """Raise ValueError, naming what is known of other agents, if the player's answers are random, as far as can be seen.
+
+    It is asked again for so many answers at positions that it was asked about before.
+    """
+    player.ask_again(variant, answers)
+    if player.is_random:
+        raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")
+
+
+def check_fixed(variant: Variant, player: Any, what: str) -> None:
+    """Raise ValueError, naming `what` is not known, unless the player has fixed probabilities and looks at one round only."""
+    if fresh_memory(player.agent, 1) is not None:
+        raise ValueError(f"{player.name} remembers past games: {what} is known for agents that look at one round only")
+    player.probe(variant)
+    check_steady(variant, player, what, answers=0)
+    if not player.is_known:
+        raise ValueError(
+            f"{player.name} states no probabilities and does not promise deterministic=True: {what} is known for agents "
+            "whose probabilities are fixed"
+        )
+    if past_rounds_matter(variant, player):
+        raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at one round only")

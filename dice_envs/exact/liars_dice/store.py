@@ -12,7 +12,7 @@ import numpy as np
 import platformdirs
 
 from dice_envs.core.files import read_archive, warn_not_kept, write_archive
-from dice_envs.exact.liars_dice.tree import Tree
+from dice_envs.exact.liars_dice.tree import Kinds, Tree
 from dice_envs.exact.progress import say
 
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
@@ -52,7 +52,8 @@ class KeptRound(NamedTuple):
 def file_of(tree: Tree, folder: Path) -> Path:
     """Return a round's file. Its name has the rules, and a hash of what its numbers mean."""
     digest = hashlib.sha256()
-    for array in (*tree.kinds[:-1], tree.bids):  # the last follows from the others
+    given = tree.kinds[: Kinds._fields.index("first_leaf")]  # those after them follow from them
+    for array in (*given, tree.bids):
         digest.update(array.astype(np.int64).tobytes())
     for chances in tree.class_chances:
         digest.update(chances.tobytes())

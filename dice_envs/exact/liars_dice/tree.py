@@ -54,7 +54,11 @@ class Kinds(NamedTuple):
     maps: np.ndarray  # uint16: a parent's class → the child's; to a leaf: 1 if all dice match, else 0
     allowed_at: np.ndarray  # (edges + 1,) int64: where the edge's part of `allowed` begins
     allowed: np.ndarray  # uint16: classes of the mover that may bid what leads to the leaf
+    # What follows from the others:
     first_leaf: np.ndarray  # (kinds,) int64: the first edge to a leaf; edges to other kinds come before
+    edge_bids: np.ndarray  # (edges,) int64: the bid that each edge stands for
+    edge_of: np.ndarray  # (kinds, bids) int64: the edge by which each bid leaves each kind of node, −1 where none does
+    class_of: np.ndarray  # (players, kinds, hands) int64: each player's hands → classes, filled up with zeros
 
 
 class _Edge(NamedTuple):
@@ -89,9 +93,7 @@ class Tree(Round):
             numbers, int64.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
-        class_of: (players, kinds, hands) int64: each player's hands → classes, filled up with zeros.
-        edge_bids: (edges,) int64: the bid that each edge of `kinds` stands for.
-        edge_of: (kinds, bids) int64: the edge by which each bid leaves each kind of node, −1 where none does.
+        class_of: see `Kinds`.
         class_chances: each player's, by class at the empty history, float64.
 
     Args:
@@ -155,17 +157,14 @@ class Tree(Round):
     def _needed(self, bid: int) -> int:
         return 0 if bid == NO_BID else int(quantity_of(self.variant.params, bid)) + 1
 
-    def _others(self, player: int) -> int:
-        """Return how many dice all others have."""
-        return sum(self.dice) - self.dice[player]
-
     def _counting(self, bid: int, player: int) -> np.ndarray:
         """Count each hand's dice that match the bid, without differences that no hand of the others reveals."""
         if bid == NO_BID:
             return np.zeros(len(self.hands[player]), np.int64)
         needed = self._needed(bid)
         held = self.matches[player][:, face_of(self.variant.params, bid)]
-        result: np.ndarray = np.clip(held, needed - self._others(player) - 1, needed)
+        others = sum(self.dice) - self.dice[player]
+        result: np.ndarray = np.clip(held, needed - others - 1, needed)
         return result
 
     def _all_match(self, bid: int, player: int) -> np.ndarray:
@@ -191,7 +190,8 @@ class Tree(Round):
         """Return which hands do not call for certain, from those for which some raise is worth considering."""
         if bid == NO_BID or not self._for_two:
             return np.ones(len(some_raise), bool)
-        hopeless = self._counting(bid, mover) < self._needed(bid) - self._others(mover)  # the bid cannot hold: a call wins
+        others = sum(self.dice) - self.dice[mover]
+        hopeless = self._counting(bid, mover) < self._needed(bid) - others  # the bid cannot hold: a call wins
         return some_raise & ~hopeless
 
     def _describe(self) -> Kinds:
@@ -230,7 +230,7 @@ class Tree(Round):
     def _flat(self, edges: list[_Edge], active: np.ndarray, classes: np.ndarray) -> Kinds:
         """Return the kinds, from their edges in order, those to leaves last."""
         count, players = classes.shape
-        kind_of_edge, self.edge_bids, child = np.array([each[:3] for each in edges], np.int64).T.copy()
+        kind_of_edge, edge_bids, child = np.array([each[:3] for each in edges], np.int64).T.copy()
         first_edge = np.concatenate([[0], np.cumsum(np.bincount(kind_of_edge, minlength=count))])
         first_leaf = first_edge[1:] - np.bincount(kind_of_edge[child == LEAF], minlength=count)
         shift, entry = np.zeros((2, len(edges)), np.int64)
@@ -253,14 +253,14 @@ class Tree(Round):
                     shift[edge] = at
                     at += size[child[edge]]
             size[kind] = at
-        self.edge_of = np.full((count, sum(self.dice) * self.variant.params.num_faces), -1, np.int64)
-        self.edge_of[kind_of_edge, self.edge_bids] = np.arange(len(edges))
+        edge_of = np.full((count, sum(self.dice) * self.variant.params.num_faces), -1, np.int64)
+        edge_of[kind_of_edge, edge_bids] = np.arange(len(edges))
         needed = np.array([self._needed(int(bid)) for bid in self.bids], np.int64)
         movers = np.array([mover for _, mover in self.kind_of], np.int64)
         match_at, map_at = match_at[:-1].reshape(count, players), map_at[:-1].reshape(-1, players)
         return Kinds(
             movers, needed, first_edge, classes, active, size, own, match_at, match, child, shift, entry, map_at, maps,
-            allowed_at, allowed, first_leaf,
+            allowed_at, allowed, first_leaf, edge_bids, edge_of, self.class_of,
         )  # fmt: skip
 
     def _map(self, edge: _Edge, player: int) -> np.ndarray:
@@ -346,11 +346,8 @@ def _number_of(kinds, kind, offset, place, each):
 
 
 @kernel(allocates=False)
-def strategy_at(kinds, kind, offset, numbers, each, call, bids, out):
-    """Write how likely one active class takes each action at a node into `out` (actions,), which holds zeros. In place.
-
-    `bids` (edges,) has the action of each edge, `call` is the call.
-    """
+def strategy_at(kinds, kind, offset, numbers, each, call, out):
+    """Write how likely one active class takes each action at a node into `out` (actions,), which holds zeros. In place."""
     total = 0.0
     for even in range(2):  # a class that the strategy never brings here takes its actions evenly
         if even == 1 and total > 0.0:
@@ -358,7 +355,7 @@ def strategy_at(kinds, kind, offset, numbers, each, call, bids, out):
         for place in range(1 + kinds.first_edge[kind + 1] - kinds.first_edge[kind]):
             at = _number_of(kinds, kind, offset, place, each)
             if at >= 0:
-                action = bids[kinds.first_edge[kind] + place - 1] if place > 0 else call
+                action = kinds.edge_bids[kinds.first_edge[kind] + place - 1] if place > 0 else call
                 out[action] = 1.0 if even == 1 else numbers[at]
                 total += out[action]
     for action in range(len(out)):

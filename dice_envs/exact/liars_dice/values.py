@@ -7,7 +7,7 @@ Each round has a list with a part for each public node, in the order of `_place_
 
 - where the opponent is to move, the chance that the best response wins from there, by its class of hands, times what reaches
   the node: the value of the raise that leads there;
-- where the responder is to move, the opponent's reach as `moves.PlayerMoves` describes tails, for the last bid, then for each
+- where the responder is to move, tails of the opponent's reach (see `walk`) for the last bid, then for each
   raise that must be called the reach of the hands whose dice all count for it;
 - where the responder must call, the opponent's reach, and that of its hands whose dice all count for the bid.
 
@@ -31,12 +31,11 @@ from dice_envs.exact import ActionValues
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
-from dice_envs.exact.liars_dice.probes import check_fixed, check_steady
 from dice_envs.exact.liars_dice.round import Round, RoundRules, hand_number, must_call, threshold
 from dice_envs.exact.liars_dice.seating import first_tables, tables_of
 from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
-from dice_envs.exact.liars_dice.sources import SeatComparison
-from dice_envs.exact.liars_dice.walk import Winnings
+from dice_envs.exact.liars_dice.sources import SeatComparison, check_fixed, check_steady
+from dice_envs.exact.liars_dice.walk import Others, Winnings
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     chance_at_least,
@@ -97,7 +96,7 @@ def find_place(path, rules, shift):
 
 
 @kernel(allocates=False)
-def _keep_values(paths, rules, shift, found, moves, values):
+def _keep_values(paths, rules, shift, found, others, moves, values):
     """Write the values at the nodes of a batch, and the reach of raises that must be called, to their parts. In place.
 
     A part has an entry for each class, or two after a bid that must be called.
@@ -108,7 +107,7 @@ def _keep_values(paths, rules, shift, found, moves, values):
             values[to] = found.won[k, 0]
             to += 1
     for leaf in range(len(moves.leaf_node)):
-        path, tail = paths[moves.leaf_node[leaf]], moves.leaf_tail[leaf]
+        path, tail = paths[moves.leaf_node[leaf]], others.leaf_tails[leaf]
         to, _ = find_place(path, rules, shift)
         to += shift[len(path) % 2, moves.leaf_edge[leaf]]
         values[to] = tail[0, 0]
@@ -116,7 +115,7 @@ def _keep_values(paths, rules, shift, found, moves, values):
 
 
 @kernel(allocates=False)
-def _keep_reach(paths, rules, shift, tails, leaf_tails, values):
+def _keep_reach(paths, rules, shift, others, values):
     """Write tails of the opponent's reach at the nodes of a batch to their parts. In place.
 
     A part has an entry for each of a tail's and for each raise that must be called.
@@ -124,12 +123,12 @@ def _keep_reach(paths, rules, shift, tails, leaf_tails, values):
     leaf = 0
     for node in range(len(paths)):
         to, slot = find_place(paths[node], rules, shift)
-        for k in range(tails.shape[1]):
-            values[to] = tails[node, k, 0]
+        for tail in others.tails[node]:
+            values[to] = tail[0]
             to += 1
         for edge in range(rules.first[slot], rules.first[slot + 1]):
             if must_call(rules, rules.child[edge]):
-                values[to] = leaf_tails[leaf, leaf_tails.shape[1] - 2, 0]
+                values[to] = others.leaf_tails[leaf, others.leaf_tails.shape[1] - 2, 0]
                 to += 1
                 leaf += 1
 
@@ -162,11 +161,11 @@ class RoundValues:
         _place_all(rules, own, size, self.shift)
         self.size, self.values = int(size[0, 0]), np.zeros(0)
 
-    def keep_values(self, batch: Nodes, found: Winnings, moves: PlayerMoves) -> None:
-        _keep_values(batch.paths, self.rules, self.shift, found, moves, self.values)
+    def keep_values(self, batch: Nodes, found: Winnings, others: Others, moves: PlayerMoves) -> None:
+        _keep_values(batch.paths, self.rules, self.shift, found, others, moves, self.values)
 
-    def keep_reach(self, batch: Nodes, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
-        _keep_reach(batch.paths, self.rules, self.shift, tails, leaf_tails, self.values)
+    def keep_reach(self, batch: Nodes, others: Others) -> None:
+        _keep_reach(batch.paths, self.rules, self.shift, others, self.values)
 
 
 # --- all rounds ---------------------------------------------------------------------------------------------------
@@ -214,7 +213,7 @@ def _table_of(number: np.ndarray, seats: Sequence[_Seat]) -> ValueTable:
 
 
 @kernel(allocates=False)
-def write_odds(params, state, mask, out):
+def _write_odds(params, state, mask, out):
     """Write the chance that each legal bid holds, and that a call is right, if all dice not seen are fair. In place.
 
     `mask` (actions,) is scratch.
@@ -233,11 +232,6 @@ def write_odds(params, state, mask, out):
         out[params.call] = 1.0 - chance_bid_holds(params, state, seat)
     if may_call_exactly(params, state):
         out[params.call + 1] = chance_bid_exact(params, state, seat)
-
-
-@kernel(allocates=False)
-def _odds(params, states, mask, out):
-    write_odds(params, states[0], mask, out)
 
 
 @kernel(allocates=False)
@@ -293,7 +287,7 @@ def value_all(params, table, states, mask, out):
         rules = RoundRules(table.first[number], table.child[number], table.bid[number], table.bid[number], table.bid[number])
         place = find_place(state["bids"][: np.int64(state["num_bids"])], rules, table.shift[number])
         if not _value_reached(params, state, table, number, rules, place, out[i]):
-            write_odds(params, state, mask, out[i])
+            _write_odds(params, state, mask, out[i])
         low, high = table.ends[number, 0], table.ends[number, 1]
         for action in range(params.num_actions):
             out[i, action] = low + (high - low) * out[i, action]
@@ -345,8 +339,8 @@ def response_values(
     """
     check_measurable(variant, _WHAT)
     check_fixed(variant, opponent, _WHAT)
-    question = _Question(variant, opponent.agent, opponent, done)
-    return _kept_values(question) if _is_plain(opponent.agent) else _find_values(question)
+    find = _kept_values if _is_plain(opponent.agent) else _find_values
+    return find(variant, opponent.agent, opponent=opponent, done=done)
 
 
 def _is_plain(agent: Any) -> bool:
@@ -358,16 +352,6 @@ def _is_plain(agent: Any) -> bool:
     return all(isinstance(value, bool | int | float | str | None) for value in parameters.values()) and not any(
         parameters.get(name) for name in files
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Question:
-    """The arguments of `response_values`; equal for equal games and opponents."""
-
-    variant: Variant
-    agent: Any
-    opponent: Any = dataclasses.field(compare=False)
-    done: Callable[[float, float], Any] = dataclasses.field(compare=False)
 
 
 class _Seat:
@@ -406,9 +390,9 @@ class _Seat:
         return np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
 
 
-def _find_values(question: _Question) -> Values:
-    variant, opponent = question.variant, question.opponent
-    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), question.done)
+def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[[float, float], Any]) -> Values:
+    """Find what `response_values` returns of an agent, which `opponent` asks."""
+    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), done)
     check_steady(variant, opponent, _WHAT)
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0
@@ -442,7 +426,7 @@ def odds(variant: Variant, state: Any) -> ActionValues:
     """
     actions = variant.facts.num_actions
     values = np.full(actions, np.nan)
-    _odds(variant.params, np.array([state]), np.empty(actions, np.int8), values)
+    _write_odds(variant.params, state, np.empty(actions, np.int8), values)
     return ActionValues(
         values, "% likely", "how likely a bid holds and a call is right, with your dice and fair dice of the others"
     )

@@ -24,7 +24,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, children_of, deal, ends_of, moves_of, parts_of
+from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, deal, ends_of, entries_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
 
 
@@ -46,18 +46,18 @@ class Winnings(NamedTuple):
 
 
 @kernel
-def _add_dice(reach, rows, matches, nodes, faces, is_first, tails):
+def _add_dice(reach, rows, matches, faces, is_first, tails):
     """Add a player's dice to `tails` (n, numbers, copies), how likely players come to nodes with k or more matches. In place.
 
-    Entry i is of node nodes[i] and face faces[i]. `tails` has more numbers than the player has dice, so each match has room.
-    Where the player never comes (row −1), the tails become 0. With `is_first` it is the first of the players, and `tails` may
-    hold anything.
+    Entry i is of row rows[i] of the player's reach and face faces[i]. `tails` has more numbers than the player has dice, so
+    each match has room. Where the player never comes (row −1), the tails become 0. With `is_first` it is the first of the
+    players, and `tails` may hold anything.
     """
     numbers, copies = tails.shape[1:]
     matched, sums = np.zeros((numbers, copies)), np.zeros((numbers, copies))
-    for i in range(len(nodes)):
+    for i in range(len(rows)):
         matched[:] = 0.0
-        most, row = 0, rows[nodes[i]]
+        most, row = 0, rows[i]
         if row >= 0:
             for entry in range(reach.start[row], reach.start[row + 1]):
                 match = matches[reach.hand[entry], faces[i]]
@@ -80,23 +80,14 @@ def _add_dice(reach, rows, matches, nodes, faces, is_first, tails):
                 tails[i, k, c] = sums[k, c]
 
 
-@kernel
-def _list_edges(first, edges, slots, nodes):
+def _list_edges(first: np.ndarray, edges: np.ndarray, slots: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the edges of some of a batch's nodes, node by node: the node of each, and the edge.
 
     `edges` lists edges by slot; those of a slot begin at first[slot].
     """
-    count = 0
-    for node in nodes:
-        count += first[slots[node] + 1] - first[slots[node]]
-    node_of, edge_of = np.empty(count, np.int64), np.empty(count, np.int64)
-    at = 0
-    for node in nodes:
-        for entry in range(first[slots[node]], first[slots[node] + 1]):
-            node_of[at] = node
-            edge_of[at] = edges[entry]
-            at += 1
-    return node_of, edge_of
+    begin = first[slots[nodes]]
+    count = first[slots[nodes] + 1] - begin
+    return np.repeat(nodes, count), edges[entries_of(begin, count)]
 
 
 class _View(NamedTuple):
@@ -112,7 +103,7 @@ class _View(NamedTuple):
     after: float  # if the player after the mover does
 
 
-class _Others(NamedTuple):
+class Others(NamedTuple):
     """Tails of the players outside a party at some nodes of a batch."""
 
     nodes: np.ndarray  # (n,) int64
@@ -254,11 +245,11 @@ Record = Callable[[tuple[int, ...], np.ndarray], Any]
 class Keep(Protocol):
     """Keeps what a walk finds at the nodes of each batch, between two players of whom one responds."""
 
-    def keep_values(self, batch: Nodes, found: Winnings, moves: PlayerMoves) -> None:
+    def keep_values(self, batch: Nodes, found: Winnings, others: Others, moves: PlayerMoves) -> None:
         """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
         ...
 
-    def keep_reach(self, batch: Nodes, tails: np.ndarray, leaf_tails: np.ndarray) -> None:
+    def keep_reach(self, batch: Nodes, others: Others) -> None:
         """Keep the asked player's tails of nodes at which the responder is to move, and for raises that must be called."""
         ...
 
@@ -293,18 +284,31 @@ class _Side:
         self.classes = round_.classes_of(party.members, matches, bool(wants_to_win))
 
 
-class _Walk:
-    """One walk that values a round for all parties. See `walk`."""
+class Walk:
+    """A walk of one round.
+
+    Args:
+        round_: the round.
+        sources: of each player's probabilities; that of a player who is in all parties is not asked.
+        parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
+            learns the mean of what it is worth when all follow their policies. None has all players.
+        copies: 2: sources write two answers; the response to the first is valued against each.
+        done: progress callback, called with the number of information sets that are done since the last call, of players
+            who are asked.
+        record: called with the response of one of two players at each node that is reached: the bids made, and for each of its
+            hands a bid or CALL.
+        keep: keeps the values and the reach at the nodes that are reached by one of two players.
+    """
 
     def __init__(
         self,
         round_: Round,
         sources: Sequence[Source],
         parties: Sequence[Party],
-        copies: int,
-        done: Callable[[float], Any],
-        record: Record | None,
-        keep: Keep | None,
+        copies: int = 1,
+        done: Callable[[float], Any] = lambda amount: None,
+        record: Record | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self._round, self._sources, self._copies, self._done = round_, sources, copies, done
         self._record, self._keep = record, keep
@@ -330,7 +334,7 @@ class _Walk:
             self._least = sources[asked].neglected / max(1.0, most)
 
     def values(self) -> np.ndarray:
-        """Return what the round is worth to each party, (parties, copies) float64."""
+        """Walk the round; return what it is worth to each party, (parties, copies) float64."""
         batch, reaches = deal(self._round, self._asked, self._copies)
         found = self._values_of(batch, reaches)
         each = zip(self._sides, found, strict=True)
@@ -375,8 +379,8 @@ class _Walk:
         chance = reaches[asked].weight[reaches[asked].start[batch.rows[:, asked]]]
         size = np.diff(one.at)[which]
         at = ends_of(size)
-        entries = np.arange(at[-1]) - np.repeat(at[:-1] - one.at[which], size)
-        return Winnings(at, one.won[entries] * np.repeat(chance / chance[first][which], size, axis=0))
+        won = one.won[entries_of(one.at[which], size)]
+        return Winnings(at, won * np.repeat(chance / chance[first][which], size, axis=0))
 
     def _value_nodes(self, batch: Nodes, mover: int, reaches: list[Reach], found: list[Winnings]) -> None:
         """Write the values of a batch."""
@@ -389,7 +393,7 @@ class _Walk:
             some = Nodes(*(each[asked] for each in batch)) if len(asked) < len(batch.slots) else batch
             moves = moves_of(round_, some, mover, reaches[mover], self._sources[mover], self._least)
         children = self._children(batch.slots, free, asked, moves)
-        lower = children_of(batch, mover, round_, *children)
+        lower = batch.below(mover, round_, *children)
         lower_reaches = list(reaches)
         if moves is not None:
             lower_reaches[mover] = moves.reach
@@ -422,16 +426,11 @@ class _Walk:
         """Write a party's values of nodes at which a member is to move."""
         rules, batch = self._round.rules, scene.batch
         nodes = np.flatnonzero(np.diff(found.at))
-        leaf_nodes, leaf_edges = _list_edges(*self._last, batch.slots, nodes)
-        room = sum(self._round.dice[player] for player in side.others) + 2
-        tails, leaf_tails = (np.empty((number, room, self._copies)) for number in (len(nodes), len(leaf_nodes)))
-        self._add_others(side.others, scene, nodes, batch.slots[nodes], tails, side.others[0])
-        self._add_others(side.others, scene, leaf_nodes, rules.child[leaf_edges], leaf_tails, side.others[0])
+        others = self._others(side, scene, nodes, *_list_edges(*self._last, batch.slots, nodes))
         choice = np.empty(len(found.won), np.int64)
-        others = _Others(nodes, tails, leaf_tails)
         _choose(rules, batch.slots, scene.view(side), others, scene.children, below, found, choice)
         if self._keep is not None:
-            self._keep.keep_reach(batch, tails, leaf_tails)
+            self._keep.keep_reach(batch, others)
         if self._record is not None:
             for i, slot in enumerate(batch.slots):
                 edge = choice[found.at[i] + side.classes.of[scene.mover, slot]]
@@ -439,66 +438,32 @@ class _Walk:
 
     def _sum(self, side: _Side, scene: _Scene, moves: PlayerMoves, below: Winnings, found: Winnings) -> None:
         """Write a party's values of nodes at which another is to move."""
-        rules, slots, asked = self._round.rules, scene.batch.slots, scene.asked
-        tails, leaf_tails = moves.calls, moves.leaf_tail
-        others = [player for player in side.others if player != scene.mover]
-        if others:
-            more = sum(self._round.dice[player] for player in others)
-            tails, leaf_tails = (np.pad(each, ((0, 0), (0, more), (0, 0))) for each in (tails, leaf_tails))
-            self._add_others(others, scene, asked, slots[asked], tails)
-            self._add_others(others, scene, asked[moves.leaf_node], rules.child[moves.leaf_edge], leaf_tails)
-        _add_up(slots, scene.view(side), _Others(asked, tails, leaf_tails), moves, scene.children, below, found)
+        others = self._others(side, scene, scene.asked, scene.asked[moves.leaf_node], moves.leaf_edge, moves)
+        _add_up(scene.batch.slots, scene.view(side), others, moves, scene.children, below, found)
         if self._keep is not None:
-            self._keep.keep_values(scene.batch, found, moves)
+            self._keep.keep_values(scene.batch, found, others, moves)
 
-    def _add_others(
-        self, others: Sequence[int], scene: _Scene, nodes: np.ndarray, slots: np.ndarray, tails: np.ndarray, first: int = -1
-    ) -> None:
-        """Add players' dice to the tails of nodes, for the bids of some slots: see `_add_dice`. In place."""
-        for player in others:
-            rows, matches = np.ascontiguousarray(scene.batch.rows[:, player]), self._round.matches[player]
-            _add_dice(scene.reaches[player], rows, matches, nodes, self._round.rules.face[slots], player == first, tails)
-
-
-def walk(
-    round_: Round,
-    sources: Sequence[Source],
-    parties: Sequence[Party],
-    copies: int = 1,
-    done: Callable[[float], Any] = lambda amount: None,
-    record: Record | None = None,
-    keep: Keep | None = None,
-) -> np.ndarray:
-    """Return what a round is worth to each party, (parties, copies) float64.
-
-    Args:
-        round_: the round.
-        sources: of each player's probabilities; that of a player who is in all parties is not asked.
-        parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
-            learns the mean of what it is worth when all follow their policies. None has all players.
-        copies: 2: sources write two answers; the response to the first is valued against each.
-        done: progress callback, called with the number of information sets that are done since the last call, of players
-            who are asked.
-        record: called with the response of one of two players at each node that is reached: the bids made, and for each of its
-            hands a bid or CALL.
-        keep: keeps the values and the reach at the nodes that are reached by one of two players.
-    """
-    return _Walk(round_, sources, parties, copies, done, record, keep).values()
-
-
-def respond(
-    round_: Round,
-    player: int,
-    source: Source,
-    copies: int = 1,
-    done: Callable[[float], Any] = lambda amount: None,
-    record: Record | None = None,
-    keep: Keep | None = None,
-) -> np.ndarray:
-    """Return the chance of a best response to win the round from one of two players, (copies,) float64.
-
-    The response to `player`, which plays by `source`, is the other player's. The other arguments are those of `walk`.
-    """
-    party = Party((1 - player,), np.eye(2)[player])
-    chance: np.ndarray = walk(round_, [source, source], [party], copies, done, record, keep)[0]
-    return chance
+    def _others(
+        self,
+        side: _Side,
+        scene: _Scene,
+        nodes: np.ndarray,
+        leaf_nodes: np.ndarray,
+        leaf_edges: np.ndarray,
+        moves: PlayerMoves | None = None,
+    ) -> Others:
+        """Return all outside a party at nodes, and at leaves below nodes. `moves` are the mover's, if it is one of them."""
+        rules, slots = self._round.rules, scene.batch.slots
+        tails, leaf_tails = (
+            np.empty((len(each), sum(self._round.dice[player] for player in side.others) + 2, self._copies))
+            for each in (nodes, leaf_nodes)
+        )
+        for player in side.others:
+            reach, rows = scene.reaches[player], scene.batch.rows[:, player]
+            parts = (reach, rows[nodes]), (reach, rows[leaf_nodes])
+            if player == scene.mover and moves is not None:
+                parts = (moves.calls, np.arange(len(nodes))), (moves.leaves, np.arange(len(leaf_nodes)))
+            is_first, matches = player == side.others[0], self._round.matches[player]
+            _add_dice(*parts[0], matches, rules.face[slots[nodes]], is_first, tails)
+            _add_dice(*parts[1], matches, rules.face[rules.child[leaf_edges]], is_first, leaf_tails)
+        return Others(nodes, tails, leaf_tails)

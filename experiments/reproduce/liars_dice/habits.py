@@ -16,14 +16,14 @@ import numpy as np
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, children_of, deal, moves_of, parts_of
+from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, deal, entries_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round, RoundRules
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins, wins_game
 from dice_envs.exact.liars_dice.solution import RoundStrategy, Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.liars_dice.walk import Party, walk
+from dice_envs.exact.liars_dice.walk import Party, Walk
 from dice_envs.games.liars_dice import chance_at_least
 
 # The face that a bid names, among those that may be named: the one held most of (or tied for it), one held less of, one that
@@ -77,22 +77,22 @@ def _count(rules, choices, asking, reach, other, habits):
         rules: see `RoundRules`.
         choices: see `_Choices`.
         asking: the player's moves, each times its reach.
-        reach: the player's.
+        reach: (entries, 1) float64: the player's.
         other: (nodes,) float64: how likely the other player comes to the node.
         habits: counts.
     """
     made_at = 0
     for node in range(len(asking.slots)):
-        slot, begin = asking.slots[node], asking.start[asking.rows[node]]
+        slot, begin = asking.slots[node], asking.entry_at[node]
         edges = rules.first[slot + 1] - rules.first[slot]
-        hands = asking.entry_at[node + 1] - asking.entry_at[node]
+        hands = asking.entry_at[node + 1] - begin
         stage = 0 if slot == 0 else 1
         for k in range(hands):
             hand = asking.hand[begin + k]
             if slot > 0 and choices.free[slot]:
                 need = min(max(rules.need[slot] - choices.matches[hand, rules.face[slot]], 0), choices.unseen + 1)
                 habits.turns[choices.player, need] += reach[begin + k, 0] * other[node]
-                habits.calls[choices.player, need] += asking.calls[asking.entry_at[node] + k, 0] * other[node]
+                habits.calls[choices.player, need] += asking.calls[begin + k, 0] * other[node]
             best = choices.best[slot, hand]
             bids = 0.0
             for edge in range(edges):
@@ -150,7 +150,7 @@ class _Counting(Source):
                 round_.rules,
                 self._choices[mover],
                 self._asking,
-                own.weight,
+                own.weight[entries_of(own.start[part.rows[:, mover]], np.diff(self._asking.entry_at))],
                 arrived[part.rows[:, 1 - mover]],
                 self._habits,
             )
@@ -158,7 +158,7 @@ class _Counting(Source):
                 lower = [other, other]
                 lower[mover] = moves.reach
                 own_rows = np.arange(len(moves.node))
-                self.visit(children_of(part, mover, round_, moves.node, moves.edge, own_rows), lower)
+                self.visit(part.below(mover, round_, moves.node, moves.edge, own_rows), lower)
 
 
 def habits_of(solved: SolvedRound) -> Habits:
@@ -346,8 +346,8 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
-            ((starting,),) = walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))])
-            ((following,),) = walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))])
+            ((starting,),) = Walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))]).values()
+            ((following,),) = Walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))]).values()
             found[name][dice] = RoundChances(float(starting), float(following), solved.value, 1 - solved.value)
     return found
 

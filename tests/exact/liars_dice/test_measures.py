@@ -11,7 +11,7 @@ from dice_envs import Uniform, agents, configure, measure
 from dice_envs.agent import Promises
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import Effort, asked
-from dice_envs.exact.liars_dice import measures, moves, probes, shares, sources, walk
+from dice_envs.exact.liars_dice import measures, moves, shares, sources, walk
 from dice_envs.exact.liars_dice.measures import exploitability, record_response, winning_probability
 from dice_envs.exact.liars_dice.round import Round, hands_of
 from dice_envs.exact.liars_dice.seating import Table
@@ -377,7 +377,7 @@ def test_an_agent_to_whom_past_rounds_matter():
 def test_that_past_rounds_matter_is_no_matter_of_luck(num_dice):
     variant = configure("liars_dice", num_dice=num_dice)
     reader = asked("reader", variant)
-    assert [probes.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
+    assert [sources.past_rounds_matter(variant, reader, seed) for seed in range(10)] == [True] * 10
 
 
 @pytest.mark.thorough
@@ -385,18 +385,18 @@ def test_what_is_known_of_past_rounds():
     """True: a difference was found. False: there can be none. None: none was found."""
 
     two_dice = configure("liars_dice", num_dice=2)
-    assert probes.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
+    assert sources.past_rounds_matter(two_dice, asked(uniform, two_dice)) is None
     assert "it does not declare that they never do" in measure(two_dice, uniform).measures[0].note
     drawing = asked(FAMILY["draws by its own generator, 0.01"].make(), two_dice)
-    assert probes.past_rounds_matter(two_dice, drawing) is None
+    assert sources.past_rounds_matter(two_dice, drawing) is None
     drawing.probe(two_dice)
     drawing.ask_again(two_dice)
-    assert probes.note_on_past_rounds(two_dice, drawing).endswith("is not known, since its answers are random")
+    assert sources.note_on_past_rounds(two_dice, drawing).endswith("is not known, since its answers are random")
     blind = configure("liars_dice", num_dice=2, past_rounds=False)
-    assert probes.past_rounds_matter(blind, asked(uniform, blind)) is False, "it does not see them"
+    assert sources.past_rounds_matter(blind, asked(uniform, blind)) is False, "it does not see them"
     for options in ({"num_dice": 1}, {"num_dice": 2, "rounds": "single"}):
         variant = configure("liars_dice", **options)
-        assert probes.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
+        assert sources.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
 
 
 @few(2, "spec", sorted(agents.for_game("liars_dice")))
@@ -409,18 +409,23 @@ def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, mon
     if not player.promises.memoryless and player.promises.looks_back:
         pytest.skip("declares nothing")
     player.promises = dataclasses.replace(player.promises, memoryless=False, looks_back=True)
-    assert probes.past_rounds_matter(variant, player) is None
+    assert sources.past_rounds_matter(variant, player) is None
 
 
 def test_a_round_that_one_would_rather_lose(monkeypatch):
     """No agent of this game causes this, so the check is tested with made-up values."""
     variant = configure("liars_dice", num_dice=2)
 
-    def respond(round_, player, *given):
+    class Walk:
         """The response wins where the agent starts with one die each, and where it starts with one against two."""
-        return np.array([1.0 if (player, round_.dice) in ((0, (1, 1)), (1, (1, 2))) else 0.0])
 
-    monkeypatch.setattr(shares, "respond", respond)
+        def __init__(self, round_, sources, parties, *given):
+            self.won = (parties[0].members, round_.dice) in (((1,), (1, 1)), ((0,), (1, 2)))
+
+        def values(self):
+            return np.array([[float(self.won)]])
+
+    monkeypatch.setattr(shares, "Walk", Walk)
     with pytest.raises(ValueError, match=r"with 2 dice against the agent's 2 one would rather lose the round than win it"):
         shares.response_wins(variant, asked("random", variant), 0)
 
@@ -509,7 +514,7 @@ def test_a_player_who_ignores_its_dice_is_met_once_for_each_bid(options, monkeyp
         return [each.value for each in value], sum(told)
 
     merged = [outcome(agent) for agent in (Uniform(), Caller())]
-    monkeypatch.setattr(walk._Walk, "_merged", lambda *given: None)
+    monkeypatch.setattr(walk.Walk, "_merged", lambda *given: None)
     for (value, told), agent in zip(merged, (Uniform(), Caller()), strict=True):
         everywhere, _ = outcome(agent)
         assert value == pytest.approx(everywhere, abs=1e-12)

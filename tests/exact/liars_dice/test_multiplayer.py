@@ -7,7 +7,7 @@ from dice_envs import configure, make_agent, measure
 from dice_envs.agent import Uniform
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, asked
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
-from dice_envs.exact.liars_dice.shares import Question, SeatedAgents, mean_shares, shares_of
+from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
 from tests.support.liars_dice_tables import Plain, Uneven, of_agent
 from tests.support.subsets import covering
@@ -36,7 +36,7 @@ def test_all_shares_agree_with_a_plain_program(game, agent):
     player = AGENTS[agent]
     plain = Plain(variant, of_agent(variant, player))
     seated = SeatedAgents(variant, [asked(player, variant)])
-    known = shares_of(variant, seated, Question(responds=True, alone=True))
+    known = shares_of(variant, seated, (PLAYS, RESPONDS, ALONE))
     assert seated.alike
     first = max(known, key=lambda table: sum(table.dice))
     assert len(known) > 1 or variant.options.rounds == "single"
@@ -54,7 +54,7 @@ def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
     options = {"num_players": 3, "num_dice": 1, "raise_rule": "either", "rounds": "single", "starter": "first"}
     variant = configure("liars_dice", **options, num_faces=4, wild=wild)
     plain = Plain(variant, of_agent(variant, AGENTS[agent]))
-    known = shares_of(variant, SeatedAgents(variant, [asked(AGENTS[agent], variant)]), Question(responds=True))
+    known = shares_of(variant, SeatedAgents(variant, [asked(AGENTS[agent], variant)]), (PLAYS, RESPONDS))
     (shares,) = known.values()
     assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
 
@@ -82,7 +82,7 @@ def test_openspiel_finds_the_same_gains(options, agent):
 def test_two_players_have_the_figures_of_their_own_walk():
     variant = configure("liars_dice", num_dice=2)
     numbers, random = asked("numbers:bluff=0.25", variant), asked("random", variant)
-    shares = mean_shares(variant, shares_of(variant, SeatedAgents(variant, [numbers]), Question(responds=True, alone=True)))
+    shares = mean_shares(variant, shares_of(variant, SeatedAgents(variant, [numbers]), (PLAYS, RESPONDS, ALONE)))
     expected = values(measure(variant, "numbers:bluff=0.25"))[BEST_RESPONSE_WINS]
     assert shares.responds.mean() == pytest.approx(expected, abs=1e-12)
     assert shares.alone.mean() == pytest.approx(1 - expected, abs=1e-12)  # a coalition of one

@@ -16,7 +16,7 @@ from dice_envs.exact.liars_dice.measures import exploitability, winning_probabil
 from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, AgentSource, SeatComparison, source_of
-from dice_envs.exact.liars_dice.walk import respond
+from tests.support.liars_dice_games import respond
 from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance
@@ -139,12 +139,13 @@ def test_seats_are_compared_by_what_is_observed(monkeypatch):
     source = source_of(round_, 0, network, 0, new_streams(1, ROWS_AT_ONCE)[None], seats)
     respond(round_, 0, source)
     assert seats.alike
-    by_seat = sources.AgentSource._turn
+    place, seated = sources._positions, []  # the agent's own seat comes first
 
-    def with_another_hand(self, dealt, paths, nodes, which, streams):
-        return by_seat(self, dealt, paths, nodes, which if dealt is self._dealt else (which + 1) % 2, streams)
+    def with_another_hand(params, dealt, paths, hands, nodes, which, states):
+        seated.append(dealt)
+        place(params, dealt, paths, hands, nodes, which if dealt is seated[0] else (which + 1) % 2, states)
 
-    monkeypatch.setattr(sources.AgentSource, "_turn", with_another_hand)
+    monkeypatch.setattr(sources, "_positions", with_another_hand)
     respond(round_, 0, source)
     assert not seats.alike
 

@@ -7,11 +7,11 @@ import pytest
 
 from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.cfr import RoundSolver
-from dice_envs.exact.liars_dice.shares import Question, mean_shares, shares_of
+from dice_envs.exact.liars_dice.shares import PLAYS, RESPONDS, mean_shares, shares_of
 from dice_envs.exact.liars_dice.solution import RoundStrategy
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.liars_dice.walk import Party, walk
+from dice_envs.exact.liars_dice.walk import Party, Walk
 from tests.support.subsets import few
 
 
@@ -78,8 +78,7 @@ class Plain:
     def write(self, asking):
         """Write the average strategies. See `moves.Source`."""
         for node, path in enumerate(asking.paths):
-            row = asking.rows[node]
-            hands = asking.hand[asking.start[row] : asking.start[row + 1]]
+            hands = asking.hand[asking.entry_at[node] : asking.entry_at[node + 1]]
             for k, hand in enumerate(hands):
                 moves, chances = self.strategy(self.averages, tuple((path + 1).tolist()), int(hand))
                 if moves[0] == 0:
@@ -102,8 +101,8 @@ def test_iterations_are_those_of_a_plain_program(dice):
         [Party((), worth[player]) for player in everybody],
         [Party((player,), worth[player]) for player in everybody],
     ]:
-        ours = walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties)
-        assert ours == pytest.approx(walk(solver.tree, [plain] * len(dice), parties), abs=1e-12)
+        ours = Walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties).values()
+        assert ours == pytest.approx(Walk(solver.tree, [plain] * len(dice), parties).values(), abs=1e-12)
 
 
 @few(1, ("dice", "options"), [((1, 2, 1), {"num_faces": 3}), ((1, 1, 1, 1), {"num_faces": 2, "wild": "highest"})])
@@ -112,7 +111,7 @@ def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
     solver.iterate(4)
     everybody = range(len(dice))
     parties = [Party((), row) for row in worth] + [Party((player,), worth[player]) for player in everybody]
-    found = walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties)[:, 0]
+    found = Walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties).values()[:, 0]
     assert solver.certify(worth, worth).plays == pytest.approx(found[: len(dice)], abs=1e-12)
     assert solver.responds(worth) == pytest.approx(found[len(dice) :], abs=1e-12)
 
@@ -131,9 +130,7 @@ def test_three_players_with_a_die_each_are_solved_and_certified_by_the_measure_o
     variant = configure("liars_dice", num_players=3, num_dice=1, starter="first")
     solution = solve(variant, 1e-5)
     assert solution.plays == pytest.approx([25 / 72, 5 / 72, 42 / 72], abs=1e-4)
-    found = mean_shares(
-        variant, shares_of(variant, lambda round_, player, table: solution.source(round_), Question(responds=True))
-    )
+    found = mean_shares(variant, shares_of(variant, lambda round_, player, table: solution.source(round_), (PLAYS, RESPONDS)))
     assert solution.plays == pytest.approx(found.plays, abs=1e-12)
     assert solution.responds == pytest.approx(found.responds, abs=1e-12)
     assert solution.gain < 1e-5
