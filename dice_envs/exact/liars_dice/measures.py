@@ -99,6 +99,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         return _measure_in_all_seats(variant, agent, effort)
     check_measurable(variant, "an exact measure", MOST_WALKED)
     of_past_rounds = note_on_past_rounds(variant, agent, effort.seed)
+    # With the agent in each seat `response_wins` goes through the rounds, `walk.Walk` through the nodes of each. There
+    # `moves_of` asks the agent, by a source from `source_of`, and the response is chosen.
     respond = functools.partial(response_wins, variant, agent, seed=effort.seed, copies=2 if is_random(agent) else 1)
     found = in_both_seats(variant, respond, effort.done)
     wins = np.array([[known[table] for table in first_tables(variant.options)] for known in found])

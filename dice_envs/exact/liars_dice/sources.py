@@ -122,10 +122,11 @@ class AgentSource(Source):
 
     def _turns(self, paths: np.ndarray, nodes: np.ndarray, which: np.ndarray, streams: np.ndarray) -> list[Turn]:
         """Return the positions with the agent in its seat and, while seats are alike, in another one; compare observations."""
-        variant, agents_hands, turns = self._round.variant, self._round.hands[self._player], []
+        variant, hands = self._round.variant, self._round.hands[self._player]
+        turns: list[Turn] = []
         for dealt in (self._dealt, next(self._dealt_elsewhere)) if self._seats.alike else (self._dealt,):
             states = np.zeros(len(nodes), variant.game.state)
-            _positions(variant.params, dealt, paths, agents_hands, nodes, which, states)
+            _positions(variant.params, dealt, paths, hands, nodes, which, states)
             turns.append(Turn(variant, states, np.arange(len(nodes)), streams.copy() if turns else streams))
         if promises_of(self._agent).observes_only:
             self._seats.alike &= all(np.array_equal(turns[0].observations, other.observations) for other in turns[1:])
