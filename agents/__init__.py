@@ -41,6 +41,7 @@ def aliases(game: str) -> dict[str, str]:
     return dict(_listed(game, "ALIASES"))
 
 
+@functools.cache
 def _listed(game: str, name: str) -> dict[str, str]:
     """Return a dictionary of the module that is named after the game; empty if there is none."""
     known = game in {module.name for module in pkgutil.iter_modules(__path__)}

@@ -581,8 +581,12 @@ class Variant:
 
 def names() -> list[str]:
     """The games found in `dice_envs/games`, sorted."""
-    package = importlib.import_module("dice_envs.games")
-    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+    return list(_names(*importlib.import_module("dice_envs.games").__path__))
+
+
+@functools.cache  # a game is looked up by its name often, and reading a folder takes milliseconds
+def _names(*folders: str) -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_")))
 
 
 def load(name: str) -> Game:
