@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
-from dice_envs.experiments.play.games import Seated, load_game, open_game, play_game, set_up
+from dice_envs.experiments.play.games import Seated, open_game, play_game, set_up
 from dice_envs.experiments.ui.console import console, print_mode
 from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
 from dice_envs.table.sitting import Sitting
@@ -36,9 +36,6 @@ def main(
     review: Annotated[
         bool, typer.Option("--review", help="Show at the end what each of your moves has cost, and how much was luck.")
     ] = False,
-    log: Annotated[
-        Path | None, typer.Option(help="Write a log of the game here, if the game has a log format; you are player 1.")
-    ] = None,
     web: Annotated[
         bool, typer.Option("--web", help="Play on a page in the browser; each person may use a device of their own.")
     ] = False,
@@ -65,14 +62,12 @@ def main(
         for name, unused in {"--host": host, "--port": port, "--no-browser": None if browser else True}.items():
             if unused is not None:
                 raise ValueError(f"{name} is for the page: add --web")
-    if web and log is not None:
-        raise ValueError("--log is for a game at the terminal: leave out --web or --log")
     if load is not None:
         saved = open_game(load, game, start, agents or [])
         if web:
             _serve([saved], host, port, browser)
         else:
-            load_game(saved, replay, review, log)
+            play_game(Seated(saved, "", {}), replay, review)
         return
     if replay:
         raise ValueError("--replay steps through a saved game: name it with --load FILE")
@@ -89,7 +84,7 @@ def main(
     if web:
         _serve(_tables(seated), host, port, browser)
     else:
-        play_game(seated, review, log)
+        play_game(seated, reviewed=review)
 
 
 def _tables(seated: Seated) -> list[Sitting]:

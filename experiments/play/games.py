@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import typer
@@ -15,13 +14,10 @@ from dice_envs import Variant
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
 from dice_envs.agents import NOT_FOUND
-from dice_envs.core.files import write_text
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range
-from dice_envs.experiments.arena import log_writer
 from dice_envs.experiments.play.terminal import Terminal
 from dice_envs.experiments.ui.console import console, print_mode
-from dice_envs.experiments.ui.files import check_writable
 from dice_envs.experiments.ui.options import game_options
 from dice_envs.pictures.render import ansi
 from dice_envs.table.sitting import PERSON, Sitting
@@ -89,63 +85,38 @@ def set_up(
     return Seated(sitting, policy, made)
 
 
-@contextlib.contextmanager
-def _logged(sitting: Sitting, log: Path | None) -> Iterator[None]:
-    """Write the game's log, in its source's format, into a file when the block ends, also by an exception.
-
-    Player 1 of the log is the first person, or seat 0 where nobody plays.
-
-    Raises:
-        ValueError: the game has no log format, or cannot hold this variant.
-        OSError: the file cannot be written.
-    """
-    if log is None:
-        yield
-        return
-    writer = log_writer(sitting.variant, len(sitting.seats))
-    check_writable(log)
-    first = np.array([sitting.people[0] if sitting.people else 0])
-    try:
-        yield
-    finally:
-        for moves in range(1, len(sitting) + 1):
-            writer.after_move(np.array([sitting.position(moves).state]), np.zeros(1, np.int64), first)
-        write_text(log, writer.text())
-
-
-def play_game(seated: Seated, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
-    """Play a game from `set_up` at the terminal; where nobody plays, step through it.
+def play_game(seated: Seated, replay: bool = False, reviewed: bool = False) -> None:
+    """Play a game at the terminal, a new or a saved one; step through it if it is over, has no people, or `replay` is set.
 
     In a game of one seat the person plays alone. The opponents then play the same deal, and the highest return wins.
 
     Args:
         seated: the game.
+        replay: whether to step through a game that is not over.
         reviewed: whether to show at the end the cost of each move.
-        log: file for the game's log, in its source's format.
-
-    Returns:
-        Each seat's return, (seats,) float64.
-
-    Raises:
-        ValueError: the game has no log format.
     """
-    sitting, made = seated.sitting, seated.made
-    variant, people = sitting.variant, sitting.people
-    alone = bool(people) and len(sitting.seats) == 1
-    with _logged(sitting, log):
-        console.print(_title(sitting))
-        print_mode(variant, seated.policy)
-        terminal = Terminal(sitting)
-        if not alone:
-            _introduce(sitting)
-        if not people:
-            terminal.look()
-            return sitting.returns
-        _play(terminal, reviewed, lambda: None if alone or len(people) > 1 else _tell_winner(sitting.returns, people[0]))
-        returns = sitting.returns
-        if alone:
-            _play_after(variant, sitting.seed, made, float(returns[0]))
-        return returns
+    sitting = seated.sitting
+    people, alone = sitting.people, len(sitting.seats) == 1
+    console.print(_title(sitting) + (f", after {len(sitting)} moves" if len(sitting) else ""))
+    print_mode(sitting.variant, seated.policy)
+    if not (people and alone):
+        _introduce(sitting)
+    terminal = Terminal(sitting)
+    if (replay or sitting.over or not people) and not terminal.look():
+        if reviewed and sitting.over:
+            terminal.show_review()
+        return
+    goes_on = True
+    while goes_on:  # and again after each undo
+        terminal.play_on()
+        terminal.show_end()
+        if len(people) == 1 and not alone:
+            _tell_winner(sitting.returns, people[0])
+        if reviewed:
+            terminal.show_review()
+        goes_on = terminal.after()
+    if alone:
+        _play_after(sitting.variant, sitting.seed, seated.made, float(sitting.returns[0]))
 
 
 def open_game(path: Path, game: str | None, start: int | None = None, opponents: Sequence[str] = ()) -> Sitting:
@@ -177,32 +148,6 @@ def open_game(path: Path, game: str | None, start: int | None = None, opponents:
     return sitting
 
 
-def load_game(sitting: Sitting, replay: bool, reviewed: bool = False, log: Path | None = None) -> np.ndarray:
-    """Continue a saved game; step through it if it is over, has no people, or `replay` is set.
-
-    Args:
-        sitting: from `open_game`.
-        replay: whether to step through a game that is not over.
-        reviewed: whether to show at the end the cost of each move.
-        log: as for `play_game`.
-
-    Returns:
-        Each seat's return, (seats,) float64.
-    """
-    with _logged(sitting, log):
-        console.print(_title(sitting) + f", after {len(sitting)} moves")
-        print_mode(sitting.variant, "")
-        _introduce(sitting)
-        terminal = Terminal(sitting)
-        if (replay or sitting.over or not sitting.people) and not terminal.look():
-            if reviewed and sitting.over:
-                terminal.show_review()
-            return sitting.returns
-        alone = sitting.people[0] if len(sitting.people) == 1 < len(sitting.seats) else None
-        _play(terminal, reviewed, lambda: None if alone is None else _tell_winner(sitting.returns, alone))
-        return sitting.returns
-
-
 def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agent]) -> Sitting:
     """Return a sitting with agents that were made before; `random` is made here where needed."""
     if all(who in made or who == PERSON for who in seats):
@@ -222,18 +167,6 @@ def _introduce(sitting: Sitting) -> None:
             console.print(Text(f"{sitting.variant.seat_name(place)}: {who}"))
         elif len(sitting.people) == 1:
             console.print(Text(f"{sitting.variant.seat_name(place)}: you"))
-
-
-def _play(terminal: Terminal, reviewed: bool, tell_winner: Any) -> None:
-    """Play to the end, and again after each undo."""
-    while True:
-        terminal.play_on()
-        terminal.show_end()
-        tell_winner()
-        if reviewed:
-            terminal.show_review()
-        if not terminal.after():
-            return
 
 
 def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: float) -> None:
