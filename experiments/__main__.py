@@ -15,8 +15,7 @@ import dice_envs
 from dice_envs.core.options import check_seed
 from dice_envs.experiments.commands import LISTED, add_commands, commands
 from dice_envs.experiments.jobs.guard import ends_at_once
-from dice_envs.experiments.ui.console import one_line_errors
-from dice_envs.experiments.ui.options import own_game
+from dice_envs.experiments.ui import one_line_errors, own_game
 
 app = typer.Typer(
     no_args_is_help=True,

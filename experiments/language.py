@@ -26,7 +26,7 @@ from dice_envs.envs.text import InWords
 from dice_envs.evaluation.games import NO_COST, costs_of
 from dice_envs.exact import offered
 from dice_envs.exact.intervals import half_width, share_half_width
-from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.leaderboard import usual_agents
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.table.sitting import PERSON, Sitting

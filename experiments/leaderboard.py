@@ -24,7 +24,7 @@ from dice_envs.exact import asked
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.progress import TooLong, within
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.page import versions
 

@@ -23,10 +23,8 @@ from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import Edge
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
-from dice_envs.experiments.ui.console import Stopped, console, print_mode
-from dice_envs.experiments.ui.findings import measuring
-from dice_envs.experiments.ui.options import game_options
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui import Stopped, console, game_options, print_mode, progress
+from dice_envs.experiments.ui.grids import measuring
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 

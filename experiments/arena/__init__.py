@@ -31,7 +31,7 @@ from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, TeamResult, parts_of, shares_of
-from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.logs import WRITERS
 
 __all__ = [

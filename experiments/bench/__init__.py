@@ -19,10 +19,8 @@ from dice_envs.core.game import names
 from dice_envs.core.machine import torch_device
 from dice_envs.core.options import shown
 from dice_envs.experiments.commands import modules
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui import DeviceOption, JsonOption, check_writable, console, finish, write_json
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import DeviceOption, JsonOption
 from dice_envs.experiments.ui.page import versions
 
 

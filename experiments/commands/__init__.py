@@ -1,7 +1,7 @@
 """The commands: a module each, of the command's name, or the package that does its work. `main` is the command, whose arguments
 are the options.
 
-A module with `group` in place of `main` holds a group of commands.
+A module with `group` in place of `main` holds a group of commands, one with `COMMANDS` those named there.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ LISTED = {
 }
 
 
-def commands() -> dict[str, ModuleType]:
-    """Return every command: name → module or package."""
-    packages = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
-    return {**modules(sys.modules[__name__]), **packages}
+def commands() -> dict[str, Any]:
+    """Return every command: name → function, module or package."""
+    found: dict[str, Any] = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
+    for name, module in modules(sys.modules[__name__]).items():
+        found |= vars(module).get("COMMANDS", {name: module})
+    return found
 
 
 def modules(package: ModuleType) -> dict[str, ModuleType]:
@@ -40,11 +42,11 @@ def modules(package: ModuleType) -> dict[str, ModuleType]:
 
 def add_commands(
     app: typer.Typer,
-    found: Mapping[str, ModuleType],
+    found: Mapping[str, Any],
     guarded: Callable[..., Any],
     listed: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Add modules to the app as commands, wrapped by `guarded`: `main` is a command, `group` makes a group of commands.
+    """Add functions and modules to the app as commands, wrapped by `guarded`: a module's `main`, or all of its `group`.
 
     `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
     hyphens for underscores. The name with underscores works, too, but is not listed.
@@ -55,7 +57,7 @@ def add_commands(
         if "group" in vars(module):
             app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
             continue
-        command = guarded(module.main)
+        command = guarded(vars(module).get("main", module))
         app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
         if "_" in name:
             app.command(name, hidden=True)(command)

@@ -1,7 +1,8 @@
-"""`agents`: the agents and their parameters, and the trained policies of the package."""
+"""`games` and `agents`: what there is to play, the options and parameters, and the trained policies of the package."""
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,20 +11,54 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from dice_envs import load, measure, names
+from dice_envs import configure, layout, load, measure, names
 from dice_envs.agents import aliases, for_game
 from dice_envs.agents.about import check_about, measures_as_dicts
 from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
 from dice_envs.core.files import read_json
-from dice_envs.core.options import shown
-from dice_envs.experiments.ui.console import console, print_docstring, print_heading
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import figure_text, measuring
-from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption
+from dice_envs.core.options import options_text, shown
+from dice_envs.experiments.ui import JsonOption, check_writable, console, print_docstring, print_heading, write_json
+from dice_envs.experiments.ui.grids import Grid, figure_text, measuring
+from dice_envs.table.rules import attributes, rules_in_short
 
 
-def main(
+def list_games(
+    game: Annotated[str | None, typer.Argument(help="A game, to see its rules, options and observation.")] = None,
+) -> None:
+    """List the games, their environments, and their options with the defaults.
+
+    With a game: its rules in short, the meaning of each option, and the observation.
+
+    Example: games liars_dice
+    """
+    for name in [game] if game else names():
+        variant = configure(name)
+        defaults = vars(variant.options)
+        print_heading(name, variant.game.title)
+        if name in names():  # Gymnasium and PettingZoo do not know a game of one's own
+            _flow(f"Gymnasium: dice_envs/{variant.game.env_name}-v0; PettingZoo: dice_envs.{name}_v0")
+        if not game:
+            _flow(f"options: {options_text(defaults)}")
+            continue
+        console.print("\n  Rules")
+        for sentence in rules_in_short(variant):
+            _flow(sentence, 4)
+        console.print("\n  Options, with their defaults")
+        meanings = attributes(variant.options.__doc__ or "")
+        for option, value in defaults.items():
+            _flow(": ".join(filter(None, (options_text({option: value}), meanings.get(option)))), 4)
+        console.print("\n  Observation, with these options: entries, block, meaning")
+        for line in layout(variant).splitlines():
+            _flow(line, 4, 8)
+    if not game:
+        console.print("\n`games GAME` says what each option means.")
+
+
+def _flow(text: str, margin: int = 2, hanging: int = 6) -> None:
+    console.print(textwrap.fill(text, console.width, initial_indent=" " * margin, subsequent_indent=" " * hanging))
+
+
+def list_agents(
     game: Annotated[str | None, typer.Argument(help="Only agents, or policies, that play this game.")] = None,
     policies: Annotated[bool, typer.Option("--policies", help="List the trained policies that come with the package.")] = False,
     json: JsonOption = None,
@@ -126,3 +161,6 @@ def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
         "bytes": path.stat().st_size,
         "command": policy.about.get("command"),
     }
+
+
+COMMANDS = {"games": list_games, "agents": list_agents}

@@ -29,12 +29,8 @@ from dice_envs.experiments.arena import (
     tournament,
 )
 from dice_envs.experiments.arena.tables import save_plot, show
-from dice_envs.experiments.jobs.workers import resumable
-from dice_envs.experiments.ui.chats import Counted, logged
-from dice_envs.experiments.ui.console import finish, print_mode
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import measuring
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.jobs import resumable
+from dice_envs.experiments.ui import (
     AgentsArgument,
     GameArgument,
     GamesOption,
@@ -44,9 +40,16 @@ from dice_envs.experiments.ui.options import (
     ReportOption,
     ResumeOption,
     SeedOption,
+    check_report,
+    check_writable,
+    finish,
     game_options,
+    print_mode,
+    progress,
+    write_json,
 )
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.chats import Counted, logged
+from dice_envs.experiments.ui.grids import measuring
 
 LEAST_COMPARED = 100  # games of each meeting from which on a best response is looked for; with fewer, intervals are too wide
 

@@ -14,15 +14,23 @@ from dice_envs import TASKS
 from dice_envs.agent import check_plays
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import GAMES_WON, check_games
-from dice_envs.experiments.jobs.workers import Workers, kept_beside
+from dice_envs.experiments.jobs import Workers, kept_beside
 from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui import (
+    JsonOption,
+    ReportOption,
+    ResumeOption,
+    check_report,
+    check_writable,
+    console,
+    count_option,
+    finish,
+    progress,
+    write_json,
+)
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
-from dice_envs.experiments.ui.options import JsonOption, ReportOption, ResumeOption, count_option
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import plots_noted, saved_plot
-from dice_envs.experiments.ui.progress import progress
 
 MOST_POSITIONS = 10_000
 MOST_COLUMNS = 6  # of a table on the terminal; all tables are on the page

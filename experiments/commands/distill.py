@@ -23,20 +23,23 @@ from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
 from dice_envs.experiments.solve.liars_dice import line_of
-from dice_envs.experiments.ui.console import console, finish, print_mode
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import measuring, show_measures
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.ui import (
     DeviceOption,
     GameArgument,
     JsonOption,
     OptionOption,
     SeedOption,
+    check_writable,
+    console,
     count_option,
+    finish,
     game_options,
+    print_mode,
+    progress,
     seed_or_fresh,
+    write_json,
 )
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.grids import measuring, show_measures
 
 SAY_EVERY = 500  # updates
 

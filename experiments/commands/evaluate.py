@@ -13,12 +13,8 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss, check_games
-from dice_envs.experiments.jobs.workers import resumable
-from dice_envs.experiments.ui.chats import Counted, logged
-from dice_envs.experiments.ui.console import finish, print_mode
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.jobs import resumable
+from dice_envs.experiments.ui import (
     GameArgument,
     JsonOption,
     OptionOption,
@@ -26,11 +22,18 @@ from dice_envs.experiments.ui.options import (
     ReportOption,
     ResumeOption,
     SeedOption,
+    check_report,
+    check_writable,
     count_option,
+    finish,
     game_options,
+    print_mode,
+    progress,
+    write_json,
 )
+from dice_envs.experiments.ui.chats import Counted, logged
+from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.plots import bars, saved_plot
-from dice_envs.experiments.ui.progress import progress
 
 MOST_SHOWN = 5  # of the costliest decisions
 

@@ -16,15 +16,25 @@ import typer
 
 from dice_envs.core.files import write_text
 from dice_envs.core.options import options_text
-from dice_envs.experiments.jobs.workers import resumable
+from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui import (
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
+    check_report,
+    check_writable,
+    console,
+    count_option,
+    finish,
+    progress,
+    write_json,
+)
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, count_option
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
-from dice_envs.experiments.ui.progress import progress
 
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table

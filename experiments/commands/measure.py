@@ -23,21 +23,23 @@ from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, on_ray
-from dice_envs.experiments.ui.console import finish, print_mode
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import measuring, show_measures
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.jobs import HERE, Workers, on_ray
+from dice_envs.experiments.ui import (
     GameArgument,
     JsonOption,
     OptionOption,
     RayOption,
     SeedOption,
+    check_writable,
     count_option,
+    finish,
     game_options,
+    print_mode,
+    progress,
     seed_or_fresh,
+    write_json,
 )
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.grids import measuring, show_measures
 from dice_envs.learn.presets import Preset, presets_of
 
 MOST_MINUTES = 60 * 24 * 7

@@ -1,4 +1,4 @@
-"""`play`: people and agents at the terminal or on a page."""
+"""`play` and `mcp`: people and agents at the terminal or on a page, and an assistant that plays."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
-from dice_envs.experiments.play.games import Seated, open_game, play_game, set_up
-from dice_envs.experiments.ui.console import console, print_mode
-from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
+from dice_envs.experiments.play import Seated, open_game, play_game, set_up
+from dice_envs.experiments.ui import OptionOption, SeedOption, console, print_mode, seed_or_fresh
 from dice_envs.table.sitting import Sitting
 
 
-def main(
+def play(
     game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,
     agents: Annotated[
         list[str] | None,
@@ -101,3 +100,15 @@ def _serve(sittings: list[Sitting], host: str | None, port: int | None, browser:
     from dice_envs.experiments.web.server import HOST, serve  # of an extra of its own
 
     serve(sittings, HOST if host is None else host, port, browser)
+
+
+def mcp() -> None:
+    """Serve the games to an assistant by the Model Context Protocol, on standard input and output: it plays, asks for rules,
+    hints and the price of a move, and reviews its play. The assistant's program starts this command.
+    """
+    from dice_envs.experiments.assistant import serve  # of an extra of its own
+
+    serve()
+
+
+COMMANDS = {"play": play, "mcp": mcp}

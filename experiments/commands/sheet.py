@@ -12,9 +12,7 @@ from dice_envs import Variant, configure
 from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
 from dice_envs.core.options import check_choice, shown
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable
-from dice_envs.experiments.ui.options import GameArgument, OptionOption, game_options
+from dice_envs.experiments.ui import GameArgument, OptionOption, check_writable, console, game_options
 from dice_envs.games.shakes import TREATMENTS, Options
 
 with needs("commands", "a score sheet"):

@@ -13,8 +13,7 @@ import typer
 
 from dice_envs import Variant
 from dice_envs.core.options import did_you_mean, shown
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui import console, progress
 from dice_envs.table.advice import Advice
 from dice_envs.table.review import Judged, Review, Split, level, review
 from dice_envs.table.sitting import Entry, Sitting

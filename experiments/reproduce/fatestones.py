@@ -44,24 +44,23 @@ from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import Done, Workers, resumable
+from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.logs import Log, Writer, read_log
-from dice_envs.experiments.reproduce import chapter_of
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
+from dice_envs.experiments.ui import (
     GamesOption,
     JsonOption,
     RayOption,
     ReportOption,
     ResumeOption,
     SeedOption,
+    check_report,
+    check_writable,
+    console,
     count_option,
+    progress,
 )
-from dice_envs.experiments.ui.page import Chapter
 from dice_envs.experiments.ui.plots import logarithmic, saved_plot
-from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.fatestones import CODES, COUNTS, FACES, NUM_FACES
 
 SOURCE = "FateStones README, Results"

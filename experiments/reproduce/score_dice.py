@@ -22,16 +22,21 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import Done, Workers, resumable
-from dice_envs.experiments.reproduce import chapter_of, printed
+from dice_envs.experiments.jobs import Done, Workers, resumable
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui import (
+    JsonOption,
+    RayOption,
+    ReportOption,
+    ResumeOption,
+    SeedOption,
+    check_report,
+    check_writable,
+    console,
+    progress,
+)
 from dice_envs.experiments.ui.plots import saved_plot
-from dice_envs.experiments.ui.progress import progress
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
 SURE = 4.5

@@ -19,24 +19,23 @@ from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
 from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
-from dice_envs.experiments.reproduce import across, chapter_of, printed
+from dice_envs.experiments.jobs import HERE, Workers, resumable
+from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import INDEPENDENT, Finding, print_rows
-from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.ui import (
     GamesOption,
     JsonOption,
     RayOption,
     ReportOption,
     ResumeOption,
     SeedOption,
+    check_report,
+    check_writable,
+    console,
+    progress,
 )
-from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import counted, saved_plot
-from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.shakes import EFFICACIES, Options
 
 RULES = "A. Downey, The Shakes, rules (2020)"

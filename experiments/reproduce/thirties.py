@@ -11,12 +11,8 @@ from typing import Any, NamedTuple
 from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
 from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve, throws
 from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
-from dice_envs.experiments.reproduce import chapter_of, printed
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.options import JsonOption, ReportOption
-from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
+from dice_envs.experiments.ui import JsonOption, ReportOption, check_report, check_writable, console
 from dice_envs.experiments.ui.plots import counted, saved_plot
 from dice_envs.games.thirties import GOALS
 

@@ -16,11 +16,21 @@ from dice_envs.exact.liars_dice.seating import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
-from dice_envs.experiments.jobs.workers import on_ray
-from dice_envs.experiments.ui.console import console, finish, print_mode
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.jobs import on_ray
+from dice_envs.experiments.ui import (
+    JsonOption,
+    OptionOption,
+    RayOption,
+    ReportOption,
+    check_report,
+    check_writable,
+    console,
+    finish,
+    game_options,
+    print_mode,
+    write_json,
+)
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
 from dice_envs.experiments.ui.plots import saved_plot
 
 PRECISION = 1e-4

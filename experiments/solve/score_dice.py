@@ -12,12 +12,20 @@ import typer
 from dice_envs import configure
 from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, ScoreDistribution, score_distribution
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui import (
+    JsonOption,
+    OptionOption,
+    ReportOption,
+    check_report,
+    check_writable,
+    console,
+    finish,
+    game_options,
+    progress,
+    write_json,
+)
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, ReportOption, game_options
 from dice_envs.experiments.ui.plots import counted, saved_plot
-from dice_envs.experiments.ui.progress import progress
 
 
 def main(

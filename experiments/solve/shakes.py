@@ -14,9 +14,7 @@ from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.shakes.chances import Problem
 from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
+from dice_envs.experiments.ui import JsonOption, OptionOption, check_writable, console, game_options, write_json
 
 
 def main(

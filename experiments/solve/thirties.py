@@ -14,10 +14,8 @@ from dice_envs.agents.thirties import function_in, named
 from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
 from dice_envs.exact.thirties.figures import Analysis, Distribution, analyse
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments.ui import JsonOption, OptionOption, check_writable, console, game_options, write_json
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
 from dice_envs.games.thirties import GOALS
 
 

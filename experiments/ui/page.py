@@ -16,8 +16,7 @@ from typing import Any
 import dice_envs
 from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.findings import Finding, findings_grid
+from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.plots import Plot
 
@@ -66,21 +65,6 @@ def command_line(command: str, given: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-@dataclasses.dataclass(frozen=True)
-class Chapter:
-    """Every figure of one source, published beside ours; the result of a module of `dice_envs.experiments.reproduce`.
-
-    Attributes:
-        title: the game and its source.
-        rows: the figures.
-        seed: of all random draws; None: nothing was random.
-    """
-
-    title: str
-    rows: list[Finding]
-    seed: int | None = None
-
-
 def versions() -> dict[str, str]:
     """Return the versions of the software that makes results: name → version."""
     found = {"dice-envs": dice_envs.__version__, "Python": platform.python_version()}
@@ -90,19 +74,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
-    """Return a chapter as a section: plots, disagreeing figures, a table for each source; `apart`: a section for each."""
-    judged = [row for row in chapter.rows if row.agrees is not None]
-    differing = [row for row in judged if not row.agrees]
-    agree = f"{len(judged) - len(differing):,} of {len(judged):,} comparisons agree; {len(chapter.rows):,} figures in all."
-    first = [findings_grid("Those that do not agree", differing)] if differing else []
-    sources = dict.fromkeys(row.source for row in chapter.rows)
-    grids = [findings_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
-    if not apart:
-        return [Section(chapter.title, [agree], [*first, *grids], plots)]
-    return [Section("In short", [agree], first, plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
 
 
 def _anchor(text: str, number: int) -> str:

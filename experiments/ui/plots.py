@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dice_envs.core.files import atomic, named_in_errors
-from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui import console
 
 BLUE, ORANGE = "#2a6f97", "#e76f51"  # told apart by colour-blind people, too
 

@@ -11,9 +11,8 @@ from nicegui import ui
 
 from dice_envs.core.game import Variant
 from dice_envs.core.view import Row, as_die
-from dice_envs.experiments.web.parts import FEWER, MORE, TAKEN, button, words
-from dice_envs.experiments.web.style import die
-from dice_envs.experiments.web.table import Place
+from dice_envs.experiments.web import Place
+from dice_envs.experiments.web.parts import FEWER, MORE, TAKEN, button, die, words
 from dice_envs.table.advice import Advice
 
 FEWEST = 8  # moves of this form that make a grid; fewer are buttons

@@ -15,8 +15,8 @@ import numpy as np
 from nicegui import events, ui
 
 from dice_envs.core.options import check_range
+from dice_envs.experiments.web import Place
 from dice_envs.experiments.web.parts import button, heading, markup, reporting, sentence, words
-from dice_envs.experiments.web.table import Place
 from dice_envs.table.review import Judged, Point, Review, Split, amount, level
 
 WIDTH, HEIGHT = 380, 210

@@ -19,9 +19,9 @@ from nicegui import background_tasks, events, ui
 from dice_envs import agents, load, names
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import options_text, parse_options, shown
-from dice_envs.experiments.ui.options import seed_or_fresh
+from dice_envs.experiments.ui import seed_or_fresh
+from dice_envs.experiments.web import Table, Tables, make_agent
 from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
-from dice_envs.experiments.web.table import Table, Tables, make_agent
 from dice_envs.table.rules import OptionWords, known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 

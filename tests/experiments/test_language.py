@@ -11,7 +11,7 @@ from dice_envs import TASKS, action_values, configure, make_agent
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.jobs.workers import Workers
+from dice_envs.experiments.jobs import Workers
 from dice_envs.experiments.language import field_of, named_players, players_of, positions_of, score
 from dice_envs.experiments.ui.chats import Counted
 from tests.support.chat_server import lowest, said, serving

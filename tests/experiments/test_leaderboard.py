@@ -202,7 +202,7 @@ def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
 
 @pytest.mark.thorough
 def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.jobs.workers.KEEP_AFTER", 0.0)
+    monkeypatch.setattr("dice_envs.experiments.jobs.KEEP_AFTER", 0.0)
     out = tmp_path / "board.json"
     command = ["thirties_maximize", "thirties:goal", "--seed", 1, "--json", out]
     asked = []

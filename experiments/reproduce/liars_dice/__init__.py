@@ -17,24 +17,23 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
-from dice_envs.experiments.reproduce import chapter_of, printed
+from dice_envs.experiments.jobs import HERE, Workers, resumable
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.grids import plus_minus
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.ui import (
     GamesOption,
     JsonOption,
     RayOption,
     ReportOption,
     ResumeOption,
     SeedOption,
+    check_report,
+    check_writable,
+    console,
+    progress,
 )
-from dice_envs.experiments.ui.page import Chapter
+from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.plots import ORANGE, saved_plot
-from dice_envs.experiments.ui.progress import progress
 from dice_envs.games.liars_dice import chance_at_least
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"

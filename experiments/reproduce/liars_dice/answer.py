@@ -16,7 +16,7 @@ from dice_envs import agents, configure
 from dice_envs.exact.liars_dice.seating import Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
-from dice_envs.experiments.reproduce import across
+from dice_envs.experiments.reproduce import Finding, across
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     FACES_NAMED,
     MOST,
@@ -35,8 +35,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_games,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.findings import Finding
+from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.plots import BLUE, ORANGE, saved_plot
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents

@@ -9,8 +9,7 @@ import pytest
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
 from dice_envs.experiments.play.words import number_choices
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.options import game_options
+from dice_envs.experiments.ui import console, game_options
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import refusal, run
