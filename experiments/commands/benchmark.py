@@ -14,20 +14,9 @@ from dice_envs import TASKS
 from dice_envs.agent import check_plays
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import GAMES_WON, check_games
+from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import Workers, kept_beside
 from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
-from dice_envs.experiments.ui import (
-    JsonOption,
-    ReportOption,
-    ResumeOption,
-    check_report,
-    check_writable,
-    console,
-    count_option,
-    finish,
-    progress,
-    write_json,
-)
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import plots_noted, saved_plot
@@ -53,13 +42,13 @@ def language(
         list[str] | None, typer.Argument(help="Players beside the usual ones, say chat:MODEL,url=URL; or any agents.")
     ] = None,
     task: Annotated[list[str] | None, typer.Option(help="A named task; repeat it. Five of them if left out.")] = None,
-    positions: Annotated[int, count_option("--positions", help="Number of positions of each task.")] = 200,
-    games: Annotated[int, count_option("--games", help="Number of games of each task; seats rotate.")] = 200,
+    positions: Annotated[int, ui.count_option("--positions", help="Number of positions of each task.")] = 200,
+    games: Annotated[int, ui.count_option("--games", help="Number of games of each task; seats rotate.")] = 200,
     seed: Annotated[int, typer.Option(help="Fixes positions, dice and draws. Compare only results with the same seed.")] = 0,
     references: Annotated[bool, typer.Option(help="Whether the scripted agents of each game are measured, too.")] = True,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    resume: ResumeOption = False,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """Language models at the table: exact regret, illegal replies, bluffs beside the solution's, results without luck.
 
@@ -75,8 +64,8 @@ def language(
     tasks = [task_of(name) for name in task or DEFAULT_TASKS]
     check_range("positions", positions, 2, MOST_POSITIONS)
     check_games(games)
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     named = named_players(players or [], json, resume)
     everybody = {each.name: players_of(each, named, references) for each in tasks}
     for name, player in named.items():
@@ -88,21 +77,21 @@ def language(
     with kept_beside(json, resume, what, seed) as kept:
         workers = Workers(kept)
         for each in tasks:
-            with progress(f"{each.name}: positions", positions) as done:
+            with ui.progress(f"{each.name}: positions", positions) as done:
                 field = field_of(each, positions, seed, done)
-            with progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)) as done:
+            with ui.progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)) as done:
                 found[each.name] = [
                     score(field, name, player, games, seed, workers, done) for name, player in everybody[each.name].items()
                 ]
-            console.print(f"seed {seed}")
+            ui.console.print(f"seed {seed}")
             grids = _grids_of(found[each.name])
             show_all([grid for grid in grids if len(grid.headings) <= MOST_COLUMNS])
     words = shlex.join(["benchmark", "language", *(players or [])])
     typed = {"task": task, "positions": positions, "games": games, "seed": seed, "report": report, "json": json}
     command = command_line(words, typed) + ("" if references else " --no-references")
     scores = [dataclasses.asdict(each) for own in found.values() for each in own]
-    finish(
-        lambda: write_json(json, {"command": command, "seed": seed, "scores": scores}),
+    ui.finish(
+        lambda: ui.write_json(json, {"command": command, "seed": seed, "scores": scores}),
         lambda: (
             _write_report(report, found, About(command, {"positions": positions, "games": games}, seed)) if report else None
         ),

@@ -13,24 +13,8 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss, check_games
+from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
-from dice_envs.experiments.ui import (
-    GameArgument,
-    JsonOption,
-    OptionOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    check_report,
-    check_writable,
-    count_option,
-    finish,
-    game_options,
-    print_mode,
-    progress,
-    write_json,
-)
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.plots import bars, saved_plot
@@ -39,20 +23,20 @@ MOST_SHOWN = 5  # of the costliest decisions
 
 
 def main(
-    game: GameArgument,
+    game: ui.GameArgument,
     agent: Annotated[str, typer.Argument(help="The player, say ppo; `agents` lists them.")],
     against: Annotated[
         str | None,
         typer.Option(help="The opponent, with fixed probabilities; nash if left out. Solo and team games have none."),
     ] = None,
-    option: OptionOption = None,
-    games: Annotated[int, count_option("--games", help="Number of games; seats rotate.")] = 1000,
+    option: ui.OptionOption = None,
+    games: Annotated[int, ui.count_option("--games", help="Number of games; seats rotate.")] = 1000,
     match: Annotated[int, typer.Option(help="Games played one after another; agents with a memory keep it.")] = 1,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """Evaluate a player without luck: what it wins from an opponent, and where it gives wins away.
 
@@ -66,24 +50,24 @@ def main(
     Example: evaluate liars_dice ppo --against nash -o num_dice=3
     """
     specs = [agent] if against is None else [agent, against]
-    variant, (player, *_), policy = cast(game, game_options(option), specs, single_seat)
+    variant, (player, *_), policy = cast(game, ui.game_options(option), specs, single_seat)
     check_games(games, match)
-    check_writable(json)
-    check_report(report)
-    print_mode(variant, policy)
+    ui.check_writable(json)
+    ui.check_report(report)
+    ui.print_mode(variant, policy)
     (player,) = logged([player], json, resume)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
     with resumable(json, resume, what, seed, ray) as (seed, plain):
         workers = Counted(plain, [player])
-        with progress("values of choices") as valued:
+        with ui.progress("values of choices") as valued:
             values = response_values(variant, against, done=lambda amount, total: valued(amount / total))
-        with progress(f"{games:,} games", games) as done:
+        with ui.progress(f"{games:,} games", games) as done:
             found = evaluate(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
-    finish(
+    ui.finish(
         lambda: show_all(_grids(found, workers.lines())),
-        lambda: write_json(json, found),
+        lambda: ui.write_json(json, found),
         lambda: _save_plots(report, found) if report is not None else None,
     )
 

@@ -16,22 +16,9 @@ import typer
 
 from dice_envs.core.files import write_text
 from dice_envs.core.options import options_text
+from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
-from dice_envs.experiments.ui import (
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    check_report,
-    check_writable,
-    console,
-    count_option,
-    finish,
-    progress,
-    write_json,
-)
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
@@ -55,15 +42,15 @@ def main(
         ),
     ] = None,
     sample: Annotated[
-        int | None, count_option(help="Deals or games to sample where there are too many for all of them.")
+        int | None, ui.count_option(help="Deals or games to sample where there are too many for all of them.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Time limit of one agent on one task; then a smaller sample is tried.")] = 3.0,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the board here as Markdown.")] = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """The board: every agent's distance from optimal play, on every named task that it can play.
 
@@ -80,12 +67,12 @@ def main(
     """
     tasks, specs = chosen(names or [])
     for path in (json, markdown):
-        check_writable(path)
-    check_report(report)
+        ui.check_writable(path)
+    ui.check_report(report)
     given = {"names": [task.name for task in tasks], "agents": specs}
     with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
-        console.print(f"seed {seed}")
-        with progress("agents on tasks", len(plan(tasks, specs or None))) as done:
+        ui.console.print(f"seed {seed}")
+        with ui.progress("agents on tasks", len(plan(tasks, specs or None))) as done:
             found = board([task.name for task in tasks], specs or None, seed, sample, minutes, done, workers)
         nowhere = unmeasured(found, specs)
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
@@ -99,9 +86,9 @@ def main(
             write_page(folder, "dice-envs: the board", [INTRO], sections(found, plots), about)
 
         if not nowhere:
-            finish(
+            ui.finish(
                 *(functools.partial(show_all, [_grid(place)]) for place in found.tasks),
-                lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
+                lambda: ui.write_json(json, {"command": command, **dataclasses.asdict(found)}),
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
             )

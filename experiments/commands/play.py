@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
+from dice_envs.experiments import ui
 from dice_envs.experiments.play import Seated, open_game, play_game, set_up
-from dice_envs.experiments.ui import OptionOption, SeedOption, console, print_mode, seed_or_fresh
 from dice_envs.table.sitting import Sitting
 
 
@@ -22,10 +22,10 @@ def play(
             "instead of the saved ones."
         ),
     ] = None,
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
     people: Annotated[int | None, typer.Option(help="How many people play at this terminal, 1 if left out.")] = None,
-    seed: SeedOption = None,
+    seed: ui.SeedOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Nobody plays: step agents against each other.")] = False,
     load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
@@ -79,7 +79,7 @@ def play(
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
-    seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)
+    seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, ui.seed_or_fresh(seed), watch)
     if web:
         _serve(_tables(seated), host, port, browser)
     else:
@@ -89,9 +89,9 @@ def play(
 def _tables(seated: Seated) -> list[Sitting]:
     """Return the game to serve; in a game of one seat that a person has, also the same deal for each agent."""
     sitting = seated.sitting
-    print_mode(sitting.variant, seated.policy)
+    ui.print_mode(sitting.variant, seated.policy)
     if len(sitting.people) == 1:  # the seed reveals all dice: hide it if people play each other
-        console.whole_line(f"seed {sitting.seed}")
+        ui.console.whole_line(f"seed {sitting.seed}")
     after = seated.made if sitting.people and len(sitting.seats) == 1 else {}
     return [sitting, *(Sitting(sitting.variant, sitting.seed, [spec]) for spec in after)]
 

@@ -20,16 +20,7 @@ from dice_envs.agent import Uniform
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width, t95
-from dice_envs.experiments.ui import (
-    JsonOption,
-    ReportOption,
-    check_report,
-    check_writable,
-    console,
-    finish,
-    progress,
-    write_json,
-)
+from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import BLUE, ORANGE, Plot, counted, plots_noted, saved_plot
@@ -44,8 +35,8 @@ def main(
     ],
     seat: Annotated[int | None, typer.Option(help="Review this seat alone.")] = None,
     agents: Annotated[bool, typer.Option("--agents", help="Review the agents' seats, too.")] = False,
-    json: JsonOption = None,
-    report: ReportOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
 ) -> None:
     """Review saved games of people: how much of each result was play and how much luck, and over all games what a player
     gives away, with a 95 % interval, and whether it becomes less.
@@ -58,12 +49,12 @@ def main(
     """
     if seat is not None and agents:
         raise ValueError("--seat names one seat, --agents all of them: leave out one")
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     games = games_in(files)
     seats = [seats_of(sitting, path, seat, agents) for path, sitting in games]
     played = []
-    with progress("reviewing, games", len(games)) as done:
+    with ui.progress("reviewing, games", len(games)) as done:
         for (path, sitting), chosen in zip(games, seats, strict=True):
             found = review(sitting, agents=not set(chosen) <= set(sitting.people))
             played += [Played(path, sitting, each, found) for each in chosen]
@@ -71,9 +62,9 @@ def main(
     groups = grouped(played)
     typed = {"seat": seat, "agents": agents, "json": json, "report": report}
     command = command_line(f"review {shlex.join(map(str, files))}", typed)
-    finish(
+    ui.finish(
         lambda: show(groups),
-        lambda: write_json(json, as_dict(groups)),
+        lambda: ui.write_json(json, as_dict(groups)),
         lambda: save_report(report, groups, command) if report is not None else None,
     )
 
@@ -245,7 +236,7 @@ def show(groups: Sequence[Group]) -> None:
     for each in groups:
         _games_grid(each).show()
         for line in _record_lines(each):
-            console.whole_line(line)
+            ui.console.whole_line(line)
 
 
 def _games_grid(found: Group) -> Grid:

@@ -12,7 +12,7 @@ from dice_envs import Variant, configure
 from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
 from dice_envs.core.options import check_choice, shown
-from dice_envs.experiments.ui import GameArgument, OptionOption, check_writable, console, game_options
+from dice_envs.experiments import ui
 from dice_envs.games.shakes import TREATMENTS, Options
 
 with needs("commands", "a score sheet"):
@@ -25,9 +25,9 @@ MOST_COUNTED = 30  # patients of a team for which there are numbers to cross off
 
 
 def main(
-    game: GameArgument,
+    game: ui.GameArgument,
     file: Annotated[Path, typer.Argument(help="The file to write, .html.")],
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     paper: Annotated[str, typer.Option(help="a4 or letter.")] = "a4",
 ) -> None:
     """Write a score sheet for a game with real dice, one page to print. The Shakes has one.
@@ -36,8 +36,8 @@ def main(
 
     Example: sheet shakes sheet.html -o treatments=rules -o maesters=Ada,Ben,Cleo -o open_efficacies=true
     """
-    write_sheet(file, configure(game, **game_options(option)), paper)
-    console.whole_line(f"wrote {file}")
+    write_sheet(file, configure(game, **ui.game_options(option)), paper)
+    ui.console.whole_line(f"wrote {file}")
 
 
 def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
@@ -57,7 +57,7 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         raise ValueError(f"a score sheet is written as .html, not {shown(path.name)}")
     if variant.game.name != "shakes":
         raise ValueError(f"{variant.game.name} has no score sheet; those that have: shakes")
-    check_writable(path)
+    ui.check_writable(path)
     options: Options = variant.options
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = environment.from_string(_TEMPLATE).render(

@@ -19,21 +19,9 @@ import typer
 from rich.text import Text
 
 from dice_envs.core.options import check_range
+from dice_envs.experiments import ui
 from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.commands import add_commands, modules
-from dice_envs.experiments.ui import (
-    JsonOption,
-    RayOption,
-    ReportOption,
-    SeedOption,
-    check_report,
-    check_writable,
-    console,
-    count_option,
-    finish,
-    seed_or_fresh,
-    write_json,
-)
 from dice_envs.experiments.ui.grids import Grid, figure_text
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page
 from dice_envs.experiments.ui.plots import Plot, plots_noted
@@ -53,12 +41,12 @@ def group(guarded: Callable[..., Any]) -> typer.Typer:
 
 def all_sources(
     games: Annotated[
-        int | None, count_option("--games", help="Games to play for each source; each source's default if left out.")
+        int | None, ui.count_option("--games", help="Games to play for each source; each source's default if left out.")
     ] = None,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
 ) -> None:
     """Reproduce every source in turn; --report writes one page with all figures and plots.
 
@@ -68,13 +56,13 @@ def all_sources(
     """
     if games is not None:
         check_range("games", games, LEAST_GAMES, MOST_GAMES)
-    check_writable(json)
-    check_report(report)
-    seed = seed_or_fresh(seed)
+    ui.check_writable(json)
+    ui.check_report(report)
+    seed = ui.seed_or_fresh(seed)
     chapters: dict[str, Chapter] = {}
     sections: list[Section] = []
     for name, module in modules(sys.modules[__name__]).items():
-        console.print(f"\nreproduce {name.replace('_', '-')}")
+        ui.console.print(f"\nreproduce {name.replace('_', '-')}")
         parameters = inspect.signature(module.main).parameters
         wanted = {"games": games, "seed": seed, "report": report, "ray": ray}
         with plots_noted() as plots:
@@ -86,8 +74,8 @@ def all_sources(
         command_line("reproduce all", {"games": games, "seed": seed, "report": report}), {"games": games or "usual"}, seed
     )
     title = "dice-envs: every figure of every source"
-    finish(
-        lambda: write_json(json, {"seed": seed, "sources": rows}),
+    ui.finish(
+        lambda: ui.write_json(json, {"seed": seed, "sources": rows}),
         lambda: write_page(report, title, _intro("Five games."), sections, about) if report is not None else None,
     )
 
@@ -245,5 +233,5 @@ def chapter_of(
         json, report: as given on the command line.
         draw: saves the plots in a folder.
     """
-    finish(lambda: write_json(json, data), lambda: draw(report) if report is not None else None)
+    ui.finish(lambda: ui.write_json(json, data), lambda: draw(report) if report is not None else None)
     return Chapter(title, data["rows"], data.get("seed"))

@@ -21,21 +21,11 @@ from dice_envs.agents.score_dice import Highest, Shuffled
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
+from dice_envs.experiments import ui
 from dice_envs.experiments.arena import MOST_GAMES, play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
-from dice_envs.experiments.ui import (
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    check_report,
-    check_writable,
-    console,
-    progress,
-)
 from dice_envs.experiments.ui.plots import saved_plot
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
@@ -196,22 +186,22 @@ TABLES: tuple[PaperTable, ...] = (
 
 
 def main(
-    json: JsonOption = None,
-    report: ReportOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
     games: Annotated[
         int, typer.Option(help="Games to play of every row as well, say 1000000, which takes minutes; 0: none.")
     ] = 0,
-    seed: SeedOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    seed: ui.SeedOption = None,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> Chapter:
     """Every table of the paper on score distributions, published beside computed.
 
     All figures are exact; they agree if they are the same to the printed digits.
     """
     check_range("games", games, 0, MOST_GAMES)
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     if resume and not games:
         raise ValueError("--resume goes on with games that were stopped: add --games")
     data: dict[str, Any] = {"rows": _print_tables()}
@@ -227,22 +217,22 @@ def _print_tables() -> list[Finding]:
     """Print each table as the notebook does, published beside computed figures, and the check of 2d6; return the rows."""
     rows: list[Finding] = []
     for number, table in enumerate(TABLES, 1):
-        console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
-        console.print("|     Game     | win bias | tie % | closeness |   published")
-        console.print("|:------------:|---------:|------:|----------:|")
+        ui.console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
+        ui.console.print("|     Game     | win bias | tie % | closeness |   published")
+        ui.console.print("|:------------:|---------:|------:|----------:|")
         for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
             ours = cells(result)
             exact = (result.win_bias, result.tie_percentage, f"1/√({result.mean_square})")
             line = f"| {name:12} |   {ours[0]:>6} | {ours[1]:>5} |     {ours[2]} |"
             beside = f"{published[0]:>6} {published[1]:>5} {published[2]}"
-            console.print(f"{line}   {beside}{'' if ours == published else '  differs'}")
+            ui.console.print(f"{line}   {beside}{'' if ours == published else '  differs'}")
             for cell, theirs, own, value in zip(FIGURES, published, ours, exact, strict=True):
                 figure = f"{table.section} {table.title}, table {number}: {name} {cell}"
                 rows.append(Finding(SOURCE, figure, float(theirs), float(own), 0.0, theirs == own, f"exactly {value}"))
     rows += _check_of_2d6()
     differing = [row.figure for row in rows if row.agrees is False]
     agreed = f"{len(rows) - len(differing)} of {len(rows)} published figures agree to the printed digits"
-    console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}")
+    ui.console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}")
     return rows
 
 
@@ -259,7 +249,7 @@ def _check_of_2d6() -> list[Finding]:
     )
     rows = [printed(SOURCE, f"8.1 check: {name}", published, round(ours, 4), note) for name, published, ours, note in lines]
     for row in rows:
-        console.print(f"{row.figure}: {row.ours:.4f}   published {row.published:.4f}   ({row.note})")
+        ui.console.print(f"{row.figure}: {row.ours:.4f}   published {row.published:.4f}   ({row.note})")
     return rows
 
 
@@ -313,7 +303,7 @@ def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
     places = [(number, row) for number, table in enumerate(TABLES) for row in range(len(table.rows))]
     seeds = np.random.SeedSequence(seed).spawn(len(places))
     parts = [(*place, each) for place, each in zip(places, seeds, strict=True)]
-    with progress(f"rows × {games:,} games", len(parts)) as done:
+    with ui.progress(f"rows × {games:,} games", len(parts)) as done:
         played = workers.run(_sampled, (games,), parts, done=done)
     for (number, row), figures in zip(places, played, strict=True):
         table = TABLES[number]
@@ -335,5 +325,5 @@ def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
             )
     print_rows(f"{games:,} games of every row, seed {seed}; exact beside played, ± 95 %", rows)
     outside = sum(abs(row.ours - row.published) > row.error + 1e-9 for row in rows)  # type: ignore[operator]
-    console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")
+    ui.console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")
     return rows
