@@ -34,24 +34,6 @@ from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, P
 from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.logs import WRITERS
 
-__all__ = [
-    "MOST_GAMES",
-    "Result",
-    "add_optimal",
-    "best_responses",
-    "check_match",
-    "check_table",
-    "elo",
-    "exact_tournament",
-    "expanded",
-    "known_values",
-    "log_writer",
-    "num_meetings",
-    "play_table",
-    "tournament",
-    "won_by",
-]
-
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that
 SAMPLE = 20_000  # of deals for it, where there are too many for all of them

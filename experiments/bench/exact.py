@@ -1,74 +1,18 @@
-"""Times of exact solutions."""
+"""Times of optimal Liar's Dice and of best responses."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from dice_envs import agents, configure
-from dice_envs.exact.fatestones.draws import draw_hands, solve_all, solve_draws
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.shakes.chances import Problem, argument_chances, tallies
-from dice_envs.exact.shakes.policies import evaluate, solve
-from dice_envs.exact.thirties import Rules, forget_solutions
-from dice_envs.exact.thirties import solve as solve_thirties
-from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_rate, best_seconds
-from dice_envs.experiments.reproduce.thirties import all_rows
-from dice_envs.games.thirties import GOALS
-
-
-def _fatestones(quick: bool) -> Iterator[BenchRow]:
-    variant = configure("fatestones")
-    if quick:
-        hands = draw_hands(variant, 5000, 1)
-        yield BenchRow("FateStones: draws solved", best_rate(lambda: solve_draws(hands), len(hands)), "/s")
-        return
-    start = time.perf_counter()
-    draws = solve_all(variant)
-    seconds = time.perf_counter() - start
-    note = (
-        f"best response {draws.best_response:.6f}, Nash {draws.nash:.6f} a draw against random; "
-        f"at most {draws.gap:.0e} left to be won from Nash"
-    )
-    yield BenchRow(f"FateStones: all {draws.draws:,} draws solved", seconds, "s", note=note)
-
-
-def _shakes(quick: bool) -> Iterator[BenchRow]:
-    problem = Problem.of(configure("shakes", num_players=6).options)
-
-    def afresh() -> None:
-        tallies.cache_clear()
-        solve.cache_clear()
-        solve(problem, "saved")
-
-    yield BenchRow("shakes: six players solved", best_seconds(afresh), "s", 120, note="Bayes-optimal, tallies found anew")
-    seconds = best_seconds(lambda: evaluate(problem, argument_chances))
-    yield BenchRow("shakes: six players, exact distribution of the argument", seconds, "s")
-
-
-def _thirties(quick: bool) -> Iterator[BenchRow]:
-    """Time the best strategies of all four goals, and every figure of the paper."""
-    repeats = 3 if quick else 10
-
-    def best_strategies() -> None:
-        forget_solutions()
-        for goal in GOALS:
-            solve_thirties(Rules(), goal)
-
-    def whole_paper() -> None:
-        forget_solutions()
-        all_rows()
-
-    goals = best_seconds(best_strategies, repeats)
-    yield BenchRow("thirties: best strategies of the four goals, exact", goals, "s", aim=0.2)
-    everything = best_seconds(whole_paper, repeats)
-    yield BenchRow("thirties: every figure of the paper", everything, "s", aim=0.5)
+from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_seconds
 
 
 def _liars_dice(quick: bool) -> Iterator[BenchRow]:
@@ -116,10 +60,4 @@ def _liars_dice_responses(quick: bool) -> Iterator[BenchRow]:
     yield BenchRow(name, seconds, "s", None if quick else 5, note=f"they win {won} %")
 
 
-PARTS = (
-    BenchPart("fatestones", _fatestones),
-    BenchPart("liars_dice", _liars_dice),
-    BenchPart("liars_dice", _liars_dice_responses),
-    BenchPart("shakes", _shakes),
-    BenchPart("thirties", _thirties),
-)
+PARTS = (BenchPart("liars_dice", _liars_dice), BenchPart("liars_dice", _liars_dice_responses))

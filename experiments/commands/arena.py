@@ -11,11 +11,13 @@ import typer
 
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
+from dice_envs.agent.matches import check_match
 from dice_envs.core.files import write_text
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import check_games
 from dice_envs.exact import ResponseValues
 from dice_envs.experiments import arena, ui
+from dice_envs.experiments.arena.results import Result
 from dice_envs.experiments.arena.tables import save_plot, show
 from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
@@ -71,7 +73,7 @@ def main(
     agents = arena.expanded(agents)
     variant, players, policy = cast(game, ui.game_options(option), agents)
     arena.check_table(variant, len(agents), games)
-    arena.check_match(games, match)
+    check_match(games, match)
     if without_luck:
         _check_without_luck(variant, games, match)
     given = {"log": log is not None, "ray": ray is not None, "resume": resume, "without-luck": without_luck}
@@ -110,7 +112,7 @@ def _hand_over(
     report: Path | None,
     log: Path | None,
     writer: Any,
-    result: arena.Result,
+    result: Result,
     seed: int = 0,
     values: Sequence[ResponseValues | None] | None = None,
 ) -> None:

@@ -17,13 +17,14 @@ import typer
 from dice_envs import Measurement, Measures, Variant, measure
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.game import single_seat
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, on_ray
 from dice_envs.experiments.ui.grids import measuring, show_measures
 from dice_envs.learn.presets import Preset, presets_of

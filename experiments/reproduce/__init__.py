@@ -18,9 +18,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.options import check_range
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import MOST_GAMES
 from dice_envs.experiments.commands import add_commands, modules
 from dice_envs.experiments.ui.grids import Grid, figure_text
 from dice_envs.experiments.ui.page import About, Section, command_line, write_page

@@ -32,6 +32,7 @@ import typer
 from dice_envs import Agent, agents, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.base import Deterministic, OfOneGame
 from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts.selection import Selection, choose_by_ucb, keep_visits
@@ -44,7 +45,7 @@ from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows

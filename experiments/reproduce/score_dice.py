@@ -17,12 +17,13 @@ import numpy as np
 import typer
 
 from dice_envs import configure
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.score_dice import Highest, Shuffled
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name

@@ -12,6 +12,7 @@ import numpy as np
 
 from dice_envs import agents, configure
 from dice_envs.agent import ask
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
@@ -19,7 +20,7 @@ from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
 from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy

@@ -11,13 +11,14 @@ import typer
 
 from dice_envs import Batch, agents, configure
 from dice_envs.agent import Turn
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.liars_dice import Numbers, chance_most
 from dice_envs.core.dice import new_streams
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import MOST_GAMES, play_table
+from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
