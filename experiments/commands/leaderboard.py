@@ -20,8 +20,17 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
-from dice_envs.experiments.ui.page import About, Section, command_line, write_page
-from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
+from dice_envs.experiments.ui.report import (
+    ORANGE,
+    About,
+    Plot,
+    Section,
+    bars,
+    command_line,
+    plots_noted,
+    saved_plot,
+    write_page,
+)
 
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table

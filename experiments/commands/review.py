@@ -22,8 +22,18 @@ from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid, plus_minus
-from dice_envs.experiments.ui.page import About, Section, command_line, write_page
-from dice_envs.experiments.ui.plots import BLUE, ORANGE, Plot, counted, plots_noted, saved_plot
+from dice_envs.experiments.ui.report import (
+    BLUE,
+    ORANGE,
+    About,
+    Plot,
+    Section,
+    command_line,
+    counted,
+    plots_noted,
+    saved_plot,
+    write_page,
+)
 from dice_envs.table.review import Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 

@@ -49,7 +49,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
-from dice_envs.experiments.ui.plots import logarithmic, saved_plot
+from dice_envs.experiments.ui.report import logarithmic, saved_plot
 from dice_envs.games.fatestones import CODES, COUNTS, FACES, NUM_FACES
 
 SOURCE = "FateStones README, Results"
