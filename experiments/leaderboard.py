@@ -27,7 +27,7 @@ from dice_envs.exact.progress import TooLong, within
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.ui.grids import plus_minus
-from dice_envs.experiments.ui.report import versions
+from dice_envs.experiments.ui.pages import versions
 
 # Parameters worth a row of the board, in place of an agent's defaults.
 SPECS: dict[str, tuple[str, ...]] = {

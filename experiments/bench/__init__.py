@@ -21,7 +21,7 @@ from dice_envs.core.options import shown
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import modules
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.report import versions
+from dice_envs.experiments.ui.pages import versions
 
 
 @dataclasses.dataclass

@@ -18,7 +18,7 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import Workers, kept_beside
 from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
-from dice_envs.experiments.ui.report import About, Section, command_line, plots_noted, saved_plot, write_page
+from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 
 MOST_POSITIONS = 10_000
 MOST_COLUMNS = 6  # of a table on the terminal; all tables are on the page

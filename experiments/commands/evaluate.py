@@ -17,7 +17,7 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
-from dice_envs.experiments.ui.report import bars, saved_plot
+from dice_envs.experiments.ui.pages import bars, saved_plot
 
 MOST_SHOWN = 5  # of the costliest decisions
 

@@ -19,18 +19,8 @@ from dice_envs.core.options import options_text
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
+from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
-from dice_envs.experiments.ui.report import (
-    ORANGE,
-    About,
-    Plot,
-    Section,
-    bars,
-    command_line,
-    plots_noted,
-    saved_plot,
-    write_page,
-)
 
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
@@ -86,13 +76,13 @@ def main(
         nowhere = unmeasured(found, specs)
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
         typed = {"sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
-        command = command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
+        command = pages.command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
 
         def write_report(folder: Path) -> None:
-            with plots_noted() as plots:
+            with pages.plots_noted() as plots:
                 plot_scores(folder, found)
-            about = About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
-            write_page(folder, "dice-envs: the board", [INTRO], sections(found, plots), about)
+            about = pages.About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
+            pages.write_page(folder, "dice-envs: the board", [INTRO], sections(found, plots), about)
 
         if not nowhere:
             ui.finish(
@@ -170,10 +160,10 @@ def _summary(found: Board) -> Grid:
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 
 
-def sections(found: Board, plots: Sequence[Plot] = ()) -> list[Section]:
+def sections(found: Board, plots: Sequence[pages.Plot] = ()) -> list[pages.Section]:
     """Return the board as sections of a page."""
-    parts = [Section("All tasks", grids=[_summary(found)], plots=plots)]
-    return parts + [Section(place.name, _about_task(place), [_grid(place)]) for place in found.tasks]
+    parts = [pages.Section("All tasks", grids=[_summary(found)], plots=plots)]
+    return parts + [pages.Section(place.name, _about_task(place), [_grid(place)]) for place in found.tasks]
 
 
 def as_markdown(found: Board, command: str) -> str:
@@ -207,15 +197,15 @@ def plot_scores(folder: Path, found: Board) -> None:
     most = max(sum(each.score is not None for each in place.standings) for place in places)
     size = (4.6 * across, 0.6 + down * (1.1 + 0.3 * most))
     caption = "Scores: 0 is uniformly random play, 1 optimal play. Bars are cut at −0.25."
-    with saved_plot(folder, "board", caption, figsize=size, nrows=down, ncols=across, squeeze=False) as (canvas, axes):
+    with pages.saved_plot(folder, "board", caption, figsize=size, nrows=down, ncols=across, squeeze=False) as (canvas, axes):
         for axis in axes.flat[len(places) :]:
             axis.set_visible(False)
         for axis, place in zip(axes.flat, places, strict=False):
             shown_here = [each for each in place.standings if each.score is not None]
             scores = np.array([each.score for each in shown_here], float)
             names, errors = zip(*((short(each.agent, 22), each.score_error or 0.0) for each in shown_here), strict=True)
-            bars(axis, names, np.maximum(scores, -0.25), errors)
-            axis.axvline(1, color=ORANGE, linestyle="--", linewidth=1)
+            pages.bars(axis, names, np.maximum(scores, -0.25), errors)
+            axis.axvline(1, color=pages.ORANGE, linestyle="--", linewidth=1)
             axis.axvline(0, color="grey", linewidth=0.8)
             axis.set_xlim(min(0.0, max(-0.25, scores.min())) - 0.02, 1.08)
             axis.set_xticks([0, 0.5, 1])

@@ -21,19 +21,8 @@ from dice_envs.core.options import check_range
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
+from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import Grid, plus_minus
-from dice_envs.experiments.ui.report import (
-    BLUE,
-    ORANGE,
-    About,
-    Plot,
-    Section,
-    command_line,
-    counted,
-    plots_noted,
-    saved_plot,
-    write_page,
-)
 from dice_envs.table.review import Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -71,7 +60,7 @@ def main(
             done()
     groups = grouped(played)
     typed = {"seat": seat, "agents": agents, "json": json, "report": report}
-    command = command_line(f"review {shlex.join(map(str, files))}", typed)
+    command = pages.command_line(f"review {shlex.join(map(str, files))}", typed)
     ui.finish(
         lambda: show(groups),
         lambda: ui.write_json(json, as_dict(groups)),
@@ -347,14 +336,14 @@ def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
     """
     sections = []
     for number, each in enumerate(groups, 1):
-        plots: list[Plot] = []
+        plots: list[pages.Plot] = []
         if each.record is not None and len(each.played) > 1:
             name = f"review_{number}_{each.played[0].sitting.variant.game.name}"
             caption = f"What each game's moves gave away: {each.title}."
-            with plots_noted() as plots, saved_plot(report, name, caption) as (_, axes):
+            with pages.plots_noted() as plots, pages.saved_plot(report, name, caption) as (_, axes):
                 _plot(axes, each, each.record.scale)
-        sections.append(Section(each.title, _record_lines(each), [_games_grid(each)], plots))
-    write_page(report, "dice-envs: your games", [], sections, About(command, {}))
+        sections.append(pages.Section(each.title, _record_lines(each), [_games_grid(each)], plots))
+    pages.write_page(report, "dice-envs: your games", [], sections, pages.About(command, {}))
 
 
 def _plot(axes: Any, found: Group, scale: Scale) -> None:
@@ -362,15 +351,15 @@ def _plot(axes: Any, found: Group, scale: Scale) -> None:
     given = -factor * np.array([each.split.play for each in found.played if each.split is not None])
     places = np.arange(1, len(given) + 1)
     means = np.cumsum(given) / places
-    axes.plot(places, given, "o", color=BLUE, label="a game")
-    axes.plot(places, means, color=ORANGE, label="mean so far")
+    axes.plot(places, given, "o", color=pages.BLUE, label="a game")
+    axes.plot(places, means, color=pages.ORANGE, label="mean so far")
     if len(given) > 1:
         halves = np.array([half_width(given[:count], 0.0, factor * scale.spread) for count in places[1:]])
         low, high = np.maximum(means[1:] - halves, 0.0), means[1:] + halves
-        axes.fill_between(places[1:], low, high, color=ORANGE, alpha=0.2, linewidth=0, label="its 95 % interval")
+        axes.fill_between(places[1:], low, high, color=pages.ORANGE, alpha=0.2, linewidth=0, label="its 95 % interval")
         # The interval of two games may be wide; the plot shows what the games fill.
         axes.set_ylim(0, 1.1 * max(given.max(), high[-1], 1e-9))
-    counted(axes, "x")
+    pages.counted(axes, "x")
     axes.set_xlabel("game")
     axes.set_ylabel(f"given away, {unit}")
     axes.set_title(found.title)

@@ -33,7 +33,7 @@ from dice_envs.experiments.ui import (
     write_json,
 )
 from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_measures
-from dice_envs.experiments.ui.report import About, Plot, Section, logarithmic, plots_noted, saved_plot, write_page
+from dice_envs.experiments.ui.pages import About, Plot, Section, logarithmic, plots_noted, saved_plot, write_page
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 

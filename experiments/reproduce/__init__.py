@@ -23,7 +23,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import add_commands, modules
 from dice_envs.experiments.ui.grids import Grid, figure_text
-from dice_envs.experiments.ui.report import About, Plot, Section, command_line, plots_noted, write_page
+from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, plots_noted, write_page
 
 INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 LEAST_GAMES = 1000  # accepted by every source

@@ -49,8 +49,8 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
-from dice_envs.experiments.ui.report import logarithmic, saved_plot
-from dice_envs.games.fatestones import CODES, COUNTS, FACES, NUM_FACES
+from dice_envs.experiments.ui.pages import logarithmic, saved_plot
+from dice_envs.games.fatestones import CODES, COUNTS, NUM_FACES
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
@@ -320,8 +320,7 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
 
 
 def _draw(report: Path, points: list[dict[str, Any]]) -> None:
-    """Save the plot of the fair dice, and those of the curves."""
-    _draw_margins(report)
+    """Save the plots of the curves."""
     for quantity, label, title in (
         ("edge_share", "share of the edge", "FateStones: share of the edge against random play that search captures"),
         ("exploitability", "exploitability", "FateStones: what a best response wins from search, a draw"),
@@ -338,29 +337,6 @@ def _draw(report: Path, points: list[dict[str, Any]]) -> None:
             axes.grid(alpha=0.3)
             axes.axhline(0, color="grey", linewidth=0.8)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
-def _draw_margins(report: Path) -> None:
-    """Plot which of the fair dice beats which, with the strongest circle marked."""
-    bag = configure("fatestones").params.bag
-    order = bag[np.argsort(FACES[bag].std(axis=1), kind="stable")]
-    margin = margins(order)
-    circle = circles(bag)[0].dice
-    at = {int(die): place for place, die in enumerate(order)}
-    names = [str(CODES[die]) for die in order]
-    caption = (
-        "Chance to win less chance to lose of the die at the left against the die below, among the 32 fair dice, from even to "
-        "uneven faces. Squares mark the strongest circle: "
-        f"{' > '.join(str(CODES[die]) for die in (*circle, circle[0]))}."
-    )
-    with saved_plot(report, "fatestones_margins", caption, figsize=(11, 9.5)) as (figure, axes):
-        shown = axes.imshow(margin, cmap="RdBu", vmin=-0.5, vmax=0.5)
-        for one, other in zip(circle, (*circle[1:], circle[0]), strict=True):
-            axes.scatter(at[other], at[one], marker="s", s=110, facecolors="none", edgecolors="black", linewidths=1.8)
-        axes.set_xticks(range(len(order)), names, rotation=90, fontsize=7)
-        axes.set_yticks(range(len(order)), names, fontsize=7)
-        axes.set_title("FateStones: who beats whom among the fair dice")
-        figure.colorbar(shown, ax=axes, label="chance to win less chance to lose")
 
 
 # --- the searches ----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
-from dice_envs.experiments.ui.report import saved_plot
+from dice_envs.experiments.ui.pages import saved_plot
 
 # Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
 SURE = 4.5

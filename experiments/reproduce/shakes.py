@@ -25,7 +25,7 @@ from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.report import counted, saved_plot
+from dice_envs.experiments.ui.pages import counted, saved_plot
 from dice_envs.games.shakes import EFFICACIES, Options
 
 RULES = "A. Downey, The Shakes, rules (2020)"

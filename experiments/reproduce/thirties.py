@@ -13,7 +13,7 @@ from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, 
 from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
-from dice_envs.experiments.ui.report import counted, saved_plot
+from dice_envs.experiments.ui.pages import counted, saved_plot
 from dice_envs.games.thirties import GOALS
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.

@@ -19,7 +19,7 @@ from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.report import saved_plot
+from dice_envs.experiments.ui.pages import saved_plot
 
 PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins

@@ -14,7 +14,7 @@ from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, ScoreDistribution, score_distribution
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.report import counted, saved_plot
+from dice_envs.experiments.ui.pages import counted, saved_plot
 
 
 def main(

@@ -10,7 +10,7 @@ from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, sections
 from dice_envs.experiments.leaderboard import board, chosen, usual_agents
-from dice_envs.experiments.ui.report import About, render
+from dice_envs.experiments.ui.pages import About, render
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
 

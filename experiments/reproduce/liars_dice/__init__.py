@@ -23,7 +23,7 @@ from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
 from dice_envs.experiments.ui.grids import plus_minus
-from dice_envs.experiments.ui.report import ORANGE, saved_plot
+from dice_envs.experiments.ui.pages import ORANGE, saved_plot
 from dice_envs.games.liars_dice import chance_at_least
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"

@@ -36,7 +36,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_games,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
-from dice_envs.experiments.ui.report import BLUE, ORANGE, saved_plot
+from dice_envs.experiments.ui.pages import BLUE, ORANGE, saved_plot
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")

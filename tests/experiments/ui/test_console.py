@@ -16,7 +16,7 @@ from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, seed_or_fresh, write_json
-from dice_envs.experiments.ui.report import logarithmic, saved_plot
+from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from tests.conftest import ROOT
 from tests.support.commands import done, run
 from tests.support.subsets import few

@@ -9,7 +9,7 @@ import pytest
 
 from dice_envs.experiments.reproduce import Chapter, Finding, fatestones, liars_dice, sections_of
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.report import About, Section, command_line, plots_noted, render, saved_plot, write_page
+from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, render, saved_plot, write_page
 from tests.support.commands import done
 
 
