@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from dice_envs import TASKS
+from dice_envs import TASKS, response_values
 from dice_envs.agent import check_plays
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import GAMES_WON, check_games
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import Workers, kept_beside
-from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
+from dice_envs.experiments.language import DEFAULT_TASKS, Score, named_players, players_of, positions_of, score, task_of
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 
@@ -77,10 +77,12 @@ def language(
         workers = Workers(kept)
         for each in tasks:
             with ui.progress(f"{each.name}: positions", positions) as done:
-                field = field_of(each, positions, seed, done)
+                values = response_values(each.variant)  # first: it may have to solve the game
+                drawn = positions_of(each.variant, positions, seed, done)
             with ui.progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)) as done:
                 found[each.name] = [
-                    score(field, name, player, games, seed, workers, done) for name, player in everybody[each.name].items()
+                    score(each, drawn, values, name, player, games, seed, workers, done)
+                    for name, player in everybody[each.name].items()
                 ]
             ui.console.print(f"seed {seed}")
             grids = _grids_of(found[each.name])
