@@ -25,6 +25,7 @@ from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.arena.results import shares_of
 from dice_envs.experiments.jobs import HERE, Workers, on_ray
 from dice_envs.experiments.ui.grids import measuring, show_measures
 from dice_envs.learn.presets import Preset, presets_of
@@ -181,9 +182,7 @@ def measure_response(
     how = max(tried, key=lambda each: tried[each])
     form = forms[how]
     returns = play_table(variant, [form, *others], games, judging, workers=workers)
-    won = returns[:, 0]
-    best = returns.max(axis=1)
-    shares = (won >= best - 1e-6) / (returns >= best[:, None] - 1e-6).sum(axis=1)
+    won, shares = returns[:, 0], shares_of(returns)[0][:, 0]
     trained = f"PPO with {how}, {steps:,} steps, {games:,} games"
     measures = (
         _bound("trained response's return", won, (variant.facts.min_return, variant.facts.max_return), 0.0, "return", trained),

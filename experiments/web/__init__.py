@@ -243,11 +243,11 @@ class Table:
 
     # --- other games ----------------------------------------------------------------------------------------------
 
-    async def again(self, seed: int | None = None) -> None:
-        """Begin a new game with the same options and players; a fresh seed if none is given."""
+    async def again(self) -> None:
+        """Begin a new game with the same options and players, and a fresh seed."""
         old = self.sitting
         try:
-            sitting = await self.work(lambda: Sitting(old.variant, seed_or_fresh(seed), old.seats), lambda: old is self.sitting)
+            sitting = await self.work(lambda: Sitting(old.variant, seed_or_fresh(None), old.seats), lambda: old is self.sitting)
         except Unwanted:
             return
         if old is self.sitting:  # else another request was faster
