@@ -1,7 +1,7 @@
 """The page of `play --web`: the tables of its server.
 
 A table is a game and its agents, a place what the holder of a link may see and do there. `server` has the addresses,
-`start_page` and `table_page` the pages, `moves` and `review_panel` parts of a table's page, `parts` what all pages share.
+`start_page` and `table_page` the pages, `panels` parts of a table's page, `parts` what all pages share.
 """
 
 from __future__ import annotations

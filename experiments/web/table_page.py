@@ -15,7 +15,7 @@ import numpy as np
 from nicegui import ui
 
 from dice_envs.experiments.web import PAUSE, Place
-from dice_envs.experiments.web.moves import show_moves
+from dice_envs.experiments.web.panels import judged_line, show_lesson, show_moves, show_review
 from dice_envs.experiments.web.parts import (
     PRESSING,
     begin,
@@ -28,7 +28,6 @@ from dice_envs.experiments.web.parts import (
     sentence,
     words,
 )
-from dice_envs.experiments.web.review_panel import judged_line, show_lesson, show_review
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
