@@ -1,7 +1,7 @@
 """Parts of a table's page: the legal moves, and the review of a finished game.
 
 Moves are a row of buttons; for bids a number of dice with a button for each face, and a grid of all. The graph of a review is
-inline SVG: the expected result after each move. Its colours are classes of `parts.CSS`, so that they follow the screen's; all its
+inline SVG: the expected result after each move. Its colours are classes of `parts.CSS`, so that they follow the screen's; its
 coordinates are those of the view box.
 """
 
