@@ -111,7 +111,7 @@ def _grid(place: TaskBoard) -> Grid:
     for number, each in enumerate(measured, start=1):
         worth = (each.elo, each.elo_error, 0) if place.field else (each.score, each.score_error, 4)
         times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
-        trained = "" if each.steps is None else f"{each.steps:,}, {_number(each.minutes, 1)}"
+        trained = "" if each.steps is None else f"{each.steps:,}, {_figure(each.minutes, 0.0, 1)}"
         figures = (_figure(each.value, each.error, 6), _figure(*worth), " / ".join(times), trained)
         rows.append((str(number), short(each.agent), *figures))
         if each.note:
@@ -124,10 +124,6 @@ def _grid(place: TaskBoard) -> Grid:
     rating = "Elo" if place.field else "score"
     headings = ("", "agent", quantity, rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
     return Grid(f"{place.name}: {place.asks}", headings, rows, (1, 5), notes, whole=(1,))
-
-
-def _number(value: float | None, digits: int) -> str:
-    return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
 def _about_task(place: TaskBoard) -> list[str]:
@@ -155,7 +151,7 @@ def _summary(found: Board) -> Grid:
             if not each.missing and (each.score is not None or each.elo is not None)
         ]
         leaders = [*leaders, *[""] * LEADERS][:LEADERS]
-        rows.append((place.name, place.headline, *(_number(each, 5) for each in _compared(place)), *leaders))
+        rows.append((place.name, place.headline, *(_figure(each, 0.0, 5) for each in _compared(place)), *leaders))
     headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 

@@ -255,9 +255,7 @@ class Terminal:
                 words = str(typer.prompt("", prompt_suffix="> ", default="", show_default=False)).strip()
             except typer.Abort:  # nothing more to read
                 return False
-            if words.lower() == "review":
-                self.show_review()
-            elif words.lower() == "undo":
+            if words.lower() == "undo":
                 self._undo(self._reader)
                 return True
             elif words.lower().startswith("from"):
@@ -322,6 +320,8 @@ class Terminal:
                 say(f"{entry.number:4}  {entry_text(sitting.variant, entry, viewer)}")
         elif name == "save":
             self._save(rest.strip())
+        elif name == "review" and sitting.over:
+            self.show_review()
         elif name in ("hint", "odds") and person is not None:
             give = give_hint if name == "hint" else give_odds
             try:
@@ -400,9 +400,6 @@ class Terminal:
                 at = self._reach(sitting.variant.facts.max_steps)
             elif words == "":
                 at = self._reach(at + 1)
-            elif words == "review" and sitting.over:
-                self.show_review()
-                continue
             elif words.startswith("from") and sitting.over and sitting.people:
                 if self._go_back(words):
                     return True
