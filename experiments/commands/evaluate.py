@@ -66,18 +66,13 @@ def main(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
     ui.finish(
-        lambda: show_all(_grids(found, workers.lines())),
+        lambda: show_all([_value_grid(found, workers.lines()), *_loss_grids(found), *_worst_grids(found)]),
         lambda: ui.write_json(json, found),
         lambda: _save_plots(report, found) if report is not None else None,
     )
 
 
 # --- tables and a plot ----------------------------------------------------------------------------------------------
-
-
-def _grids(found: Evaluation, notes: Sequence[str]) -> list[Grid]:
-    """Return tables of what the player is worth, of where it gives wins away and of its costliest decisions."""
-    return [_value_grid(found, notes), *_loss_grids(found), *([_worst_grid(found)] if found.worst else [])]
 
 
 def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
@@ -137,10 +132,10 @@ def _by_heading(found: Evaluation) -> dict[str, list[Loss]]:
     return groups
 
 
-def _worst_grid(found: Evaluation) -> Grid:
+def _worst_grids(found: Evaluation) -> list[Grid]:
     rows = [(_figure(found, each.cost), each.position, each.played, each.better) for each in found.worst[:MOST_SHOWN]]
     headings = (f"cost ({_unit(found)})", "the player saw", "it played", "better")
-    return Grid("the costliest decisions", headings, rows, words=(1, 2, 3))
+    return [Grid("the costliest decisions", headings, rows, words=(1, 2, 3))] if rows else []
 
 
 def _save_plots(folder: Path, found: Evaluation) -> None:

@@ -85,11 +85,7 @@ def _field(option: dataclasses.Field[Any], hint: Any, words: OptionWords) -> Fie
     if len(parts) == 1 and typing.get_origin(parts[0]) is Annotated and typing.get_args(parts[0])[0] is int:
         low, high = map(int, parts[0].__metadata__[0])
         return Field(name, "number", default, words, low=low, high=high, optional=optional)
-    return Field(name, "text", _typed(default), words)
-
-
-def _typed(value: Any) -> str:
-    return options_text({"": value}).removeprefix("=")
+    return Field(name, "text", options_text({"": default}).removeprefix("="), words)
 
 
 def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -174,7 +174,8 @@ class TablePage:
             else:
                 self._status()
                 if place.to_move and self.at is None:
-                    self._legal_moves()
+                    quantity = self.quantity if self.picked_at == self.table.now else None
+                    show_moves(place, self._current, quantity, self._play, self._pick)
         open_to_see = place.curtain is None
         self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
         self.said.content = in_names(self._latest()) if open_to_see else ""
@@ -296,10 +297,6 @@ class TablePage:
     def _current(self) -> Advice | None:
         """The last advice, if it is about the present position."""
         return self.advice if self.place.to_move and self.advised_at == self.table.now else None
-
-    def _legal_moves(self) -> None:
-        quantity = self.quantity if self.picked_at == self.table.now else None
-        show_moves(self.place, self._current, quantity, self._play, self._pick)
 
     def _play(self, action: int, moves: int) -> None:
         self.at = self.until = None

@@ -230,7 +230,8 @@ def show(answer: Answer, rows: list[Finding]) -> None:
     """Print the answer's rows as tables, then the conclusion."""
     for title, pattern, digits in TABLES:
         across(title, rows, pattern, digits).show()
-    for sentence in conclusion(answer):
+    sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
+    for sentence in sentences:
         ui.console.print(sentence)
 
 
@@ -240,11 +241,6 @@ def show(answer: Answer, rows: list[Finding]) -> None:
 def percent(share: float, digits: int = 1) -> str:
     """Format a share in %, such as "37.5"."""
     return f"{round(100 * share, digits) + 0.0:.{digits}f}"  # + 0.0: no -0.0
-
-
-def conclusion(answer: Answer) -> list[str]:
-    """Return the figures in sentences."""
-    return [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
 
 
 def _about_faces(answer: Answer) -> list[str]:
