@@ -11,8 +11,9 @@ import copy
 import dataclasses
 import os
 import secrets
+import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, Literal, TypeVar
 
 from dice_envs.agent import Agent, check_in_passing
@@ -48,6 +49,34 @@ def _compiled(sitting: Sitting) -> Sitting:
     return sitting
 
 
+class Threads:
+    """Runs slow work, so that the event loop is free for the pages.
+
+    The threads are daemons: the server ends without waiting for an agent that thinks.
+
+    Args:
+        most: limit on the calls that run at a time; others wait for their turn.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return the call's result, or raise its exception."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(call())
+            except BaseException as problem:  # raised where the result is awaited
+                future.set_exception(problem)
+
+        async with self._free:
+            future.set_running_or_notify_cancel()  # a thread cannot be cancelled
+            threading.Thread(target=work, name="page", daemon=True).start()
+            return await asyncio.wrap_future(future)
+
+
 class Table:
     """One table: a game and its listeners, one for each connected page.
 
@@ -79,7 +108,7 @@ class Table:
         changes: number of changes so far.
     """
 
-    def __init__(self, sitting: Sitting, pause: float, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, sitting: Sitting, pause: float, threads: Threads) -> None:
         self.sitting, self.pause, self.threads = sitting, pause, threads
         self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
         self.playing = True
@@ -232,7 +261,7 @@ class Table:
             finally:
                 loop.call_soon_threadsafe(setattr, self, "solving", "")
 
-        return await loop.run_in_executor(self.threads, run)
+        return await self.threads.run(run)
 
     async def _shown(self, work: Coroutine[Any, Any, Any]) -> None:
         """Wait for the work; if that takes long, tell the listeners."""
@@ -505,13 +534,13 @@ class Tables:
 
     Attributes:
         pause: seconds before each move of an agent.
-        threads: run the slow work of all tables, so that the event loop is free for the pages. Other work waits for its turn.
+        threads: run the slow work of all tables.
         places: path of a link → the place to which it leads.
     """
 
     def __init__(self, pause: float = PAUSE) -> None:
         self.pause = pause
-        self.threads = ThreadPoolExecutor(4 + (os.cpu_count() or 1), "page")
+        self.threads = Threads(4 + (os.cpu_count() or 1))
         self.places: dict[str, Place] = {}
 
     def add(self, sitting: Sitting) -> Table:
@@ -526,4 +555,4 @@ class Tables:
         Raises:
             ValueError: `make` raised it.
         """
-        return await asyncio.get_running_loop().run_in_executor(self.threads, lambda: self.add(make()))
+        return await self.threads.run(lambda: self.add(make()))

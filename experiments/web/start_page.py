@@ -5,7 +5,6 @@ The fields are read from the type hints of a game's options.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import html
@@ -305,7 +304,7 @@ class StartPage:
     async def _find_players(self) -> None:
         """Offer the agents that play the variant as fast as people wait for, and no others."""
         variant, before = self.variant, self.players
-        found = await asyncio.get_running_loop().run_in_executor(self.tables.threads, _players, variant)
+        found = await self.tables.threads.run(lambda: _players(variant))
         if variant is self.variant and found != before and not self.client.is_deleted:
             with self.client:
                 self._offer(found)

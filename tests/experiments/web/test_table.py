@@ -5,14 +5,13 @@ import json
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from dice_envs import Promises, configure
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.progress import say
-from dice_envs.experiments.web import Tables
+from dice_envs.experiments.web import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
 from tests.support.sittings import finish
@@ -254,7 +253,7 @@ def test_slow_agents_leave_the_page_to_others(slow):
 def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
     async def follow():
         tables = Tables(pause=0.0)
-        tables.threads = ThreadPoolExecutor(1)
+        tables.threads = Threads(1)
         busy, gone, moved, old = (
             followed(sitting, tables) for sitting in (liars(slow, PERSON), liars(slow, PERSON), stones(), liars(slow, PERSON))
         )
