@@ -1,4 +1,4 @@
-"""`reproduce score-dice`: every table of the paper on score distributions, as published and as played.
+"""`reproduce score-dice`: every table of the paper on score distributions, as published and as computed.
 
 Source: Isaksen, Holmgård, Togelius, Nealen, "Characterising Score Distributions in Dice Games", Game and Puzzle Design 2(1),
 2016, in the exact figures of the notebook that recomputes it with icepool. Section numbers are the paper's; the order is the
@@ -11,26 +11,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
 
-import numpy as np
-import typer
-
-from dice_envs import configure
-from dice_envs.agent.matches import MOST_GAMES
-from dice_envs.agents.score_dice import Highest, Shuffled
-from dice_envs.core.options import check_range
-from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.jobs import Done, Workers, resumable
-from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
 from dice_envs.experiments.ui.pages import saved_plot
 
-# Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
-SURE = 4.5
 FIGURES = ("win bias", "tie %", "closeness")
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
@@ -186,32 +173,14 @@ TABLES: tuple[PaperTable, ...] = (
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
-def main(
-    json: ui.JsonOption = None,
-    report: ui.ReportOption = None,
-    games: Annotated[
-        int, typer.Option(help="Games to play of every row as well, say 1000000, which takes minutes; 0: none.")
-    ] = 0,
-    seed: ui.SeedOption = None,
-    ray: ui.RayOption = None,
-    resume: ui.ResumeOption = False,
-) -> Chapter:
+def main(json: ui.JsonOption = None, report: ui.ReportOption = None) -> Chapter:
     """Every table of the paper on score distributions, published beside computed.
 
     All figures are exact; they agree if they are the same to the printed digits.
     """
-    check_range("games", games, 0, MOST_GAMES)
     ui.check_writable(json)
     ui.check_report(report)
-    if resume and not games:
-        raise ValueError("--resume goes on with games that were stopped: add --games")
-    data: dict[str, Any] = {"rows": _print_tables()}
-    what = {"source": "score_dice", "games": games}
-    with resumable(json if games else None, resume, what, seed, ray) as (seed, workers):
-        if games:
-            data["seed"] = seed
-            data["rows"] += _play(games, seed, workers)
-        return chapter_of(f"Score dice: {SOURCE}", data, json, report, _draw)
+    return chapter_of(f"Score dice: {SOURCE}", {"rows": _print_tables()}, json, report, _draw)
 
 
 def _print_tables() -> list[Finding]:
@@ -274,57 +243,3 @@ def _draw(report: Path) -> None:
             for axis in axes[:, 1:].flat:
                 axis.set_ylabel("")
             canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}")
-
-
-# --- games ----------------------------------------------------------------------------------------------------------
-
-
-def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:
-    """Play games of one row through the environment; return win bias, tie % and closeness, each with its standard error.
-
-    For a sorted table both players always choose their highest die, for an unsorted one a random die.
-    """
-    table = TABLES[number]
-    _, a, b, _ = table.rows[row]
-    variant = configure("score_dice", pool_a=a, pool_b=b, ties=table.ties, reward="score")
-    player = Highest() if table.pairing == "sorted" else Shuffled()
-    returns = play_table(variant, [player, player], games, seed)
-    scores = returns[np.arange(games), np.arange(games) % 2]  # of the player at A's seat in each game
-    signs, even, squares = 100 * np.sign(scores), 100 * (scores == 0), scores**2
-    square = squares.mean()
-    with np.errstate(divide="ignore", invalid="ignore"):  # closeness is infinite where all of a few games end even
-        closeness = float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / math.sqrt(games)
-    done(1)
-    return [*((float(each.mean()), float(each.std()) / math.sqrt(games)) for each in (signs, even)), closeness]
-
-
-def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
-    """Play every row of the tables through the environment, by the agents that it stands for; return the rows."""
-    rows: list[Finding] = []
-    places = [(number, row) for number, table in enumerate(TABLES) for row in range(len(table.rows))]
-    seeds = np.random.SeedSequence(seed).spawn(len(places))
-    parts = [(*place, each) for place, each in zip(places, seeds, strict=True)]
-    with ui.progress(f"rows × {games:,} games", len(parts)) as done:
-        played = workers.run(_sampled, (games,), parts, done=done)
-    for (number, row), figures in zip(places, played, strict=True):
-        table = TABLES[number]
-        name, a, b, _ = table.rows[row]
-        result = score_distribution(a, b, table.ties, table.pairing)
-        exact = (float(result.win_bias), float(result.tie_percentage), result.closeness)
-        for cell, value, (found, error) in zip(FIGURES, exact, figures, strict=True):
-            away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
-            rows.append(
-                Finding(
-                    source="played through the environment, beside the exact figure",
-                    figure=f"table {number + 1}, section {table.section}: {name} {cell}",
-                    published=value,
-                    ours=found,
-                    error=Z95 * error,
-                    agrees=abs(away) < SURE,
-                    note=f"{away:+.1f} standard errors away",
-                )
-            )
-    print_rows(f"{games:,} games of every row, seed {seed}; exact beside played, ± 95 %", rows)
-    outside = sum(abs(row.ours - row.published) > row.error + 1e-9 for row in rows)  # type: ignore[operator]
-    ui.console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")
-    return rows
