@@ -6,7 +6,9 @@ A module with `group` in place of `main` holds a group of commands, one with `CO
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +16,9 @@ from types import ModuleType
 from typing import Any
 
 import typer
+
+from dice_envs.core.options import check_seed
+from dice_envs.experiments.ui import one_line_errors, own_game
 
 PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
 # The list of --help, by heading; commands that no heading names follow as “More”.
@@ -40,13 +45,28 @@ def modules(package: ModuleType) -> dict[str, ModuleType]:
     return {name: importlib.import_module(f"{package.__name__}.{name}") for name in found}
 
 
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a command: bad input and Ctrl-C end it with one line, and its help flows to the terminal's width."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with one_line_errors():
+            if isinstance(kwargs.get("game"), str):
+                kwargs["game"] = own_game(kwargs["game"])
+            check_seed(kwargs.get("seed"))
+            return command(*args, **kwargs)
+
+    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))
+    return run
+
+
 def add_commands(
     app: typer.Typer,
     found: Mapping[str, Any],
-    guarded: Callable[..., Any],
     listed: Mapping[str, Sequence[str]] | None = None,
+    wrapped: Callable[..., Any] = lambda command: command,
 ) -> None:
-    """Add functions and modules to the app as commands, wrapped by `guarded`: a module's `main`, or all of its `group`.
+    """Add functions and modules to the app as commands, `guarded` and `wrapped`: a module's `main`, or all of its `group`.
 
     `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
     hyphens for underscores. The name with underscores works, too, but is not listed.
@@ -55,9 +75,9 @@ def add_commands(
     for name in dict.fromkeys([*headings, *found]):
         module, heading = found[name], headings.get(name, "More" if listed else None)
         if "group" in vars(module):
-            app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
+            app.add_typer(module.group(), name=name, rich_help_panel=heading)
             continue
-        command = guarded(vars(module).get("main", module))
+        command = guarded(wrapped(vars(module).get("main", module)))
         app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
         if "_" in name:
             app.command(name, hidden=True)(command)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from dice_envs.agent import check_plays
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import GAMES_WON, check_games
 from dice_envs.experiments import ui
+from dice_envs.experiments.commands import guarded
 from dice_envs.experiments.jobs import Workers, kept_beside
 from dice_envs.experiments.language import DEFAULT_TASKS, Score, named_players, players_of, positions_of, score, task_of
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
@@ -28,8 +29,8 @@ INTRO = (
 )
 
 
-def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """Return the group of commands, each wrapped by `guarded`."""
+def group() -> typer.Typer:
+    """Return the group of commands."""
     app = typer.Typer(no_args_is_help=True, help="Fixed tests of language models.")
     app.callback()(lambda: None)  # without it, typer takes the only command for the group
     app.command("language")(guarded(language))

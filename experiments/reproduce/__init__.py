@@ -21,7 +21,7 @@ from rich.text import Text
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.options import check_range
 from dice_envs.experiments import ui
-from dice_envs.experiments.commands import add_commands, modules
+from dice_envs.experiments.commands import add_commands, guarded, modules
 from dice_envs.experiments.ui.grids import Grid, figure_text
 from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, plots_noted, write_page
 
@@ -30,11 +30,11 @@ LEAST_GAMES = 1000  # accepted by every source
 FILES = ("json", "report", "resume", "ray")  # parameters that do not change the results, only where they are made or written
 
 
-def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """Return the group of commands, each wrapped by `guarded`."""
+def group() -> typer.Typer:
+    """Return the group of commands."""
     app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
     app.command("all")(guarded(all_sources))
-    add_commands(app, modules(sys.modules[__name__]), lambda main: guarded(_with_page(main)))
+    add_commands(app, modules(sys.modules[__name__]), wrapped=_with_page)
     return app
 
 

@@ -11,8 +11,8 @@ import typer
 from dice_envs.experiments.commands import add_commands, modules
 
 
-def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """Return the group of commands, each wrapped by `guarded`."""
+def group() -> typer.Typer:
+    """Return the group of commands."""
     app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
-    add_commands(app, modules(sys.modules[__name__]), guarded)
+    add_commands(app, modules(sys.modules[__name__]))
     return app
