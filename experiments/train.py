@@ -15,18 +15,17 @@ import dice_envs
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agent import promises_of
 from dice_envs.agent.casting import cast
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.exact.progress import TooLong, up_to
-from dice_envs.experiments.arena import MOST_GAMES, Result, add_optimal, known_values, num_meetings, tournament, won_by
-from dice_envs.experiments.arena.results import Edge
+from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
+from dice_envs.experiments.arena.results import Edge, Result
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
-from dice_envs.experiments.ui.console import Stopped, console, print_mode
-from dice_envs.experiments.ui.findings import measuring
-from dice_envs.experiments.ui.options import game_options
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui import Stopped, console, game_options, print_mode, progress
+from dice_envs.experiments.ui.grids import measuring
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 

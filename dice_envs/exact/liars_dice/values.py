@@ -427,11 +427,6 @@ def _find_values(question: _Question) -> Values:
 _kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
 
 
-def forget_values() -> None:
-    """Drop the values that are kept in memory."""
-    _kept_values.cache_clear()
-
-
 # --- without a search -----------------------------------------------------------------------------------------------
 
 
