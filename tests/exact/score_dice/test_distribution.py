@@ -12,11 +12,13 @@ from fractions import Fraction
 import pytest
 
 from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
+from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import cells, pool_name
-from tests.support import icepool_tables
 from tests.support.commands import done, refusal
 from tests.support.subsets import few
+
+pytest.importorskip("icepool")
 
 
 @few(4, "table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")

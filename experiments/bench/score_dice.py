@@ -1,23 +1,60 @@
-"""The exact distributions of score dice by icepool, a general library of dice probabilities: an oracle.
+"""The exact distributions of score dice beside icepool, a general library of dice probabilities.
 
-It is written from icepool's documentation of evaluators, and shares nothing with the product's own counting.
+icepool is the peer of the benchmarks and an oracle of the tests. Its part is written from its documentation of evaluators, and
+shares nothing with our own counting.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-import pytest
+from dice_envs.exact.score_dice.distribution import score_distribution
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds
+from dice_envs.experiments.reproduce.score_dice import TABLES, PaperTable
 
-from dice_envs.experiments.reproduce.score_dice import PaperTable
+try:
+    import icepool
+except ImportError:  # it comes with the extra `test`
+    icepool = None
 
-icepool = pytest.importorskip("icepool")
+
+def _distributions(quick: bool) -> Iterator[BenchRow]:
+    """Time the tables of the paper, and 20d6 against 20d6."""
+    pool = (6,) * (10 if quick else 20)
+    cases = (
+        (
+            "score dice: all tables of the paper, exact",
+            lambda: [table.compute() for table in TABLES],
+            lambda: tables(TABLES),
+            0.2,
+            f"{sum(len(table.rows) for table in TABLES)} rows in {len(TABLES)} tables; nothing kept between runs",
+        ),
+        (
+            f"score dice: {len(pool)}d6 v {len(pool)}d6 sorted, exact",
+            lambda: score_distribution(pool, pool),
+            lambda: sorted_pairs(evaluators()["none"], pool, pool),
+            None,
+            "the project aims at 10 times icepool's speed",
+        ),
+    )
+    repeats = 1 if quick else 3
+    for name, ours, theirs, aim, note in cases:
+        peer = best_seconds(theirs, repeats) if icepool else None
+        yield BenchRow(name, best_seconds(ours, repeats), "s", aim, peer, "icepool" if icepool else "", note)
 
 
-class _SortedPairs(icepool.MultisetEvaluator):
+PARTS = (BenchPart("score_dice", _distributions),)
+
+
+# --- the same by icepool --------------------------------------------------------------------------------------------
+
+_Evaluator: Any = icepool.MultisetEvaluator if icepool else object
+
+
+class _SortedPairs(_Evaluator):  # type: ignore[misc]
     """Score of sorted pairs and their number of ties: (A's points minus B's, ties)."""
 
     def __init__(self, ties: str) -> None:
