@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from dice_envs import Variant, configure
-from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, shown
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.files import check_writable

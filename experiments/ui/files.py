@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.core.extras import check_extra
 from dice_envs.core.files import behind_links, write_text
+from dice_envs.core.machine import check_extra
 from dice_envs.experiments.ui.console import console
 
 

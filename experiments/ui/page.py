@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import dice_envs
-from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
+from dice_envs.core.machine import needs
 from dice_envs.experiments.ui.console import console
 from dice_envs.experiments.ui.findings import Finding, findings_grid
 from dice_envs.experiments.ui.grids import Grid
