@@ -203,7 +203,7 @@ def check_harmless(spec: str, game: str) -> bool:
 
 def _is_policy(path: str) -> bool:
     """Return whether a path, with links resolved, leads below `runs` or to a policy of the package."""
-    from dice_envs.agents.about import POLICIES
+    from dice_envs.agents.ppo import POLICIES
 
     given = Path(path)
     if given.is_absolute() or given.drive or ".." in given.parts:
