@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from dice_envs.agent import KernelAgent, Promises, Turn, Uniform
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
 from dice_envs.games.score_dice import highest_held
 
@@ -56,35 +54,21 @@ class Shuffled(OfOneGame, Uniform):
 
 @dataclasses.dataclass(frozen=True)
 class Response(OfOneGame, Deterministic):
-    """Score dice: the exact best response to `highest` or to `shuffled`.
+    """Score dice: the exact best response to `highest`. To `shuffled` any player is one.
 
-    Against `highest` it takes the exact expectation over all that the opponent may still hold, for the rest of the game
-    (with open hands, Tian Ji's horse race). Computing this takes seconds for 5d6 and grows fast with the dice.
-
-    Against `shuffled`, which makes every pairing equally likely, every strategy is a best response; this one plays its
-    highest die.
-
-    Attributes:
-        to: the opponent, "highest" or "shuffled".
+    It takes the exact expectation over all that the opponent may still hold, for the rest of the game (with open hands, Tian
+    Ji's horse race). Computing this takes seconds for 5d6 and grows fast with the dice.
     """
 
     plays = "score_dice"
 
-    to: Literal["highest", "shuffled"] = "highest"
-
-    def __post_init__(self) -> None:
-        check_choice("to", self.to, ("highest", "shuffled"))
-
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError for pools whose best response takes more than about half a minute to compute."""
         self.check_variant(variant)
-        if self.to == "highest":
-            check_response(variant.options)
+        check_response(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
         self.check(turn)
-        if self.to == "shuffled":
-            return Highest().act(turn)
         out = np.empty(len(turn), np.int64)
         for seat in range(2):
             mine = turn.seats == seat

@@ -142,7 +142,7 @@ ROWS = {
     # Score dice
     "highest": Row(("score_dice",), ("highest",)),
     "shuffled": Row(("score_dice",), ("shuffled",)),
-    "score_response": Row(("score_dice",), ("score_response", "score_response:to=shuffled")),
+    "score_response": Row(("score_dice",), ("score_response",)),
     # The Shakes
     "argument": Row(("shakes",), ("argument",)),
     "bayes": Row(("shakes",), ("bayes", "bayes:goal=saved", "bayes:goal=win"), can_be_solved),
