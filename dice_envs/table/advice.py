@@ -17,7 +17,7 @@ from dice_envs.agent.compiled import team_of
 from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.evaluation import GAMES_WON
+from dice_envs.evaluation import GAMES_WON, scale_of
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.measuring import odds, play_out
@@ -76,14 +76,12 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
 
 def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
     """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
-    facts = variant.facts
-    seats = facts.num_seats
-    won = facts.zero_sum and seats > 1 and (facts.min_return, facts.max_return) == (-1 / (seats - 1), 1.0)
-    if not won or not values.unit.startswith(("return", "wins minus losses")):
+    scale = scale_of(variant, values)
+    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
         return values
-    shares = (1 + (seats - 1) * values.values) / seats
-    errors = None if values.errors is None else values.errors * (seats - 1) / seats
-    return values._replace(values=shares, unit=WON, errors=errors, note=values.note.replace("counts 0", "counts one half"))
+    errors = None if values.errors is None else scale.factor * values.errors
+    note = values.note.replace("counts 0", "counts one half")
+    return values._replace(values=scale.of(values.values), unit=WON, errors=errors, note=note)
 
 
 def values_of(
