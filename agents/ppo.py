@@ -28,9 +28,9 @@ from dice_envs.core.options import check_range, shown
 from dice_envs.core.view import Block, offsets
 from dice_envs.exact import Measures
 
+from . import POLICIES
 from .base import Deterministic
 
-POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the policies that come with the package
 FORMAT = 1
 MOST_LAYERS = 64
 MOST_NUMBERS = 2**24  # weights and biases of a policy
