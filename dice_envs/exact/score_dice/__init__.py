@@ -512,15 +512,15 @@ def _value_of_hands(variant: Variant, states: np.ndarray, seat: int, count: int)
     # By the set of the other's dice that the first own dice meet, as bits: the sum over all ways to meet them, by points.
     sums = np.zeros((len(rows), 1 << count, 2 * count + 1))
     sums[:, 0, count] = 1.0
-    for met in range((1 << count) - 1):
-        die = met.bit_count()
-        for other in range(count):
-            if not met >> other & 1:
-                win, loss = won[:, die, other, None], lost[:, die, other, None]
-                after = sums[:, met | 1 << other]
-                after += (1 - win - loss) * sums[:, met]
-                after[:, 1:] += win * sums[:, met, :-1]
-                after[:, :-1] += loss * sums[:, met, 1:]
+    sets = np.arange(1 << count)
+    sizes = (sets[:, None] >> np.arange(count) & 1).sum(axis=1)
+    for die, other in itertools.product(range(count), repeat=2):
+        met = sets[(sizes == die) & (sets >> other & 1 == 0)]
+        before, after = sums[:, met], met | 1 << other
+        win, loss = won[:, die, other, None, None], lost[:, die, other, None, None]
+        sums[:, after] += (1 - win - loss) * before
+        sums[:, after, 1:] += win * before[:, :, :-1]
+        sums[:, after, :-1] += loss * before[:, :, 1:]
     score = rows[:, -1:] + np.arange(-count, count + 1)
     return (np.sign(score) * sums[:, -1]).sum(axis=1) / math.factorial(count)
 

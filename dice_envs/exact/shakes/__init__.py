@@ -219,7 +219,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 # --- values of choices over one patient ------------------------------------------------------------------------------------
 # All maesters have the same information and the same goal, so these are one player's decisions in turn. Of the argument so far
-# only the highest kept die and its holders matter, a number whose bit k stands for maester k.
+# only the highest kept die and its holders matter, a number whose bit k stands for the k-th maester to speak.
 
 
 def _argue_or_yield(variant: Variant, states: np.ndarray, worth: np.ndarray) -> np.ndarray:
@@ -230,36 +230,31 @@ def _argue_or_yield(variant: Variant, states: np.ndarray, worth: np.ndarray) -> 
         states: (m,) states in which a maester is to speak.
         worth: (m, n) the value if a maester's treatment is given to this patient.
     """
-    n, rows = worth.shape[1], np.arange(len(states))
-    treated, saved = states["treated"][:, :n], states["saved"][:, :n]
-    opener, spoken = states["opener"].astype(np.int64), states["spoken"].astype(np.int64)
-    sets, kept = np.arange(1 << n), kept_chances(treated, saved)
+    n, spoken = worth.shape[1], states["spoken"]
+    sets, order = np.arange(1 << n), (states["opener"][:, None] + np.arange(n)) % n  # seats as they speak
+    known = states["treated"][:, :n], states["saved"][:, :n], states["strength"][:, :n], worth
+    treated, saved, strength, worth = (np.take_along_axis(each, order, axis=1) for each in known)
+    highest = strength.max(axis=1).astype(np.int64)
+    holders = ((strength == highest[:, None]) & (highest > SILENT)[:, None]) @ (1 << np.arange(n))
+    kept = kept_chances(treated, saved)
     settled = (tie_chances(treated, saved, variant.options.ties) * worth[:, None]).sum(axis=2)
     after = np.repeat(settled[:, None], FACES + 1, axis=1)  # by the highest die and its holders; at first once all have spoken
-
-    def argues(seat: np.ndarray) -> np.ndarray:
-        """Return the values if these maesters (m,) throw their dice, by the highest die and its holders before that."""
-        chance, own = kept[rows, seat], 1 << seat
-        highest = chance * after[rows, 1:, own]  # by the die kept, if it is higher than all before
-        value = np.empty(after.shape)
+    out = np.empty((len(states), 2))
+    for k in range(n - 1, int(spoken.min(initial=n)) - 1, -1):
+        chance = kept[:, k]
+        alone, among = chance * after[:, 1:, 1 << k], after[:, :, sets | 1 << k]
+        argue = np.empty(after.shape)
         for best in range(FACES + 1):
             lower = chance[:, : max(best - 1, 0)].sum(axis=1)
-            value[:, best] = highest[:, best:].sum(axis=1)[:, None] + lower[:, None] * after[:, best]
+            argue[:, best] = alone[:, best:].sum(axis=1)[:, None] + lower[:, None] * after[:, best]
             if best > SILENT:
-                value[:, best] += chance[:, best - 1, None] * after[rows[:, None], best, sets | own[:, None]]
-        return value
-
-    for k in range(n - 1, 0, -1):
-        before = argues((opener + k) % n)
+                argue[:, best] += chance[:, best - 1, None] * among[:, best]
+        now = np.flatnonzero(spoken == k)
+        out[now, ARGUE], out[now, YIELD] = (value[now, highest[now], holders[now]] for value in (argue, after))
         may_yield = slice(int(k == n - 1), None)  # the last to speak must argue if nobody has
-        before[:, may_yield] = np.maximum(before[:, may_yield], after[:, may_yield])
-        after = np.where((spoken < k)[:, None, None], before, after)
-    strength = states["strength"][:, :n]
-    best = strength.max(axis=1).astype(np.int64)
-    holders = ((strength == best[:, None]) & (best > SILENT)[:, None]) @ (1 << np.arange(n))
-    out = np.empty((len(states), 2))
-    out[:, YIELD] = np.where((best == SILENT) & (spoken == n - 1), np.nan, after[rows, best, holders])
-    out[:, ARGUE] = argues((opener + spoken) % n)[rows, best, holders]
+        argue[:, may_yield] = np.maximum(argue[:, may_yield], after[:, may_yield])
+        after = argue
+    out[(highest == SILENT) & (spoken == n - 1), YIELD] = np.nan
     return out
 
 
