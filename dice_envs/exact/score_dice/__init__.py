@@ -26,11 +26,12 @@ from dice_envs.agent import Turn, ask_probabilities, promises_of
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.game import OVER, Variant
+from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random, is_uniform
 from dice_envs.exact.contract import REPEATS, ActionValues, Effort, KnownValues, Measurement
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.distribution import score_distribution
-from dice_envs.exact.score_dice.solvers import SITUATION, check_response, response_to_highest, situations_of
+from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
@@ -480,49 +481,93 @@ def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, flo
 
 
 MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are added up
-MATCHED_AT_ONCE = 64  # states for which this is done at once
 
 # --- against play at random -----------------------------------------------------------------------------------------------
 
 
-def _values(variant: Variant, states: np.ndarray) -> np.ndarray:
-    """Return the one value of all dice in hand, (n, num_actions) float64, NaN for other dice."""
-    seats = states["seat"].astype(np.int64)
-    held = states["status"][np.arange(len(states)), seats, : variant.facts.num_actions] == HELD
-    value = np.empty(len(states))
-    for seat, count in itertools.product(range(2), range(1, variant.options.num_columns + 1)):
-        mine = np.flatnonzero((seats == seat) & (held.sum(axis=1) == count))
-        for first in range(0, len(mine), MATCHED_AT_ONCE):
-            some = mine[first : first + MATCHED_AT_ONCE]
-            value[some] = _value_of_hands(variant, states[some], seat, count)
-    return np.where(held, value[:, None], np.nan)
+@kernel(allocates=False)
+def _meet(params, state, pairs):
+    """Set `pairs[i, j]` to P(own die i scores −1, 0 or 1 against the other's die j); return the dice in hand. In place.
+
+    Dice are numbered in the order of their places; a seat holds at most MAX_DICE, the size of `pairs`.
+    """
+    seat = np.int64(state["seat"])
+    count = 0
+    for place in range(params.num_actions):
+        if state["status"][seat, place] != HELD:
+            continue
+        own = np.int64(state["faces"][seat, place])
+        met = 0
+        for die in range(params.num_actions):
+            if state["status"][1 - seat, die] != HELD:
+                continue
+            low, high = np.int64(lowest_face(params, state, 1 - seat, die)), params.sizes[1 - seat][die]
+            if params.open_hands:
+                low = high = np.int64(state["faces"][1 - seat, die])
+            for k in range(3):
+                pairs[count, met, k] = 0.0
+            for face in range(low, high + 1):
+                points = pair_points(params, own, face) if seat == 0 else -pair_points(params, face, own)
+                pairs[count, met, points + 1] += 1.0 / (high - low + 1)
+            met += 1
+        count += 1
+    return count
 
 
-def _value_of_hands(variant: Variant, states: np.ndarray, seat: int, count: int) -> np.ndarray:
-    """Return what a seat with `count` dice in hand wins from now on, (n,) float64."""
-    rows = situations_of(variant, states, seat)[0].astype(np.float64)
-    own, _, low, high, size = rows[:, :-1].reshape(len(rows), SITUATION, -1).swapaxes(0, 1)[:5, :, :count]
-    own, low, high = own[:, :, None], low[:, None], (high if variant.options.open_hands else size)[:, None]
-    faces = high - low + 1
-    higher, equal = np.clip(own - low, 0, faces) / faces, ((low <= own) & (own <= high)) / faces
-    tie = equal * variant.params.tie_points
-    won, lost = higher + (tie if seat == 0 else 0), 1 - higher - equal + (tie if seat == 1 else 0)  # (n, own dice, others)
-    if variant.params.pay_score:
-        return (won - lost).reshape(len(rows), -1).sum(axis=1) / count
-    # By the set of the other's dice that the first own dice meet, as bits: the sum over all ways to meet them, by points.
-    sums = np.zeros((len(rows), 1 << count, 2 * count + 1))
-    sums[:, 0, count] = 1.0
-    sets = np.arange(1 << count)
-    sizes = (sets[:, None] >> np.arange(count) & 1).sum(axis=1)
-    for die, other in itertools.product(range(count), repeat=2):
-        met = sets[(sizes == die) & (sets >> other & 1 == 0)]
-        before, after = sums[:, met], met | 1 << other
-        win, loss = won[:, die, other, None, None], lost[:, die, other, None, None]
-        sums[:, after] += (1 - win - loss) * before
-        sums[:, after, 1:] += win * before[:, :, :-1]
-        sums[:, after, :-1] += loss * before[:, :, 1:]
-    score = rows[:, -1:] + np.arange(-count, count + 1)
-    return (np.sign(score) * sums[:, -1]).sum(axis=1) / math.factorial(count)
+@kernel(allocates=False)
+def _pair_off(pairs, count, sums):
+    """Write into the last row of sets, sums[2**count − 1], how the pairs score −count … count together, if each pairing has
+    weight 1. In place.
+
+    `sums` has a row for each set of the other's dice, as bits: sums over all ways in which the first own dice meet these.
+    """
+    sums[: 1 << count] = 0.0
+    sums[0, count] = 1.0
+    for met in range((1 << count) - 1):
+        own = 0
+        for j in range(count):
+            own += met >> j & 1
+        for j in range(count):
+            if met >> j & 1:
+                continue
+            for score in range(count - own, count + own + 1):  # so score + k − 1 is from 0 to 2 count
+                for k in range(3):
+                    sums[met | 1 << j, score + k - 1] += sums[met, score] * pairs[own, j, k]
+
+
+@kernel
+def _against_random(params, states, sums, out):
+    """Write the one value of all dice in hand, NaN for other dice. In place."""
+    pairs = np.zeros((MAX_DICE, MAX_DICE, 3))
+    out[:] = np.nan
+    for n in range(len(states)):
+        state = states[n]
+        count = _meet(params, state, pairs)
+        value = 0.0
+        if params.pay_score:
+            for i in range(count):
+                for j in range(count):
+                    value += (pairs[i, j, 2] - pairs[i, j, 0]) / count
+        else:
+            _pair_off(pairs, count, sums)
+            ways = 1.0
+            for i in range(count):
+                ways *= i + 1
+            before = np.int64(state["score"]) if state["seat"] == 0 else -np.int64(state["score"])
+            for k in range(2 * count + 1):
+                score = before + k - count
+                value += (int(score > 0) - int(score < 0)) * sums[(1 << count) - 1, k] / ways
+        for place in range(params.num_actions):
+            if state["status"][state["seat"], place] == HELD:
+                out[n, place] = value
+
+
+def _values(variant: Variant, states: np.ndarray, most: int) -> np.ndarray:
+    """Return the values of states in which no more than `most` dice are in hand, (n, num_actions) float64."""
+    sums = np.zeros((1, 1) if variant.params.pay_score else (1 << most, 2 * most + 1))
+    out = np.empty((len(states), variant.facts.num_actions))
+    _against_random(variant.params, states, sums, out)
+    return out
 
 
 def _check_random(options: Options, dice: int) -> None:
@@ -545,7 +590,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     held = state["status"][int(state["seat"]), : variant.facts.num_actions] == HELD
     count = int(held.sum())
     _check_random(variant.options, count)
-    (values,) = _values(variant, np.array([state]))
+    (values,) = _values(variant, np.array([state]), count)
     unit = "wins minus losses" if variant.options.reward == "win" else "points to come"
     return ActionValues(values, unit, _NOTE, held / count)
 
@@ -601,7 +646,9 @@ def response_values(
         )
     _check_random(options, options.num_columns)
     value = _value_at_random(options)  # to A, by any play of the seat
-    return KnownValues(unit, _NOTE, lambda seat: -value if seat else value, functools.partial(_values, variant))
+    return KnownValues(
+        unit, _NOTE, lambda seat: -value if seat else value, lambda states: _values(variant, states, options.num_columns)
+    )
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

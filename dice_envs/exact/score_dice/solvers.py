@@ -95,7 +95,7 @@ def _settle_value(step: Callable[[float], float]) -> float:
     return value
 
 
-MOSTSITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
+MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
 
 
 # --- best responses to sorted play ----------------------------------------------------------------------------------
@@ -275,7 +275,9 @@ class ResponseToHighest:
             states: (n,) states in which the seat is to choose; what it cannot see is not read.
         """
         dice = variant.params.num_actions
-        found, places = situations_of(variant, states, self.seat)
+        found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)
+        places = np.zeros((len(states), dice), np.int64)
+        _write_situations(variant.params, states, self.seat, found, places)
         as_bytes = found.view(f"S{found.shape[1]}").reshape(-1)  # far faster to sort than rows
         _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
         values = np.array([self._values_in(row) for row in found[first]]).reshape(-1, dice)[which]
@@ -288,13 +290,13 @@ class ResponseToHighest:
         """Return the value of each own die of a row of `_write_situations`, (dice,) float64; −inf without a die."""
         key = row.tobytes()
         if key not in self._by_situation:
-            parts = (part[part > 0].tolist() for part in row[:-1].reshape(SITUATION, -1))
+            parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
             faces, sizes, lows, highs, others, own_tied, other_tied = parts
             own = tuple(map(Rolled, faces, sizes))
             values = dict(
                 self.choices(own, tuple(map(Known, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
             )
-            self._by_situation[key] = np.full(len(row) // SITUATION, -np.inf)
+            self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
             self._by_situation[key][: len(own)] = [values[die] for die in own]
         return self._by_situation[key]
 
@@ -305,27 +307,17 @@ def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
     return ResponseToHighest(options, seat)
 
 
-SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
-
-
-def situations_of(variant: Variant, states: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all that the rest of the game depends on, as the seat knows it, and the places of its dice.
-
-    Parts of a row, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the other's dice in
-    hand the lowest face each can show, the highest if it has always shown its highest die, and the size; sizes of the dice
-    that tied and are rolled again, the seat's and the other's. Then the score, if a win is rewarded.
-
-    Returns:
-        (n, SITUATION * dice + 1) int8 and (n, dice) int64, with room for the dice of the larger pool.
-    """
-    dice = variant.params.num_actions
-    found, places = np.zeros((len(states), SITUATION * dice + 1), np.int8), np.zeros((len(states), dice), np.int64)
-    _write_situations(variant.params, states, seat, found, places)
-    return found, places
+_SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
 
 
 @kernel
 def _write_situations(params, states, seat, out, places):
+    """Write all that the rest of the game depends on, as the seat knows it. The last two are modified in place.
+
+    Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
+    other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
+    rolled again, the seat's and the other's. Then the score. `places` holds the places of the seat's dice.
+    """
     dice = params.num_actions
     for i in range(len(states)):
         state = states[i]
@@ -346,7 +338,7 @@ def _write_situations(params, states, seat, out, places):
             for part in range(2):
                 _write_tied(params, state, seat if part == 0 else 1 - seat, row[(5 + part) * dice :])
         if not params.pay_score:
-            row[SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
+            row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
 
 
 @kernel
@@ -406,10 +398,10 @@ def _write_tied(params, state, seat, out):
 def check_response(options: Options) -> None:
     """Raise ValueError if the best response to sorted play would take too long."""
     situations = max(count_situations(options, seat) for seat in range(2))
-    if situations > MOSTSITUATIONS:
+    if situations > MOST_SITUATIONS:
         raise ValueError(
             f"pool_a={options.pool_a} and pool_b={options.pool_b} are too large: the best response to sorted play has up to "
-            f"{situations:,.0f} situations, and at most {MOSTSITUATIONS:,} are computed"
+            f"{situations:,.0f} situations, and at most {MOST_SITUATIONS:,} are computed"
         )
 
 
