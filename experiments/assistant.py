@@ -22,7 +22,7 @@ from rich.text import Text
 
 from dice_envs import Variant, configure, load, names
 from dice_envs.agents import for_game, required
-from dice_envs.core.extras import needs
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST

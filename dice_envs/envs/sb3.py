@@ -10,8 +10,8 @@ import numpy as np
 
 from dice_envs.core.batch import IllegalAction
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_seed
 from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
 from dice_envs.pictures.render import check_mode

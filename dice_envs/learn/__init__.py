@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dice_envs.core.extras import check_extra
 from dice_envs.core.files import folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
-from dice_envs.core.machine import torch_device
+from dice_envs.core.machine import check_extra, torch_device
 from dice_envs.core.options import check_seed
 from dice_envs.learn.presets import Preset, plan_of
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
-from dice_envs.core.machine import torch_threads
+from dice_envs.core.machine import needs, torch_threads
 from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
 from dice_envs.learn.ppo import layers_of
 from dice_envs.learn.presets import Preset, between, falling

@@ -13,8 +13,17 @@ from rich.text import Text
 
 from dice_envs import configure, layout, load, measure, names
 from dice_envs.agents import aliases, for_game
-from dice_envs.agents.about import check_about, measures_as_dicts
-from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
+from dice_envs.agents.ppo import (
+    POLICIES,
+    Likeliest,
+    NetworkPolicy,
+    check_about,
+    in_half,
+    load_policy,
+    measures_as_dicts,
+    save_policy,
+    shipped,
+)
 from dice_envs.core.files import read_json
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments import ui

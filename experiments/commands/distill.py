@@ -14,8 +14,7 @@ import typer
 
 from dice_envs import Batch, Measures, Variant, configure, measure
 from dice_envs.agent import ask, draw_actions, make_agent
-from dice_envs.agents.about import measures_as_dicts
-from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, save_policy
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
 from dice_envs.core.options import Range, check_types, shown
@@ -119,7 +118,7 @@ def distill(
     """Solve, train, measure and save. The arguments are those of the command `distill`.
 
     Returns:
-        The `about` of the policy's file (see `dice_envs.agents.about.check_about`), with the solution's own exploitability.
+        The `about` of the policy's file (see `dice_envs.agents.ppo.check_about`), with the solution's own exploitability.
 
     Raises:
         ValueError: a game that is not solved or cannot be measured, or wrong arguments.

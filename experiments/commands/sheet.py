@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from dice_envs import Variant, configure
-from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, shown
 from dice_envs.experiments import ui
 from dice_envs.games.shakes import TREATMENTS, Options

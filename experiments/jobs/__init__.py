@@ -26,8 +26,8 @@ import numpy as np
 
 import dice_envs
 from dice_envs import agents
-from dice_envs.core.extras import needs
 from dice_envs.core.files import BEGUN, folder_lock, read_archive, read_json, write_archive, write_text
+from dice_envs.core.machine import needs
 from dice_envs.core.options import shown
 from dice_envs.core.own import FILES
 from dice_envs.experiments.jobs.guard import follow_parent, held_back

@@ -30,9 +30,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.text import Text
 
 from dice_envs.core.dice import fresh_seed
-from dice_envs.core.extras import check_extra
 from dice_envs.core.files import behind_links, write_text
 from dice_envs.core.game import Game, Variant, register
+from dice_envs.core.machine import check_extra
 from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 from dice_envs.exact.progress import duration, time_left

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import dice_envs
-from dice_envs.core.extras import needs
 from dice_envs.core.files import atomic, named_in_errors, write_text
+from dice_envs.core.machine import needs
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import Grid
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from dice_envs import agents
-from dice_envs.core.extras import needs
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui import console
 from dice_envs.table.sitting import Sitting
