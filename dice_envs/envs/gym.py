@@ -233,17 +233,15 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _restart(self, over: np.ndarray, truncated: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Deal truncated games again, as `advance` did with ended ones. Return the entries of `infos` about all of them."""
-        observations, masks = np.full(self.num_envs, None, object), np.zeros_like(done.shown.masks)
-        for row, i in enumerate(done.finals.games):
-            observations[i] = done.finals.shown.observations[row]
-        masks[done.finals.games], seats = done.finals.shown.masks, np.where(done.ended, done.learners, 0)
+        observations, seats = np.full(self.num_envs, None, object), np.where(done.ended, done.learners, 0)
         cut = self._all[truncated & ~done.ended]
         if len(cut):
-            for i in cut:
-                observations[i] = done.shown.observations[i].copy()
-            masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
-            for kept, now in zip(done.shown, self.games.start(cut), strict=True):
-                kept[cut] = now[cut]
+            seats[cut] = self.games.learners[cut]
+            for final, kept, now in zip(done.finals, done.shown, self.games.start(cut), strict=True):
+                final[cut], kept[cut] = kept[cut], now[cut]
+        for i, observation in zip(np.flatnonzero(over), done.finals.observations[over], strict=True):
+            observations[i] = observation
+        masks = done.finals.masks * over[:, np.newaxis]
         info = _present({"action_mask": masks, "seat": seats, "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 

@@ -77,9 +77,8 @@ def history(variant, opponents, seed=3, **arguments):
             done.earned,
             done.ended,
             *done.shown,
-            done.finals.games,
             *(each[done.ended] for each in (done.learners, done.players, done.returns, done.lengths)),
-            *done.finals.shown,
+            *(each[done.ended] for each in (done.finals if restart else ())),
         ]
         seen += [*games.snapshot().values()]
     return seen

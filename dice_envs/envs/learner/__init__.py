@@ -33,7 +33,7 @@ from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
-from dice_envs.envs.learner.records import LEARNER, Finals, Orders, Seating, Shown, Start, Step, empty_step, room_for
+from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
@@ -279,9 +279,10 @@ class SeatGames:
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
         arranged = bool(arrange) and self.variant.game.arrange is not None
-        todo = np.full(len(index), DEALS if arranged else BEGINS, np.int8)
-        moves = Orders(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
-        step = empty_step(self.variant, len(index), show=False)
+        todo = np.zeros(self.num_games, np.int8)
+        todo[index] = DEALS if arranged else BEGINS
+        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, redeal=not arranged)
+        step = empty_step(self.variant, self.num_games, show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
@@ -325,27 +326,22 @@ class SeatGames:
         if self.masks is None:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
-        moves = Orders(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
+        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
         reasons = self.illegal
         self.illegal = {}
         try:
             team = mixed_team(self.agents, self.variant)
             with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
-                ends = self._run(team, moves, step)
+                self._run(team, moves, step)
         except BaseException:
             self.illegal = reasons
             raise
         self.masks = step.shown.masks
-        if into is not None or not restart:
-            return step
-        games, asks = step.finals.games[:ends], self._prepared[2]
-        rows = np.argsort(games) if asks else slice(ends)  # games that waited for an answer have ended later
-        shown = Shown(*(array[rows].copy() for array in step.finals.shown))  # copies do not keep the other rows alive
-        return step._replace(finals=Finals(games[rows].copy(), shown))
+        return step
 
-    def _run(self, team: Team, moves: Orders, step: Step) -> int:
-        """Take the learner's turns, with opponents' answers; return the number of finals.
+    def _run(self, team: Team, moves: Orders, step: Step) -> None:
+        """Take the learner's turns, with opponents' answers.
 
         Raises:
             IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
@@ -358,38 +354,36 @@ class SeatGames:
             self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
         (_, context, asks), start = self._prepared, self.begin
         loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration[0]))
-        finals = 0
         while True:
-            finals = loop(context, self.seats, start, moves, step, finals)
-            row, player, action = context.fault.tolist()
-            if row == NO_FAULT:
+            loop(context, self.seats, start, moves, step)
+            game, player, action = context.fault.tolist()
+            if game == NO_FAULT:
                 if not asks or not self._answer(moves):
-                    return finals
+                    return
             elif player == LEARNER:
                 self._lose(moves)
             else:
-                game = int(moves.games[row])
                 raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
 
     def _lose(self, moves: Orders) -> None:
         """Let the learner lose the games in which its action is illegal."""
-        for row in np.flatnonzero(moves.todo == FAILS):
-            game, action = int(moves.games[row]), int(moves.actions[row])
+        for game in np.flatnonzero(moves.todo == FAILS).tolist():
+            action = int(moves.actions[game])
             if self.illegal_action == "raise":
                 raise illegal_error(self.variant, self.states[game], game, action)
             self.illegal[game] = explain_illegal(self.variant, self.states[game], action)
-            moves.todo[row] = FORFEITS
+            moves.todo[game] = FORFEITS
         warn_forfeit()
 
     def _answer(self, moves: Orders) -> bool:
         """Ask the agents without a kernel where they are to move; return whether there were any."""
-        rows = np.flatnonzero(moves.todo == ASKS)
-        games = moves.games[rows]
+        games = np.flatnonzero(moves.todo == ASKS)
         players = self.players[games, self.states["seat"][games]]
         for number in np.unique(players):
-            moves.actions[rows[players == number]] = self._ask(self.agents[number], games[players == number])
-        moves.todo[rows] = ANSWERS
-        return len(rows) > 0
+            asked = games[players == number]
+            moves.actions[asked] = self._ask(self.agents[number], asked)
+        moves.todo[games] = ANSWERS
+        return len(games) > 0
 
     def _ask(self, agent: Agent, index: np.ndarray) -> np.ndarray:
         """Return the agent's actions in the games of `index`, where it is to move; its memories are updated."""
