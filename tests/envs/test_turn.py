@@ -48,7 +48,7 @@ def run(name, options, opponents, arguments, exploration):
     games.seed_games(everything, range(GAMES))
     games.start(everything)
     random = np.random.default_rng(3)
-    shown, begins = games.view(everything), np.zeros(GAMES, bool)
+    shown, begins = games.view(), np.zeros(GAMES, bool)
     for turn in range(TURNS):
         actions = np.array([random.choice(np.flatnonzero(mask)) for mask in shown.masks])
         if games.illegal_action == "lose":

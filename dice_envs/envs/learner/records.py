@@ -21,7 +21,6 @@ class Start(NamedTuple):
         self_play: probability that the learner has every seat.
         exploration: (1,) float64, the share of those games that start with random moves.
         before: (seats,) int64, work space.
-        min_return: the least possible return, for a learner that acts against the rules.
     """
 
     fixed_seat: int
@@ -30,7 +29,6 @@ class Start(NamedTuple):
     self_play: float
     exploration: np.ndarray
     before: np.ndarray
-    min_return: float
 
 
 class Seating(NamedTuple):

@@ -17,13 +17,12 @@ from dice_envs.agent.kernel import Chooser
 from dice_envs.core.dice import below, choose_weighted, uniform
 from dice_envs.core.game import OVER, Game, compile_check, compile_random_action, compile_view
 from dice_envs.core.kernel import kernel
-from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 
 # What there is to do in a game, `Orders.todo`.
 DONE = 0  # nothing: the learner's turn has come, or its game has ended
 PLAYS = 1  # the learner's action
-FORFEITS = 2  # the learner has acted against the rules: its game ends with the least possible return
+FORFEITS = 2  # nothing but pay: the learner has acted against the rules, and Python has ended its game
 BEGINS = 3  # a new game
 DEALS = 4  # a new game, but only its deal; then
 DEALT = 5  # it goes on from there, once Python has arranged it
@@ -56,16 +55,6 @@ def _seat(state, start, seats, i):
         if start.before[place] != seats.players[i, (learner + place) % num_seats]:
             for byte in range(seats.memories.shape[2]):
                 seats.memories[i, place, byte] = 0
-
-
-@kernel(allocates=False)
-def _forfeit(state, start, seats, i):
-    """End game i with the learner's least possible return; the others earn nothing more. Modified in place."""
-    learner, num_seats = seats.learners[i], seats.players.shape[1]
-    clear_rewards(state)
-    state["rewards"][learner] = start.min_return - (seats.returns[i, learner] + seats.earned[i, learner])
-    seats.earned[i, learner] += state["rewards"][learner]
-    end_game(state, num_seats)
 
 
 @kernel(allocates=False)
@@ -179,8 +168,6 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 step.earned[i, each] = 0.0
         if PLAYS <= todo <= FORFEITS:
             seats.lengths[i] += 1
-        if todo == FORFEITS:
-            _forfeit(state, start, seats, i)
         begins = BEGINS <= todo <= DEALS
         while True:  # again where a game ends and begins anew
             if begins:
