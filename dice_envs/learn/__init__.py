@@ -159,7 +159,7 @@ def train(
         run.curve,
         run.gaps,
         run.preset,
-        run.policies(),
+        run.model.policies(),
         run.opponents.by_name(),
         run.minutes,
     )
