@@ -21,6 +21,7 @@ from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
+    MOST_ACTION,
     MOST_GAMES,
     IllegalAction,
     as_actions,
@@ -56,8 +57,7 @@ def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Vari
 
 def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
     """Return the observation and action space of one seat."""
-    facts = variant.facts
-    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)
+    return spaces.Box(0.0, 1.0, (variant.facts.observation_size,), np.float32), spaces.Discrete(variant.facts.num_actions)
 
 
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
@@ -215,7 +215,7 @@ class SeatGames:
         arranged = bool(arrange) and self.variant.game.arrange is not None
         todo = np.zeros(self.num_games, np.int8)
         todo[index] = DEALS if arranged else BEGINS
-        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, redeal=not arranged)
+        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, most=MOST_ACTION, redeal=not arranged)
         step = empty_step(self.variant, self.num_games, show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
@@ -237,7 +237,9 @@ class SeatGames:
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
-    def advance(self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None) -> Step:
+    def advance(
+        self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None, most: int = MOST_ACTION
+    ) -> Step:
         """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed (but see the class).
 
         Args:
@@ -245,6 +247,7 @@ class SeatGames:
             begins: (n,) bool, the games that begin now; the learner plays in the others.
             restart: whether games that end begin again at once.
             into: arrays to write the step into; None: fresh ones.
+            most: the learner's turns after which games that go on begin again, too, if `restart`.
 
         Raises:
             ResetNeeded: no game has begun.
@@ -254,7 +257,7 @@ class SeatGames:
         if self.masks is None:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
-        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
+        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, most, redeal=True)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
         team = mixed_team(self.agents, self.variant)
         with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():

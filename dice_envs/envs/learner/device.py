@@ -13,7 +13,7 @@ from numba import cuda
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
 from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
-from dice_envs.core.batch import illegal_error
+from dice_envs.core.batch import MOST_ACTION, illegal_error
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
@@ -105,7 +105,7 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
         mask=np.empty((count, variant.facts.num_actions), np.int8),
         fault=np.full((count, 3), NO_FAULT, np.int64),
     )
-    moves = Orders(np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, redeal=True)
+    moves = Orders(np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, most=MOST_ACTION, redeal=True)
     step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
     asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)

@@ -64,12 +64,14 @@ class Orders(NamedTuple):
         actions: (n,) int64, where one is to be played.
         todo: (n,) int8, one of the codes of `turn`, which changes it.
         restart: whether games that end begin again at once.
+        most: the learner's turns in a game; with `restart` one that goes on after so many begins again, too.
         redeal: whether new games that end before the learner's first turn, in which it decides nothing, are dealt again.
     """
 
     actions: np.ndarray
     todo: np.ndarray
     restart: bool
+    most: int
     redeal: bool
 
 
@@ -92,13 +94,13 @@ class Step(NamedTuple):
         earned: (n, seats) float64, each seat's rewards up to the learner's next turn.
         ended: (n,) bool, whether the learner's game has ended.
         lengths: (n,) int64, the learner's turns in that game so far.
-        learners: (n,) int64, the learner's seat in a game that has ended; with every seat, the one that moved last.
+        learners: (n,) int64, the learner's seat in a game that has ended or begins again; with every seat, the one that moved
+            last.
         players: (n, seats) int64, who had each seat in it.
         returns: (n, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
         out: (n, seats) int8, 1 where the game is over now for a seat though others may play on; may have no rows.
         shown: the games as the learners see them now.
-        finals: ended games that have been dealt again, as the learners saw them at their end. Rows of other games mean nothing;
-            may have no rows.
+        finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing; may have no rows.
     """
 
     earned: np.ndarray

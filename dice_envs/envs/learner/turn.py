@@ -58,8 +58,8 @@ def _seat(state, start, seats, i):
 
 
 @kernel(allocates=False)
-def _pay(seats, i, step, over):
-    """Move each seat's rewards to its returns. Write row i of the step, what game i gave."""
+def _pay(seats, i, step, over, stops):
+    """Move each seat's rewards to its returns. Write row i of the step, what game i gave; who played, if it stops here."""
     num_seats = seats.players.shape[1]
     step.ended[i] = over
     step.lengths[i] = seats.lengths[i]
@@ -68,7 +68,7 @@ def _pay(seats, i, step, over):
         seats.returns[i, each] += earned
         seats.earned[i, each] = 0.0
         step.earned[i, each] = earned
-    if over:
+    if stops:
         step.learners[i] = seats.learners[i]
         for each in range(num_seats):
             step.returns[i, each] = seats.returns[i, each]
@@ -183,9 +183,10 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 return
             over = state["seat"] == OVER or (state["out"][seats.learners[i]] != 0 and not seats.shared[i])
             is_new = seats.lengths[i] == 0
+            stops = over or (moves.restart and seats.lengths[i] >= moves.most)
             if not is_new:
-                _pay(seats, i, step, over)
-            begins = over and (moves.redeal if is_new else moves.restart)
+                _pay(seats, i, step, over, stops)
+            begins = stops and (moves.redeal if is_new else moves.restart)
             shown = step.finals if begins and not is_new else step.shown
             if i < len(shown.masks):
                 view(context.params, state, seats.learners[i], shown.observations[i], shown.masks[i])
