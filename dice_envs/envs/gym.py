@@ -232,11 +232,12 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _finals(self, over: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Return the entries of `infos` about games that have begun again."""
-        observations, seats = np.full(self.num_envs, None, object), np.where(over, done.learners, 0)
-        for i, observation in zip(np.flatnonzero(over), done.finals.observations[over], strict=True):
+        observations, masks = np.full(self.num_envs, None, object), np.zeros_like(done.shown.masks)
+        index = np.flatnonzero(over)
+        masks[index] = done.finals.masks[index]
+        for i, observation in zip(index.tolist(), done.finals.observations[index], strict=True):
             observations[i] = observation
-        masks = done.finals.masks * over[:, np.newaxis]
-        info = _present({"action_mask": masks, "seat": seats, "illegal_action": illegal}, over)
+        info = _present({"action_mask": masks, "seat": np.where(over, done.learners, 0), "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 
     def action_masks(self) -> np.ndarray:
