@@ -83,9 +83,9 @@ class SeatVecEnv(VecEnv):
         done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
-        for row, i in enumerate(done.finals.games):
+        for i, observation in zip(np.flatnonzero(done.ended).tolist(), done.finals.observations[done.ended], strict=True):
             infos[i] = {
-                "terminal_observation": done.finals.shown.observations[row],
+                "terminal_observation": observation,
                 "TimeLimit.truncated": False,
                 "episode": {"r": float(done.returns[i, done.learners[i]]), "l": int(done.lengths[i]), "t": elapsed},
                 "players": done.players[i],

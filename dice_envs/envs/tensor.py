@@ -162,7 +162,7 @@ class TensorEnv:
             try:
                 self._games.advance(actions, np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
             except BaseException:
-                self._show(self._games.view(self._all))  # what the step has written until then
+                self._show(self._games.view())  # what the step has written until then
                 raise
         self._step.earned.copy_(self._earned)
         return self._step

@@ -1,7 +1,7 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
-`ppo` is the learner, `sb3` that of Stable-Baselines3. `run` trains against opponents, measures and saves, `checkpoint` reads
-and writes its state.
+`ppo` is the learner, `sb3` that of Stable-Baselines3; `networks` has what they share. `run` trains against opponents, measures
+and saves, `checkpoint` reads and writes its state.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def train(
         run.curve,
         run.gaps,
         run.preset,
-        run.policies(),
+        run.model.policies(),
         run.opponents.by_name(),
         run.minutes,
     )

@@ -277,7 +277,7 @@ class Learner:
     def __init__(self, variant: Variant, settings: DistillSettings, seed: int, device: str = "cpu") -> None:
         import torch
 
-        from dice_envs.learn.ppo import mlp
+        from dice_envs.learn.networks import mlp
 
         self.variant, self.settings, self.device = variant, settings, device
         self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), block_inputs(variant, "past_bids"))
@@ -309,7 +309,7 @@ class Learner:
 
     def policy(self) -> NetworkPolicy:
         """The network as a policy in float16, with zero weights for the inputs that it does not see."""
-        from dice_envs.learn.ppo import layers_of
+        from dice_envs.learn.networks import layers_of
 
         (first, biases), *others = layers_of(self.network)
         weights = np.zeros((len(first), self.variant.facts.observation_size), np.float32)

@@ -116,7 +116,7 @@ def train_response(
             now = (time.perf_counter() - began) / 60
             done(now - passed)
             passed = now
-    return {name: learner.policy(name == "averaged") for name in ("last", "averaged")[: 1 + learner.averages]}, learner.steps
+    return learner.policies(), learner.steps
 
 
 def _bound(name: str, values: np.ndarray, limits: tuple[float, float], even: float, unit: str, trained: str) -> Measurement:
