@@ -23,6 +23,8 @@ from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
+POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the policies that come with the package
+
 
 @functools.cache
 def factories() -> dict[str, Any]:
@@ -41,6 +43,7 @@ def aliases(game: str) -> dict[str, str]:
     return dict(_listed(game, "ALIASES"))
 
 
+@functools.cache
 def _listed(game: str, name: str) -> dict[str, str]:
     """Return a dictionary of the module that is named after the game; empty if there is none."""
     known = game in {module.name for module in pkgutil.iter_modules(__path__)}
@@ -203,8 +206,6 @@ def check_harmless(spec: str, game: str) -> bool:
 
 def _is_policy(path: str) -> bool:
     """Return whether a path, with links resolved, leads below `runs` or to a policy of the package."""
-    from dice_envs.agents.about import POLICIES
-
     given = Path(path)
     if given.is_absolute() or given.drive or ".." in given.parts:
         return False

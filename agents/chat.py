@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from dice_envs.agent import RESIGNS, AgentError, Promises, Turn
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
 from dice_envs.envs.text.words import MOST_READ, ask_again

@@ -103,7 +103,7 @@ class Champion(OfOneGame):
 
     @property
     def about(self) -> dict[str, Any]:
-        """The file's `about` (see `dice_envs.agents.about`)."""
+        """The file's `about` (see `dice_envs.agents.ppo.check_about`)."""
         return dict(self.policy.about or {})
 
     @functools.cached_property

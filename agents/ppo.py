@@ -26,8 +26,9 @@ from dice_envs.core.game import Facts, Variant, configure
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, shown
 from dice_envs.core.view import Block, offsets
+from dice_envs.exact import Measures
 
-from .about import POLICIES, check_about
+from . import POLICIES
 from .base import Deterministic
 
 FORMAT = 1
@@ -52,7 +53,7 @@ class NetworkPolicy:
         layers: (weights (out, in), biases (out,)) float32, first layer first.
         game, options: the game it was trained on, without options that change words alone; it plays nothing else.
         variant: the same as a Variant.
-        about: how it was made and how good it is, see `dice_envs.agents.about.check_about`; empty if unknown.
+        about: how it was made and how good it is, see `check_about`; empty if unknown.
         floor: an action is never taken if its probability is below `floor` times that of the likeliest one, 0 to 0.99. A
             policy with few actions is measured quickly, because fewer positions are reached.
         promises: it is memoryless, ignores how a position came about, if the game marks blocks of its observation that tell
@@ -304,6 +305,74 @@ def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C").astype(np.float32, copy=False)
 
 
+# --- how a policy was made, and how good it is ------------------------------------------------------------------------
+
+MOST_ABOUT = 2**16  # characters of the object as JSON
+_TEXT, _WHOLE, _NUMBER = (str,), (int,), (int, float)
+_MEASURES = [{"name": _TEXT, "value": _NUMBER, "optimum": _NUMBER, "gap": _NUMBER, "error": _NUMBER, "unit": _TEXT}]
+# Types of values; a dictionary stands for an object with these fields, a list for any number of such objects.
+_FIELDS: dict[str, Any] = {
+    "command": _TEXT,
+    "method": _TEXT,
+    "seed": _WHOLE,
+    "steps": _WHOLE,
+    "minutes": _NUMBER,
+    "measures": _MEASURES,
+    "greedy_measures": _MEASURES,
+    "table": {"agents": (list,), "win_rate": (int, float, list), "ci95": (int, float, list)},
+    "measuring_seconds": _NUMBER,
+}
+
+
+def check_about(about: Any) -> dict[str, Any]:
+    """Return a copy of a policy's `about` as plain JSON values; ValueError names a wrong field.
+
+    Every field is optional, and others may be added.
+
+    command: the command that made the policy, a string.
+    method: how it was trained, say "ppo" or "distill", a string.
+    seed, steps: whole numbers.
+    minutes: how long it took, a number.
+    measures, greedy_measures: of the sampled policy, and of its likeliest action: lists of objects with name and unit
+        (strings), value, optimum, gap and error (numbers), like `dice_envs.Measurement`.
+    measuring_seconds: how long `measures` took; if long, the test that measures the policy again is marked slow.
+    table: results of games: agents (a list), win_rate and ci95 (numbers, or lists of them).
+    """
+    if not isinstance(about, Mapping):
+        raise ValueError(f"about is {shown(about)}, not an object")
+    try:
+        text = json.dumps(dict(about), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise ValueError(f"about cannot be written as JSON: {' '.join(str(problem).split())[:100]}") from None
+    if len(text) > MOST_ABOUT:
+        raise ValueError(f"about has {len(text):,} characters as JSON, more than {MOST_ABOUT:,}")
+    plain: dict[str, Any] = json.loads(text)
+    for field in _FIELDS.keys() & plain.keys():
+        _check(f"about.{field}", plain[field], _FIELDS[field])
+    return plain
+
+
+def _check(name: str, value: Any, form: Any) -> None:
+    """Raise ValueError unless a value has a form; see `_FIELDS`."""
+    kinds = form if isinstance(form, tuple) else (type(form),)
+    if type(value) not in kinds:
+        words = "an object" if kinds == (dict,) else " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"{name} is {shown(value)}, not {words}")
+    if isinstance(form, dict):
+        for field, each in form.items():
+            _check(f"{name}.{field}", value.get(field), each)
+    elif isinstance(form, list):
+        for place, each in enumerate(value):
+            _check(f"{name}[{place}]", each, form[0])
+    elif isinstance(value, (int, float)) and not (abs(value) < 1e300 and math.isfinite(value)):
+        raise ValueError(f"{name} is {shown(value)}, not a finite number below 1e300")
+
+
+def measures_as_dicts(measured: Measures) -> list[dict[str, Any]]:
+    """Convert the result of `dice_envs.measure` to the form of `about`; see `check_about`."""
+    return [dataclasses.asdict(each) for each in measured.measures]
+
+
 # --- policies that come with the package ------------------------------------------------------------------------------
 
 
@@ -386,7 +455,7 @@ class Ppo:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The policy file's `about` (see `dice_envs.agents.about`); empty without a path."""
+        """The policy file's `about` (see `check_about`); empty without a path."""
         return dict(self._policy.about or {}) if self._policy else {}
 
     @functools.cached_property

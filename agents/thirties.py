@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any, cast
@@ -22,7 +21,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 from dice_envs.core.own import FORMS, load_own, split_own
-from dice_envs.exact.thirties import Dice, Rules, Strategy, solve
+from dice_envs.exact.thirties import Dice, Rules, Strategy, solve, throws
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
 
 from .base import Deterministic, OfOneGame, fair_kernel
@@ -164,14 +163,11 @@ def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
     strategy = named(rules, name)
     if not strategy.simple:
         return None
-    faces = range(1, rules.num_faces + 1)
-    throws = [
-        throw for count in range(1, rules.num_dice + 1) for throw in itertools.combinations_with_replacement(faces, count)
-    ]
-    counts = np.array([np.bincount(throw, minlength=MAX_FACES + 1)[1:] for throw in throws])
-    places = [_place_of(each, rules.num_dice, rules.num_faces) for each in counts]
-    again = np.zeros(len(throws) + 1, np.int8)  # and no dice at all
-    again[places] = [strategy(throw) for throw in throws]
+    possible = [throw for count in range(rules.num_dice) for throw, _ in throws(count + 1, rules.num_faces)]
+    again = np.zeros(len(possible) + 1, np.int8)  # and no dice at all
+    for throw in possible:
+        counts = np.bincount(throw, minlength=MAX_FACES + 1)[1:]
+        again[_place_of(counts, rules.num_dice, rules.num_faces)] = strategy(throw)
     kind = np.dtype([("num_dice", np.int64), ("num_faces", np.int64), ("again", np.int8, again.shape)])
     return fair_kernel(_choose_by_throw, np.array((rules.num_dice, rules.num_faces, again), kind))
 

@@ -10,7 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
     os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
-from dice_envs.core.extras import check_extra  # NumPy comes with it
+from dice_envs.core.machine import check_extra  # NumPy comes with it
 
 check_extra("commands", "the command line", "typer", "rich", "filelock")
 

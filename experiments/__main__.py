@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import dice_envs
-from dice_envs.core.options import check_seed
 from dice_envs.experiments.commands import LISTED, add_commands, commands
 from dice_envs.experiments.jobs.guard import ends_at_once
-from dice_envs.experiments.ui.console import one_line_errors
-from dice_envs.experiments.ui.options import own_game
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,21 +19,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Train, evaluate, solve and play the dice games. Start with: train liars_dice --preset quick",
 )
-
-
-def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a command: bad input and Ctrl-C end it with one line, and its help flows to the terminal's width."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with one_line_errors():
-            if isinstance(kwargs.get("game"), str):
-                kwargs["game"] = own_game(kwargs["game"])
-            check_seed(kwargs.get("seed"))
-            return command(*args, **kwargs)
-
-    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))
-    return run
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,7 +35,7 @@ def _options(version: VersionOption = False) -> None:
     pass
 
 
-add_commands(app, commands(), guarded, LISTED)
+add_commands(app, commands(), LISTED)
 
 
 def main(name: str) -> None:

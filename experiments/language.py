@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import TASKS, ActionValues, Agent, ResponseValues, Task, action_values, evaluate, response_values
+from dice_envs import TASKS, ActionValues, Agent, ResponseValues, Task, action_values, evaluate
 from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, promises_of, resolve
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.agents.chat import Chat, Tally
@@ -26,7 +26,7 @@ from dice_envs.envs.text import InWords
 from dice_envs.evaluation.games import NO_COST, costs_of
 from dice_envs.exact import offered
 from dice_envs.exact.intervals import half_width, share_half_width
-from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.leaderboard import usual_agents
 from dice_envs.experiments.ui.chats import Counted, logged
 from dice_envs.table.sitting import PERSON, Sitting
@@ -207,21 +207,6 @@ class Score:
         return self.tally.illegal / max(1, self.tally.illegal + legal)
 
 
-@dataclasses.dataclass(frozen=True)
-class TaskField:
-    """A task's positions and values, by which its players are compared.
-
-    Attributes:
-        task: its name.
-        positions: the fixed positions.
-        values: of choices against optimal play, see `dice_envs.response_values`.
-    """
-
-    task: str
-    positions: Positions
-    values: ResponseValues
-
-
 def task_of(name: str) -> Task:
     """Return the task of a name. ValueError if there is none."""
     if name not in TASKS:
@@ -274,14 +259,10 @@ def _plays(player: Agent, variant: Variant) -> bool:
     return True
 
 
-def field_of(task: Task, number: int, seed: int, done: Callable[[int], Any] = lambda amount: None) -> TaskField:
-    """Return a task's field with this number of positions. Arguments and errors are those of `positions_of`."""
-    values = response_values(task.variant)  # first: it may have to solve the game
-    return TaskField(task.name, positions_of(task.variant, number, seed, done), values)
-
-
 def score(
-    field: TaskField,
+    task: Task,
+    positions: Positions,
+    values: ResponseValues,
     name: str,
     player: Agent,
     games: int,
@@ -292,7 +273,9 @@ def score(
     """Ask a player at the positions, and play games against optimal play.
 
     Args:
-        field: of the task.
+        task: the task.
+        positions: of the task.
+        values: of choices against optimal play, see `dice_envs.response_values`.
         name: the player's, in the result.
         player: plays through words, or is a language model.
         games: number of games.
@@ -304,16 +287,16 @@ def score(
         AgentError: a language model's server does not answer, or its budget is spent.
         ValueError: too few games.
     """
-    positions, variant = field.positions, field.positions.variant
+    variant = positions.variant
     firsts = range(0, len(positions), ASKED)
     parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
     counted = Counted(workers, [player])
     actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done))
-    result = evaluate(variant, player, None, games, seed=seed, name=name, values=field.values, done=done, run=counted.run)
+    result = evaluate(variant, player, None, games, seed=seed, name=name, values=values, done=done, run=counted.run)
     regrets = positions.regrets(actions)
     mean, error = _mean(positions, regrets)
     return Score(
-        task=field.task,
+        task=task.name,
         player=name,
         unit=positions.unit,
         positions=len(positions),

@@ -15,6 +15,7 @@ import numpy as np
 
 from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
 from dice_envs.agent import Agent, ask, check_plays, resolve
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, shown
@@ -23,10 +24,10 @@ from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.progress import TooLong, within
-from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.ui.grids import plus_minus
-from dice_envs.experiments.ui.page import versions
+from dice_envs.experiments.ui.pages import versions
 
 # Parameters worth a row of the board, in place of an agent's defaults.
 SPECS: dict[str, tuple[str, ...]] = {

@@ -18,12 +18,10 @@ import numpy as np
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, shown
-from dice_envs.experiments.jobs.workers import Done, Processes, kept_beside, on_ray
+from dice_envs.experiments.jobs import Done, Processes, kept_beside, on_ray
 from dice_envs.experiments.train import TrainingResult, setting_text
-from dice_envs.experiments.ui.console import finish
-from dice_envs.experiments.ui.files import check_folder, check_writable, write_json
+from dice_envs.experiments.ui import check_folder, check_writable, finish, progress, write_json
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.progress import progress
 from dice_envs.learn.presets import Preset, presets_of
 
 MOST_RUNS = 10_000

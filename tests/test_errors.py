@@ -417,6 +417,25 @@ def test_vector_interfaces_take_back_a_whole_step(name):
         assert found
 
 
+def test_a_step_is_taken_back_where_a_truncated_game_cannot_begin_again():
+    """The opponent answers by the rules in all games that are then cut off, and no more when they are dealt again."""
+    answers = []
+    opponent = Faulty()
+    env = SeatVectorEnv("liars_dice", 8, opponents=opponent, autoreset_mode="SameStep", max_episode_steps=1, num_dice=2)
+    _, info = env.reset(seed=3)
+    before = remember(env)
+
+    def in_the_second_round(actions):
+        answers.append(len(actions))
+        return actions + 10**6 * (len(answers) > 1)
+
+    opponent.wrong = in_the_second_round
+    with pytest.raises(AgentError):
+        env.step(info["action_mask"].argmax(axis=1))
+    assert len(answers) == 2
+    assert remember(env) == before
+
+
 @every_game
 @pytest.mark.parametrize("wrong", WRONG)
 def test_the_arena_names_the_agent_that_plays_against_the_rules(name, wrong):

@@ -26,7 +26,7 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.commands import distill
 from dice_envs.experiments.commands import measure as response
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting

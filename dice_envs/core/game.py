@@ -13,7 +13,7 @@ import inspect
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
 
 import numpy as np
 
@@ -121,6 +121,9 @@ class Arrange(Protocol):
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
 
 
+_CONTRACTS = (Deal, Legal, Play, Observe, RerollHidden, RandomAction, IsLegal, Retract, Expect, Arrange)
+
+
 class UnknownOptionError(ValueError, TypeError):
     """A game has no option of this name. Also a TypeError, which Python raises for unknown keyword arguments.
 
@@ -195,11 +198,15 @@ class Game:
         return cls(**found)
 
     def __post_init__(self) -> None:
-        for name, contract in _KERNELS.items():
-            _check_arguments(self.name, name, vars(self)[name], contract)
-        if bool(self.reset_options) != (self.arrange is not None):
+        for name, hint in get_type_hints(Game).items():
+            for contract in (each for each in _CONTRACTS if each is hint or each in get_args(hint)):
+                _check_arguments(self.name, name, vars(self)[name], contract)
+        arrange: Any = self.arrange
+        if getattr(arrange, "func", None) is _arrange_named:  # by `dataclasses.replace`, from a game that has been made
+            arrange = arrange.args[-1]
+        if bool(self.reset_options) != (arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
-        object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, self.arrange))
+        object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, arrange))
 
     @functools.cached_property
     def word_options(self) -> tuple[str, ...]:
@@ -216,20 +223,6 @@ class Game:
                 )
                 raise UnknownOptionError(message, name)
         return Variant(self, self.options(**{name: python_value(value) for name, value in options.items()}))
-
-
-_KERNELS = {
-    "deal": Deal,
-    "legal": Legal,
-    "play": Play,
-    "observe": Observe,
-    "reroll_hidden": RerollHidden,
-    "random_action": RandomAction,
-    "is_legal": IsLegal,
-    "retract": Retract,
-    "expect": Expect,
-    "play_expected": Play,
-}
 
 
 def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None:
@@ -581,8 +574,12 @@ class Variant:
 
 def names() -> list[str]:
     """The games found in `dice_envs/games`, sorted."""
-    package = importlib.import_module("dice_envs.games")
-    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+    return list(_names(*importlib.import_module("dice_envs.games").__path__))
+
+
+@functools.cache  # a game is looked up by its name often, and reading a folder takes milliseconds
+def _names(*folders: str) -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_")))
 
 
 def load(name: str) -> Game:

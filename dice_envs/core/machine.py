@@ -1,21 +1,55 @@
-"""The machine that the process runs on, or the container: its memory, cores for threads, and PyTorch's devices."""
+"""The machine that the process runs on, or the container: installed extras, memory, cores for threads, PyTorch's devices."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dice_envs.core.extras import needs
 from dice_envs.core.options import check_range, shown
 
 MOST_THREADS = 256
 _SHARE = 0.8  # of the memory, that a solver may take
 _GROUPS = Path("/sys/fs/cgroup")
+_KNOWN_AS = {"PIL": "Pillow"}  # modules whose package has another name
+
+
+# --- optional packages: an error about a missing one names the extra that brings it -----------------------------------
+
+
+def _missing(extra: str, what: str, module: str) -> ImportError:
+    name = module.partition(".")[0]
+    return ImportError(f'{what} needs {_KNOWN_AS.get(name, name)}: pip install "dice-envs[{extra}]"', name=name)
+
+
+def check_extra(extra: str, what: str, *modules: str) -> None:
+    """Raise ImportError unless top-level modules of an extra are installed.
+
+    Args:
+        extra: its name in pyproject.toml.
+        what: the subject of the message, which needs them.
+        modules: their names.
+    """
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise _missing(extra, what, module)
+
+
+@contextlib.contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """A block that imports modules of an extra: an ImportError names the extra, as in `check_extra`."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        raise _missing(extra, what, str(problem.name)) from problem
+
+
+# --- threads, devices and memory ----------------------------------------------------------------------------------------
 
 
 def check_threads(threads: int, name: str = "threads") -> int:

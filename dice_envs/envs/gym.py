@@ -216,35 +216,28 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         seats = self.games.learners.copy()
-        done = self.games.advance(actions, self._ended, same_step)  # with next-step reset ended games begin now
-        over, truncated, illegal = done.ended, np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
-        if self.max_episode_steps is not None:
-            truncated = done.lengths >= self.max_episode_steps  # of games that have ended, too, as TimeLimit says it
-            over = over | truncated
+        most = MOST_ACTION if self.max_episode_steps is None else self.max_episode_steps
+        done = self.games.advance(actions, self._ended, same_step, most=most)  # with next-step reset ended games begin now
+        truncated, illegal = done.lengths >= most, np.zeros(self.num_envs, bool)  # of ended games, too, as TimeLimit says it
+        over = done.ended | truncated
         if self.games.illegal:
             illegal[list(self.games.illegal)] = True
         infos: dict[str, Any] = {}
         if same_step and over.any():
-            infos, illegal = self._restart(over.copy(), truncated, done, illegal), np.zeros(self.num_envs, bool)
+            infos, illegal = self._finals(over.copy(), done, illegal), np.zeros(self.num_envs, bool)
         elif not same_step:
             self._ended = over.copy()
         observations, infos = self._show(infos, done.shown, illegal)
         return observations, done.earned[self._all, seats], done.ended, truncated, infos
 
-    def _restart(self, over: np.ndarray, truncated: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
-        """Deal truncated games again, as `advance` did with ended ones. Return the entries of `infos` about all of them."""
+    def _finals(self, over: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
+        """Return the entries of `infos` about games that have begun again."""
         observations, masks = np.full(self.num_envs, None, object), np.zeros_like(done.shown.masks)
-        for row, i in enumerate(done.finals.games):
-            observations[i] = done.finals.shown.observations[row]
-        masks[done.finals.games], seats = done.finals.shown.masks, np.where(done.ended, done.learners, 0)
-        cut = self._all[truncated & ~done.ended]
-        if len(cut):
-            for i in cut:
-                observations[i] = done.shown.observations[i].copy()
-            masks[cut], seats[cut] = done.shown.masks[cut], self.games.learners[cut]
-            for kept, now in zip(done.shown, self.games.start(cut), strict=True):
-                kept[cut] = now[cut]
-        info = _present({"action_mask": masks, "seat": seats, "illegal_action": illegal}, over)
+        index = np.flatnonzero(over)
+        masks[index] = done.finals.masks[index]
+        for i, observation in zip(index.tolist(), done.finals.observations[index], strict=True):
+            observations[i] = observation
+        info = _present({"action_mask": masks, "seat": np.where(over, done.learners, 0), "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 
     def action_masks(self) -> np.ndarray:

@@ -10,8 +10,8 @@ import numpy as np
 
 from dice_envs.core.batch import IllegalAction
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_seed
 from dice_envs.envs.learner import Opponents, SeatGames, seat_spaces, seat_variant
 from dice_envs.pictures.render import check_mode
@@ -83,9 +83,9 @@ class SeatVecEnv(VecEnv):
         done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
-        for row, i in enumerate(done.finals.games):
+        for i, observation in zip(np.flatnonzero(done.ended).tolist(), done.finals.observations[done.ended], strict=True):
             infos[i] = {
-                "terminal_observation": done.finals.shown.observations[row],
+                "terminal_observation": observation,
                 "TimeLimit.truncated": False,
                 "episode": {"r": float(done.returns[i, done.learners[i]]), "l": int(done.lengths[i]), "t": elapsed},
                 "players": done.players[i],

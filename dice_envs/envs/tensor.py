@@ -10,9 +10,8 @@ import numpy as np
 
 from dice_envs.core.batch import IllegalActionError
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import check_extra, needs
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.machine import torch_device
+from dice_envs.core.machine import check_extra, needs, torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
 from dice_envs.envs.learner.records import empty_step
@@ -163,7 +162,7 @@ class TensorEnv:
             try:
                 self._games.advance(actions, np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
             except BaseException:
-                self._show(self._games.view(self._all))  # what the step has written until then
+                self._show(self._games.view())  # what the step has written until then
                 raise
         self._step.earned.copy_(self._earned)
         return self._step

@@ -20,7 +20,7 @@ from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_seed
 from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import Group, expected_returns, play_part, worst_of
-from dice_envs.exact import OPTIMAL, ResponseValues, asked, response_values
+from dice_envs.exact import OPTIMAL, ActionValues, ResponseValues, asked, response_values
 from dice_envs.exact.intervals import match_half_width
 
 MOST_GAMES = 10**6
@@ -57,12 +57,12 @@ class Scale(NamedTuple):
         return self.shift + self.factor * returns
 
 
-def scale_of(variant: Variant, values: ResponseValues) -> Scale:
-    """Return the share of games won, where a tie counts half, if two players win or lose a game; else the returns."""
-    facts = variant.facts
+def scale_of(variant: Variant, values: ResponseValues | ActionValues) -> Scale:
+    """Return the share of games won, where a tie counts half, if one of the players wins a game; else the returns."""
+    facts, seats = variant.facts, variant.facts.num_seats
     returns = (facts.min_return, facts.max_return)
-    if facts.num_seats == 2 and facts.zero_sum and returns == (-1.0, 1.0):
-        return Scale(0.5, 0.5, GAMES_WON, True, 0.0, 1.0)
+    if seats > 1 and facts.zero_sum and returns == (-1 / (seats - 1), 1.0):
+        return Scale(1 / seats, (seats - 1) / seats, GAMES_WON, True, 0.0, 1.0)
     return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), *returns)
 
 

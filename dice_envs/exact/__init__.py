@@ -1,26 +1,9 @@
 """Right answers: optimal play, equilibria and best responses; `measure`, which compares any agent with them; and
 `action_values`, which says what each choice at a position is worth.
 
-A game gets them by a module or package here of the game's name. It may offer these functions, found by their names:
-
-`measure(variant, agent, effort)`
-    how far the agent is from optimal play (`GameMeasure`): `dice_envs.measure`, and all commands that measure
-`measure_table(variant, agents, effort)`
-    how much each of different agents at one table could gain by leaving its policy (`GameTableMeasure`): `measure --against`
-`action_values(variant, state, in_passing)`
-    what each action is worth with optimal play afterwards (`GameActionValues`): hints and reviews
-`optima(variant)`
-    what optimal play reaches of each quantity (`GameOptima`): tournaments of teams
-`response_values(variant, opponent, done)`
-    what choices are worth against a fixed opponent, for many states at once (`GameResponseValues`): evaluation without luck
-`situations(variant, states, actions)`
-    headings by which an evaluation sorts decisions, such as dice left (`GameSituations`)
-`bluffs(variant, states)`
-    which actions are bluffs (`GameBluffs`): `benchmark language` compares how often one bluffs
-`odds(variant, state)`
-    chances that inform a choice without solving the game (`GameOdds`): odds at the table
-
-No list names these modules. The rest of a module is the game's own: its solvers and detailed figures.
+A game gets them by a module or package here of the game's name, which no list names. Of the functions that `GameMeasure`,
+`GameActionValues` and the other types in `contract` explain it offers those that it can, found by their names. The rest of a
+module is the game's own: its solvers and detailed figures.
 
 `contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `measuring` the same
 functions for callers and odds in any game, `intervals` confidence intervals, `matrix_game` a solver of zero-sum games, `kept` a

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Agent, Uniform, fresh_memory, name_of
-from dice_envs.agent.compiled import compile_legal_chooser, context_of, team_of
+from dice_envs.agent.compiled import Team, compile_legal_chooser, context_of, team_of
 from dice_envs.agent.kernel import Chooser
 from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
@@ -332,34 +332,48 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
     """
     check_record(variant, state)
     seed = check_seed(seed)
-    kernels, facts = variant.kernels, variant.facts
-    mask = np.empty((1, facts.num_actions), np.int8)
-    at = np.zeros(1, np.int64)
-    states = np.array([state], variant.game.state)
-    kernels.legal(variant.params, states, at, mask)
-    legal = np.flatnonzero(mask[0])
+    facts, legal = variant.facts, variant.legal_actions(state)
     if sample is None:
         sample = min(SAMPLE, max(LEAST_SAMPLE, MOST_RANDOM_MOVES // (facts.max_steps * len(legal))))
     check_range("sample", sample, 2, MOST_GAMES)
-    index, seat = np.zeros(sample, np.int64), int(state["seat"])
-    drawn = np.empty(sample, variant.game.state)
-    kernels.reroll(variant.params, states, index, np.full(sample, seat), new_streams(seed, sample), drawn)
-    streams = new_streams(np.random.SeedSequence(seed, spawn_key=(1,)), sample)
     team = team_of([Uniform()], variant)
     assert team is not None  # Uniform has a kernel
-    context, finish = context_of(variant, team), compile_finish(variant.game, team.choosers)
+    hidden, streams = new_streams(seed, sample), new_streams(np.random.SeedSequence(seed, spawn_key=(1,)), sample)
     values, errors = np.full(facts.num_actions, np.nan), np.full(facts.num_actions, np.nan)
-    for action in legal:
-        earned = np.zeros(sample)
-        finish(context, drawn.copy(), int(action), seat, streams.copy(), earned)
+    for action, earned in zip(legal, play_out(variant, team, state, legal, hidden, streams)[0], strict=True):
         values[action] = earned.mean()
         errors[action] = half_width(earned, facts.min_return, facts.max_return)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
     return ActionValues(values, "return", note, errors=errors)
 
 
+def play_out(
+    variant: Variant, team: Team, state: Any, actions: Sequence[int], hidden: np.ndarray, streams: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Play games to their end after each action, with an agent at all seats.
+
+    Args:
+        variant: the game.
+        team: the agent.
+        state: one record. All that its seat to move cannot know is drawn anew for each game.
+        actions: of that seat; all are tried in the same games.
+        hidden, streams: (games,) random streams: of what is drawn anew, and of the agent.
+
+    Returns:
+        What the seat earns, (actions, games) float64, and the number of moves in all games.
+    """
+    seat, games, moves = int(state["seat"]), len(hidden), 0
+    drawn, states = np.empty(games, variant.game.state), np.array([state], variant.game.state)
+    variant.kernels.reroll(variant.params, states, np.zeros(games, np.int64), np.full(games, seat), hidden, drawn)
+    context, finish = context_of(variant, team), _compile_finish(variant.game, team.choosers)
+    earned = np.zeros((len(actions), games))
+    for action, results in zip(actions, earned, strict=True):
+        moves += finish(context, drawn.copy(), action, seat, streams.copy(), results)
+    return earned, moves
+
+
 @functools.cache
-def compile_finish(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
+def _compile_finish(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
     """Compile `(context, states, action, seat, streams, earned) → moves`: play the action, then let an agent play all seats.
 
     Writes what the seat earns. States and streams are overwritten.

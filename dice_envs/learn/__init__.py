@@ -1,7 +1,7 @@
 """Learning: `train` trains a policy, with the settings of `presets`.
 
-`ppo` is the learner, `sb3` that of Stable-Baselines3. `run` trains against opponents, measures and saves, `checkpoint` reads
-and writes its state.
+`ppo` is the learner, `sb3` that of Stable-Baselines3; `networks` has what they share. `run` trains against opponents, measures
+and saves, `checkpoint` reads and writes its state.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dice_envs.core.extras import check_extra
 from dice_envs.core.files import folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
-from dice_envs.core.machine import torch_device
+from dice_envs.core.machine import check_extra, torch_device
 from dice_envs.core.options import check_seed
 from dice_envs.learn.presets import Preset, plan_of
 
@@ -159,7 +158,7 @@ def train(
         run.curve,
         run.gaps,
         run.preset,
-        run.policies(),
+        run.model.policies(),
         run.opponents.by_name(),
         run.minutes,
     )

@@ -119,28 +119,6 @@ def check_like(name: str, found: Any, like: Any) -> None:
         raise ValueError(f"{name} is of another version")
 
 
-def check_state(state: Mapping[str, Any], like: Mapping[str, Any], preset: Preset) -> None:
-    """Raise ValueError unless a learner's `state` may be restored where `state()` is now `like`.
-
-    Args:
-        state: content of a checkpoint.
-        like: its `policy`, `optimizer` and `env` are taken as for `check_like`.
-        preset: of the run; with the steps it gives the number of updates.
-
-    Raises:
-        KeyError: a part is missing.
-    """
-    steps, rollout = state["num_timesteps"], preset.num_envs * preset.num_steps
-    check_range("num_timesteps", steps, 0, 10**15)
-    if steps % rollout:
-        raise ValueError(f"num_timesteps must be a multiple of {rollout}, not {steps}")
-    for name in ("policy", "optimizer", "env"):
-        check_like(name, state[name], like[name])
-    updates = min(steps * preset.epochs // preset.minibatch, 2**24)  # float32 counts no further
-    if any((part["exp_avg_sq"] < 0).any() or part["step"] != updates for part in state["optimizer"].values()):
-        raise ValueError(f"optimizer has means of squares below 0 or other steps than {updates}")
-
-
 def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Return copies of tensors on the CPU, so that a run can be resumed on another device."""
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}

@@ -1,7 +1,7 @@
 """PPO for games of several seats, in plain PyTorch, on a CPU or on a GPU.
 
-It reads from top to bottom: networks, the decisions to learn from and their advantages, an iteration, the rollout, the loss,
-the policies that follow the learner, checkpoints.
+It reads from top to bottom: the decisions to learn from and their advantages, an iteration, the rollout, the loss, the
+policies that follow the learner.
 
 The learner may play every seat of a game. Each of its decisions is then a sample; advantages follow the decisions of one
 seat, whatever the others do in between. In zero-sum games plain policy gradients circle around the equilibrium. A regulariser
@@ -17,18 +17,14 @@ M. Rudolph et al., Reevaluating Policy Gradient Methods for Imperfect-Informatio
 from __future__ import annotations
 
 import copy
-import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
-from dice_envs.core.machine import torch_threads
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
+from dice_envs.core.machine import needs, torch_threads
 from dice_envs.learn.presets import Preset, between, falling
 
 with needs("sb3", "dice_envs.learn.ppo"):
@@ -36,44 +32,16 @@ with needs("sb3", "dice_envs.learn.ppo"):
     from torch import Tensor, nn
 
     from dice_envs.envs.tensor import TensorEnv
+    from dice_envs.learn.networks import ActorCritic, mlp
 
 ILLEGAL = -1e9  # added to the logits of illegal actions: their probability is then exactly 0
 MOST_NORM = 0.5  # of the gradient, which is scaled down to it
 
 
-# --- networks ---------------------------------------------------------------------------------------------------------
-
-
-def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
-    """Make dense layers with tanh between them, from the inputs' size to the outputs'.
-
-    Args:
-        sizes: of the inputs and of each layer.
-        gain: of the last layer's weights, which are orthogonal like the others'; None: PyTorch's initial weights.
-        scale: multiplies the weights of the first of several layers, whose units are then centred on inputs from 0 to 1.
-    """
-    layers = [nn.Linear(size, following) for size, following in itertools.pairwise(sizes)]
-    if gain is not None:
-        for layer in layers:
-            nn.init.orthogonal_(layer.weight, gain if layer is layers[-1] else 2**0.5)
-            nn.init.zeros_(layer.bias)
-    if scale != 1 and len(layers) > 1:
-        with torch.no_grad():
-            layers[0].weight.mul_(scale)
-            layers[0].bias.copy_(-0.5 * layers[0].weight.sum(dim=1))
-    return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
-
-
-def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Copy the dense layers of `mlp`: (weights (out, in), biases (out,)) float32 of each, first layer first."""
-    dense = [part for part in network if isinstance(part, nn.Linear)]
-    return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in dense]
-
-
 # --- the decisions that it learns from -----------------------------------------------------------------------------
 
 
-class Rollout(NamedTuple):
+class Rollout:
     """Decisions in each game, (steps, games, ...); each is one of the seat whose turn it was.
 
     Attributes:
@@ -95,50 +63,20 @@ class Rollout(NamedTuple):
             others may move before the rollout ends; the advantage is then 0.
     """
 
-    inputs: Tensor
-    bias: Tensor
-    played: Tensor
-    anchor: Tensor
-    actions: Tensor
-    seats: Tensor
-    log_probs: Tensor
-    earned: Tensor
-    ended: Tensor
-    players: Tensor
-    gained: Tensor
-    values: Tensor
-    taken: Tensor
-    advantages: Tensor
-    returns: Tensor
-    known: Tensor
+    def __init__(self, variant: Variant, preset: Preset, device: torch.device) -> None:
+        def room(*sizes: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(preset.num_steps, preset.num_envs, *sizes, dtype=dtype, device=device)
 
-
-def room_for_rollout(variant: Variant, preset: Preset, device: torch.device) -> Rollout:
-    """Return a rollout of zeros for the preset's games and steps."""
-    shape, facts = (preset.num_steps, preset.num_envs), variant.facts
-    seats, actions = facts.num_seats, facts.num_actions
-
-    def room(*sizes: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.zeros(*shape, *sizes, dtype=dtype, device=device)
-
-    return Rollout(
-        inputs=room(facts.observation_size * (seats if preset.central_critic else 1)),
-        bias=room(actions),
-        played=room(actions),
-        anchor=room(actions if preset.kl or preset.proximal else 0),
-        actions=room(dtype=torch.int64),
-        seats=room(dtype=torch.int64),
-        log_probs=room(),
-        earned=room(seats),
-        ended=room(dtype=torch.bool),
-        players=room(seats, dtype=torch.int64),
-        gained=room(dtype=torch.float64),
-        values=room(),
-        taken=room(),
-        advantages=room(),
-        returns=room(),
-        known=room(dtype=torch.bool),
-    )
+        seats, actions = variant.facts.num_seats, variant.facts.num_actions
+        self.inputs = room(variant.facts.observation_size * (seats if preset.central_critic else 1))
+        self.bias, self.played = room(actions), room(actions)
+        self.anchor = room(actions if preset.kl or preset.proximal else 0)
+        self.actions, self.seats = room(dtype=torch.int64), room(dtype=torch.int64)
+        self.log_probs, self.earned = room(), room(seats)
+        self.ended, self.players = room(dtype=torch.bool), room(seats, dtype=torch.int64)
+        self.gained = room(dtype=torch.float64)
+        self.values, self.taken, self.advantages, self.returns = room(), room(), room(), room()
+        self.known = room(dtype=torch.bool)
 
 
 def estimate_advantages(r: Rollout, ahead: Tensor, known: Tensor, decay: float, opposed: bool) -> None:
@@ -175,7 +113,7 @@ def estimate_advantages(r: Rollout, ahead: Tensor, known: Tensor, decay: float, 
 # --- the learner ------------------------------------------------------------------------------------------------------
 
 
-class PPO:
+class PPO(ActorCritic):
     """A learner: its games, its networks, and what it has learned.
 
     With several epochs and a proximal term an update is a step of mirror descent whose size, 1 / `preset.proximal`, is the same
@@ -192,16 +130,14 @@ class PPO:
         device: PyTorch's.
 
     Attributes:
-        steps: learner steps so far.
         env: the games.
         rollout: the last one.
         networks: "actor"; "critic", with a value of the position or, if it is central, of each action; where the preset has
-            them, the actors "reference" and "average".
+            them, the actors "reference" and "average". Others are those of `ActorCritic`.
     """
 
     def __init__(self, variant: Variant, preset: Preset, opponents: Any, seed: int, device: str = "cpu") -> None:
         p, facts = preset, variant.facts
-        self.variant, self.preset, self.steps = variant, preset, 0
         self.env = TensorEnv(
             variant, p.num_envs, opponents, self_play=p.self_play, expected_rewards=p.expected_rewards, device=device
         )
@@ -216,44 +152,25 @@ class PPO:
             else:
                 self._critic = mlp([facts.observation_size, *p.hidden, 1], 1.0, p.input_scale)
         self.networks = nn.ModuleDict({"actor": self._actor, "critic": self._critic}).to(self.device)
-        self._parameters = list(self.networks.parameters())
+        learning = list(self.networks.parameters())
         for name, wanted in (("reference", p.kl), ("average", p.average_rate)):
             if wanted:
                 self.networks[name] = copy.deepcopy(self._actor).requires_grad_(False)
+        actors = {"last": self._actor} | ({"averaged": self.networks["average"]} if p.average_rate else {})
         # A tensor, so that a CUDA graph sees its changes; so are the weights in the loss.
         self._rate = torch.tensor(p.learning_rate, device=self.device)
         self._on_gpu = self.device.type == "cuda"
-        self._adam = torch.optim.Adam(self._parameters, self._rate, eps=1e-5, fused=True, capturable=self._on_gpu)
-        self._begin_adam()
+        adam = torch.optim.Adam(learning, self._rate, eps=1e-5, fused=True, capturable=self._on_gpu)
+        super().__init__(variant, preset, actors, self.networks, adam, self.env)
         self._weights = {name: torch.zeros((), device=self.device) for name in ("entropy", "kl", "proximal")}
         self._sums = torch.zeros(6, device=self.device)
         self._draws = torch.Generator(self.device)
-        self.rollout = r = room_for_rollout(variant, p, self.device)
+        self.rollout = r = Rollout(variant, p, self.device)
         columns = (r.inputs, r.bias, r.anchor, r.actions, r.log_probs, r.advantages, r.returns, r.known)
         self._decisions = [column.flatten(0, 1) for column in columns]  # of all games in one row
-        self._rows = torch.arange(p.minibatch, device=self.device)  # of the minibatch that a CUDA graph learns from
+        self._rows = torch.arange(p.minibatch, device=self.device)  # of a minibatch; they keep their place, for CUDA graphs
         self._graphs: dict[str, Callable[[], Any]] = {}
         self._recording: Any = None
-
-    def _begin_adam(self) -> None:
-        """Make Adam's means, which are 0, so that they keep their places from now on."""
-        for parameter in self._parameters:
-            parameter.grad = torch.zeros_like(parameter)
-        self._adam.step()
-        for part in self._adam.state.values():
-            part["step"].zero_()
-
-    @property
-    def averages(self) -> bool:
-        """Whether there is an averaged policy."""
-        return "average" in self.networks
-
-    def policy(self, averaged: bool = False) -> NetworkPolicy:
-        """Return a copy of the present policy, or of the running mean of the policies' weights."""
-        network: Any = self.networks["average" if averaged else "actor"]
-        return NetworkPolicy(
-            self.variant.game.name, self.variant.changed_options(), layers_of(network), floor=self.preset.floor
-        )
 
     def iterate(
         self, finished: Callable[[np.ndarray, np.ndarray], Any] | None = None, left: float | None = None
@@ -295,7 +212,8 @@ class PPO:
             for rows in torch.randperm(count, generator=self._draws, device=self.device).split(p.minibatch):
                 # Without `settle` the last few minibatches add more noise than the rollout itself.
                 self._rate.fill_(rate * (1 - updates / total) if p.settle else rate)
-                self._learn_from(rows)
+                self._rows.copy_(rows)
+                self._graphs.get("step", self._step)()
                 updates += 1
         self.steps += count
         self._follow()
@@ -371,10 +289,10 @@ class PPO:
         found = torch.cat([network(part) for part in inputs.flatten(0, 1).split(self.preset.minibatch)])
         return found.unflatten(0, inputs.shape[:2])
 
-    def _step(self, rows: Tensor) -> None:
-        """Learn from some of the rollout's decisions, (minibatch,) int64: one step of the optimiser."""
+    def _step(self) -> None:
+        """Learn from the minibatch `_rows` of the rollout's decisions, (minibatch,) int64: one step of the optimiser."""
         p, weights = self.preset, self._weights
-        drawn = (column.index_select(0, rows) for column in self._decisions)
+        drawn = (column.index_select(0, self._rows) for column in self._decisions)
         inputs, bias, anchor, actions, log_probs, advantages, returns, known = drawn
         log_policy = self._log_policy(self._actor, inputs[:, : self.variant.facts.observation_size], bias)
         policy, actions = log_policy.exp(), actions.unsqueeze(1)
@@ -401,10 +319,10 @@ class PPO:
         gain = gain + torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - p.clip, 1 + p.clip))
         value_loss = error.square().mean()
         loss = (regulariser - gain).mean() + p.value_weight * value_loss
-        self._adam.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self._parameters, MOST_NORM)
-        self._adam.step()
+        self.optimizer.step()
         with torch.no_grad():
             clipped, moved = ((ratio - 1).abs() > p.clip).float(), ratio - 1 - log_ratio
             rows_of = (-gain, -minus_entropy, divergence, moved, clipped)
@@ -422,13 +340,6 @@ class PPO:
                 for following, parameter in zip(self.networks[name].parameters(), self._actor.parameters(), strict=True):
                     following.lerp_(parameter, rate)
 
-    def _learn_from(self, rows: Tensor) -> None:
-        if "step" not in self._graphs:
-            self._step(rows)
-        else:
-            self._rows.copy_(rows)
-            self._graphs["step"]()
-
     def _record(self) -> None:
         """Record rollout and update as CUDA graphs: launching hundreds of small kernels takes longer than they run.
 
@@ -444,40 +355,9 @@ class PPO:
         if recording is not None:
             self._graphs["play"] = captured(self._play, self._draws)
         if "step" not in self._graphs:
-            self._graphs["step"] = captured(lambda: self._step(self._rows), self._draws)
+            self._graphs["step"] = captured(self._step, self._draws)
         self.restore(kept)
         self._recording = recording
-
-    # --- checkpoints --------------------------------------------------------------------------------------------------
-
-    def finite(self) -> bool:
-        """Whether all weights are finite."""
-        return bool(torch.stack([parameter.isfinite().all() for parameter in self._parameters]).all())
-
-    def state(self) -> dict[str, Any]:
-        """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""
-        moments = {number: copied(self._adam.state[each]) for number, each in enumerate(self._parameters)}
-        return {
-            "num_timesteps": self.steps,
-            "policy": copied(self.networks.state_dict()),
-            "optimizer": moments,
-            "env": bytes_of(self.env.snapshot()),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned for a learner made with the same arguments, on any device.
-
-        Raises:
-            ValueError or KeyError: it is no such state; nothing has changed.
-        """
-        check_state(state, self.state(), self.preset)
-        self.env.restore(arrays_of(state["env"], self.env.snapshot()))
-        self.steps = state["num_timesteps"]
-        with torch.no_grad():  # in place: CUDA graphs know where everything is
-            self.networks.load_state_dict(state["policy"])
-            for number, parameter in enumerate(self._parameters):
-                for name, tensor in self._adam.state[parameter].items():
-                    tensor.copy_(state["optimizer"][number][name])
 
 
 def captured(work: Callable[[], Any], draws: torch.Generator) -> Callable[[], Any]:

@@ -167,17 +167,13 @@ class Run:
 
     # --- policies and measures -----------------------------------------------------------------------------------
 
-    def policies(self) -> dict[str, NetworkPolicy]:
-        """Return copies of the "last" policy and, where the learner has it, of the "averaged" one, a mean of weights."""
-        return {name: self.model.policy(name == "averaged") for name in ("last", "averaged")[: 1 + self.model.averages]}
-
     def offered(self) -> NetworkPolicy:
         """The run's policy: the last one, or with keep="best" the one that measured best.
 
         Where none was measured, that is the averaged one, which usually comes closer to equilibrium than the last.
         """
         best = self.best if self.preset.keep == "best" else None
-        found: NetworkPolicy = best or self.model.policy(self.model.averages and self.preset.keep == "best")
+        found: NetworkPolicy = best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
         return found
 
     def measure_gap(self) -> dict[str, float]:
@@ -187,7 +183,7 @@ class Run:
             return {}
         found: dict[str, float] = {}
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
-        for name, policy in self.policies().items():
+        for name, policy in self.model.policies().items():
             try:
                 measured = measure(self.variant, policy, seed=self.seed, done=up_to(CHEAP_POSITIONS)).measures[0]
             except (TooLong, ValueError):
@@ -251,7 +247,7 @@ class Run:
         if len(state["selves"]) != self.opponents.num_kept(num_selves):
             raise ValueError(f"selves are not those of {num_selves} snapshots")
         for layers in state["selves"]:
-            self.opponents.add_self(self._policy_of(layers))
+            self.opponents.add_self(self._policy_with(layers))
         self.opponents.num_selves = num_selves
         self.curve = json.loads(state["curve"])
         self.opponents.score = json.loads(state["score"])
@@ -259,16 +255,16 @@ class Run:
         check_curve(self.curve, self.opponents.score)
         check_curve(self.gaps, {})
         if state["best"]:
-            self.best = self._policy_of(state["best"])
+            self.best = self._policy_with(state["best"])
         if self.folder is not None:
             with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
                 found = read_json(self.folder / "times.json")
                 self.minutes = {int(steps): float(minutes) for steps, minutes in found.items()}
         self.model.restore(state)
 
-    def _policy_of(self, tensors: Sequence[tuple[Any, Any]]) -> NetworkPolicy:
-        layers = [(weights.numpy(), biases.numpy()) for weights, biases in tensors]
-        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers, floor=self.preset.floor)
+    def _policy_with(self, tensors: Sequence[tuple[Any, Any]]) -> NetworkPolicy:
+        found: NetworkPolicy = self.model.policy_with([(weights.numpy(), biases.numpy()) for weights, biases in tensors])
+        return found
 
     # --- training ------------------------------------------------------------------------------------------------
 
@@ -329,17 +325,14 @@ def open_run(
     device: str = "cpu",
     learner: str | None = None,
 ) -> Run:
-    """Open the run in a folder, or begin one there.
+    """Open the run in a folder, or begin one there; without a folder begin one without files.
 
     Args:
-        folder: of the run; None: it begins one without files.
-        variant: the game.
+        folder, variant, device: as for `Run`.
         plan: how to train a new run; one that is resumed goes on as it began.
-        seed: None: that of the run in the folder, or a fresh one.
+        seed, learner: as for `Run`; None: those of the run in the folder, or a fresh seed and "ppo".
         given: fields of the preset that were asked for: `steps` and `threads` change a run that is resumed, and other
             `opponents` are refused.
-        device: PyTorch's.
-        learner: a name in LEARNERS; None: that of the run in the folder, or "ppo".
 
     Raises:
         ValueError: the folder holds another run, or a damaged one.

@@ -13,13 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.dice import derived_seeds
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant
-from dice_envs.core.machine import torch_threads
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_state, copied
-from dice_envs.learn.ppo import layers_of
+from dice_envs.core.machine import needs, torch_threads
 from dice_envs.learn.presets import Preset, between, falling
 
 with needs("sb3", "dice_envs.learn.sb3"):
@@ -28,21 +24,15 @@ with needs("sb3", "dice_envs.learn.sb3"):
     from stable_baselines3.common.logger import Logger
 
     from dice_envs.envs.sb3 import make_vec_env
+    from dice_envs.learn.networks import ActorCritic
 
 
-class StockPPO:
-    """A MaskablePPO with its games. The arguments are those of `dice_envs.learn.ppo.PPO`.
-
-    Attributes:
-        model: the MaskablePPO.
-        averages: False: it keeps no averaged policy.
-    """
-
-    averages = False
+class StockPPO(ActorCritic):
+    """A MaskablePPO, `model`, with its games. The arguments are those of `dice_envs.learn.ppo.PPO`."""
 
     def __init__(self, variant: Variant, preset: Preset, opponents: Any, seed: int, device: str = "cpu") -> None:
         p = preset
-        self.variant, self.preset, self.seed, self.device = variant, preset, seed, torch.device(device)
+        self.seed, self.device = seed, torch.device(device)
         self._rate = p.learning_rate
         self.env = make_vec_env(variant, p.num_envs, opponents, seed=seed, expected_rewards=p.expected_rewards)
         with torch_threads(p.threads), self._streams("weights"):
@@ -62,6 +52,9 @@ class StockPPO:
                 device=device,
             )
         self.model.set_logger(Logger(None, []))
+        policy = self.model.policy
+        actors = {"last": [*policy.mlp_extractor.policy_net, policy.action_net]}
+        super().__init__(variant, preset, actors, policy, policy.optimizer, self.env.games)
         self._begin(self.env.reset())
 
     def _begin(self, observations: Any) -> None:
@@ -84,17 +77,12 @@ class StockPPO:
             finally:
                 np.random.set_state(kept)  # noqa: NPY002
 
-    @property
-    def steps(self) -> int:
-        """Learner steps so far."""
-        return self.model.num_timesteps
-
     def iterate(self, finished: Callable[[np.ndarray, np.ndarray], Any]) -> dict[str, float]:
         """Play a rollout and learn from it; see `dice_envs.learn.ppo.PPO.iterate`."""
         p, count = self.preset, self.preset.num_envs * self.preset.num_steps
         left = max(0.0, 1 - (self.steps + count) / p.steps)
         self._rate = between(p.learning_rate, p.learning_rate_end, left)
-        self.model.ent_coef = falling(p.entropy, p.entropy_end, left)
+        self.model.ent_coef, self.model.num_timesteps = falling(p.entropy, p.entropy_end, left), self.steps
 
         def tell(found: Mapping[str, Any], others: Any) -> bool:
             ended = [info for info in found["infos"] if "episode" in info]
@@ -105,41 +93,12 @@ class StockPPO:
         # Every iteration has streams of its own, so that a checkpoint need not hold their states.
         with self._streams(f"iteration {self.steps}"):
             self.model.learn(count, callback=tell, reset_num_timesteps=False)
+        self.steps = self.model.num_timesteps
         values = self.model.logger.name_to_value
         found = {name.removeprefix("train/"): float(value) for name, value in values.items()}
         values.clear()
         return found
 
-    def policy(self, averaged: bool = False) -> NetworkPolicy:
-        """Return a copy of the present policy."""
-        actor = [*self.model.policy.mlp_extractor.policy_net, self.model.policy.action_net]
-        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers_of(actor), floor=self.preset.floor)
-
-    def finite(self) -> bool:
-        """Whether all weights are finite."""
-        return all(bool(parameter.isfinite().all()) for parameter in self.model.policy.parameters())
-
-    def state(self) -> dict[str, Any]:
-        """Return all that determines how training goes on, except the opponents; see `dice_envs.learn.ppo.PPO.state`."""
-        policy = self.model.policy
-        moments = policy.optimizer.state_dict()["state"]
-        return {
-            "num_timesteps": self.steps,
-            "policy": copied(policy.state_dict()),
-            "optimizer": {number: copied(moments[number]) for number in moments},
-            "env": bytes_of(self.env.games.snapshot()),
-        }
-
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned; see `dice_envs.learn.ppo.PPO.restore`."""
-        policy, games, mine = self.model.policy, self.env.games, self.state()
-        zeros = {"step": torch.tensor(0.0)}
-        moments = {i: {**zeros, "exp_avg": each.cpu(), "exp_avg_sq": each.cpu()} for i, each in enumerate(policy.parameters())}
-        mine["optimizer"] = moments if state["num_timesteps"] else {}  # the optimiser has none before its first step
-        check_state(state, mine, self.preset)
-        shown = games.restore(arrays_of(state["env"], games.snapshot()))
-        policy.load_state_dict(state["policy"])
-        groups = policy.optimizer.state_dict()["param_groups"]
-        policy.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
-        self.model.num_timesteps = state["num_timesteps"]
-        self._begin(shown.observations)
+        super().restore(state)
+        self._begin(self.games.view().observations)

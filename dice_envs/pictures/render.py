@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from dice_envs.core.extras import check_extra
 from dice_envs.core.game import Variant
+from dice_envs.core.machine import check_extra
 from dice_envs.core.options import shown
 from dice_envs.core.view import Die, Group, Picture, Row, Tone, as_die, write_pictures_by
 from dice_envs.pictures.drawing import (

@@ -13,14 +13,14 @@ import numpy as np
 
 from dice_envs.agent import players
 from dice_envs.agent.casting import make_player
-from dice_envs.agent.compiled import context_of, team_of
+from dice_envs.agent.compiled import team_of
 from dice_envs.core.batch import check_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.evaluation import GAMES_WON
+from dice_envs.evaluation import GAMES_WON, scale_of
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
-from dice_envs.exact.measuring import compile_finish, odds
+from dice_envs.exact.measuring import odds, play_out
 
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
@@ -76,14 +76,12 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
 
 def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
     """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
-    facts = variant.facts
-    seats = facts.num_seats
-    won = facts.zero_sum and seats > 1 and (facts.min_return, facts.max_return) == (-1 / (seats - 1), 1.0)
-    if not won or not values.unit.startswith(("return", "wins minus losses")):
+    scale = scale_of(variant, values)
+    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
         return values
-    shares = (1 + (seats - 1) * values.values) / seats
-    errors = None if values.errors is None else values.errors * (seats - 1) / seats
-    return values._replace(values=shares, unit=WON, errors=errors, note=values.note.replace("counts 0", "counts one half"))
+    errors = None if values.errors is None else scale.factor * values.errors
+    note = values.note.replace("counts 0", "counts one half")
+    return values._replace(values=scale.of(values.values), unit=WON, errors=errors, note=note)
 
 
 def values_of(
@@ -119,7 +117,6 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
     team = team_of([make_player(variant, spec)], variant)
     if team is None or spec == "random":
         return None
-    context, finish, seat = context_of(variant, team), compile_finish(variant.game, team.choosers), int(state["seat"])
     rest = np.array(variant.legal_actions(state))
     behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
     spread = variant.facts.max_return - variant.facts.min_return
@@ -129,12 +126,8 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
             left = (most - moves) * played_out // moves  # playouts
             games = min(MOST, max(LEAST, left // (ROUNDS - number) // len(rest)))
         hidden, streams = (new_streams(np.random.SeedSequence(seed, spawn_key=(number, k)), games) for k in range(2))
-        drawn, index = np.empty(games, variant.game.state), np.zeros(games, np.int64)
-        states = np.array([state], variant.game.state)
-        variant.kernels.reroll(variant.params, states, index, np.full(games, seat), hidden, drawn)
-        earned = np.zeros((len(rest), games))
-        for action, results in zip(rest.tolist(), earned, strict=True):
-            moves += finish(context, drawn.copy(), action, seat, streams.copy(), results)
+        earned, more = play_out(variant, team, state, rest.tolist(), hidden, streams)
+        moves += more
         played_out += earned.size
         best = int(earned.mean(axis=1).argmax())
         level = float(earned[best].mean())

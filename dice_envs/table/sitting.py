@@ -181,9 +181,7 @@ class Sitting:
 
     def legal(self) -> list[int]:
         """Return the legal actions of the seat to move; none once the game is over."""
-        masks = np.empty((1, self.variant.facts.num_actions), np.int8)
-        self.variant.kernels.legal(self.variant.params, self._states[-1], _ONLY, masks)
-        return [int(action) for action in np.flatnonzero(masks[0])]
+        return [] if self.over else self.variant.legal_actions(self._states[-1][0])
 
     def picture(self, viewer: int | None = None) -> Picture:
         """Return the viewer's picture of the present position."""

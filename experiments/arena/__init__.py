@@ -31,26 +31,8 @@ from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_probability, winning_shares
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, TeamResult, parts_of, shares_of
-from dice_envs.experiments.jobs.workers import HERE, Workers
+from dice_envs.experiments.jobs import HERE, Workers
 from dice_envs.experiments.logs import WRITERS
-
-__all__ = [
-    "MOST_GAMES",
-    "Result",
-    "add_optimal",
-    "best_responses",
-    "check_match",
-    "check_table",
-    "elo",
-    "exact_tournament",
-    "expanded",
-    "known_values",
-    "log_writer",
-    "num_meetings",
-    "play_table",
-    "tournament",
-    "won_by",
-]
 
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that

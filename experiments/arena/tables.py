@@ -11,7 +11,7 @@ import numpy as np
 from dice_envs.core.options import options_text
 from dice_envs.experiments.arena.results import Edge, Result
 from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
-from dice_envs.experiments.ui.plots import ORANGE, bars, saved_plot
+from dice_envs.experiments.ui.pages import ORANGE, bars, saved_plot
 
 
 def show(result: Result) -> None:

@@ -1,7 +1,7 @@
 """`bench`: the command, and speed beside peers in the same run.
 
-A module here offers `PARTS`. There is one for each subject: environments, training, search, exact solutions. Longer comparisons
-with a peer that plays one game only are in the module of that game.
+A module here offers `PARTS`. There is one for each subject: environments, training, search, exact solutions. A longer
+comparison with a peer that plays one game only is in a module of that game.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ import typer
 from dice_envs.core.game import names
 from dice_envs.core.machine import torch_device
 from dice_envs.core.options import shown
+from dice_envs.experiments import ui
 from dice_envs.experiments.commands import modules
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import DeviceOption, JsonOption
-from dice_envs.experiments.ui.page import versions
+from dice_envs.experiments.ui.pages import versions
 
 
 @dataclasses.dataclass
@@ -124,8 +122,8 @@ def best_rate(work: Callable[[], Any], amount: float, repeats: int = 3) -> float
 def main(
     only: Annotated[list[str] | None, typer.Argument(help="Games or parts, say liars_dice or search; all if left out.")] = None,
     quick: Annotated[bool, typer.Option(help="Smaller sizes: a look, not a measurement.")] = False,
-    device: DeviceOption = "cpu",
-    json: JsonOption = None,
+    device: ui.DeviceOption = "cpu",
+    json: ui.JsonOption = None,
 ) -> None:
     """Measure speed, and that of other libraries (peers) in the same run, on one core unless a row says otherwise.
 
@@ -133,14 +131,14 @@ def main(
     """
     device = device if device == "cpu" else torch_device(device)  # without PyTorch, a CPU has parts to measure
     parts = chosen_parts(only or [], device)
-    check_writable(json)
+    ui.check_writable(json)
     rows, cells = [], []
     for part in parts:
         for row in part.measured(quick, device):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
-            console.print(f"{row.name}: {figures[0]} {ratio}")
+            ui.console.print(f"{row.name}: {figures[0]} {ratio}")
             cells.append((part.game, row.name, *figures, row.peer_name, ratio, row.note))
     grid = Grid("bench", ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"), cells, words=(0, 1, 5, 7))
     machine: dict[str, Any] = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
@@ -148,6 +146,6 @@ def main(
         import torch
 
         machine["device"] = torch.cuda.get_device_name(device)
-        console.print(f"on {machine['device']}")
+        ui.console.print(f"on {machine['device']}")
     about = {"versions": versions(), "machine": machine}
-    finish(grid.show, lambda: write_json(json, {**about, "rows": rows}))
+    ui.finish(grid.show, lambda: ui.write_json(json, {**about, "rows": rows}))

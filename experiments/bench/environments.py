@@ -1,10 +1,9 @@
-"""Speed of environments, from kernels to Python interfaces, beside OpenSpiel, ordinary environments and plain Python."""
+"""Speed of environments, from kernels to Python interfaces, beside OpenSpiel and ordinary environments."""
 
 from __future__ import annotations
 
 import functools
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -250,50 +249,6 @@ def _article_games(quick: bool) -> Iterator[BenchRow]:
         yield BenchRow(name, seconds, "s", aim, published, "the article, as published")
 
 
-_MAESTERS = 4
-
-
-def _patients(quick: bool) -> Iterator[BenchRow]:
-    """Measure patients treated a second, in both environments."""
-    steps = 2_000 if quick else 20_000
-    batch = Batch("shakes", 512, seed=1, mode="physician", num_players=_MAESTERS)
-    kernels, params = batch.variant.kernels, batch.variant.params
-    patients = best_rate(lambda: kernels.playouts(params, batch.states, steps), 512 * steps)
-    source = random.Random(1)
-    games = 100 if quick else 1000
-    per_game = batch.variant.options.patients
-    peer = best_rate(lambda: [_plain_game(source, argue=False) for _ in range(games)], games * per_game)
-    name = "plain Python"
-    yield BenchRow("shakes: physician, random treatments", patients / 1e6, "M/s", None, peer / 1e6, name, "patients")
-
-    variant = configure("shakes", num_players=_MAESTERS)
-    players = [agents.make("dogmatic")] * _MAESTERS
-    count = 4096 if quick else 40_960
-    ours = best_rate(lambda: play_table(variant, players, count, 1), count * per_game)
-    peer = best_rate(lambda: [_plain_game(source, argue=True) for _ in range(games)], games * per_game)
-    note = "patients, every maester asked through the agents' interface"
-    yield BenchRow("shakes: table of four dogmatic maesters", ours / 1e6, "M/s", None, peer / 1e6, name, note)
-
-
-def _plain_game(source: random.Random, argue: bool) -> int:
-    """Play one cooperative game of four in the obvious way; return the number of patients saved."""
-    efficacies = [4, 2, 1, 1]
-    source.shuffle(efficacies)
-    treated, saved = [0] * _MAESTERS, [0] * _MAESTERS
-    for _ in range(18):
-        if argue:
-            tied = list(range(_MAESTERS))
-            while len(tied) > 1:
-                strength = [sorted(source.choices(range(1, 7), k=treated[i] + 1))[saved[i]] for i in tied]
-                tied = [i for i, kept in zip(tied, strength, strict=True) if kept == max(strength)]
-            chosen = tied[0]
-        else:
-            chosen = source.randrange(_MAESTERS)
-        treated[chosen] += 1
-        saved[chosen] += source.randint(1, 6) <= efficacies[chosen]
-    return sum(saved)
-
-
 PARTS = (
     BenchPart("", _machine),
     *(BenchPart(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
@@ -303,5 +258,4 @@ PARTS = (
     BenchPart("liars_dice", _vector),
     BenchPart("liars_dice", _raw_env),
     BenchPart("liars_dice", _first_step),
-    BenchPart("shakes", _patients),
 )

@@ -1,12 +1,14 @@
 """The commands: a module each, of the command's name, or the package that does its work. `main` is the command, whose arguments
 are the options.
 
-A module with `group` in place of `main` holds a group of commands.
+A module with `group` in place of `main` holds a group of commands, one with `COMMANDS` those named there.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +16,9 @@ from types import ModuleType
 from typing import Any
 
 import typer
+
+from dice_envs.core.options import check_seed
+from dice_envs.experiments.ui import one_line_errors, own_game
 
 PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
 # The list of --help, by heading; commands that no heading names follow as “More”.
@@ -26,10 +31,12 @@ LISTED = {
 }
 
 
-def commands() -> dict[str, ModuleType]:
-    """Return every command: name → module or package."""
-    packages = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
-    return {**modules(sys.modules[__name__]), **packages}
+def commands() -> dict[str, Any]:
+    """Return every command: name → function, module or package."""
+    found: dict[str, Any] = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
+    for name, module in modules(sys.modules[__name__]).items():
+        found |= vars(module).get("COMMANDS", {name: module})
+    return found
 
 
 def modules(package: ModuleType) -> dict[str, ModuleType]:
@@ -38,13 +45,28 @@ def modules(package: ModuleType) -> dict[str, ModuleType]:
     return {name: importlib.import_module(f"{package.__name__}.{name}") for name in found}
 
 
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a command: bad input and Ctrl-C end it with one line, and its help flows to the terminal's width."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with one_line_errors():
+            if isinstance(kwargs.get("game"), str):
+                kwargs["game"] = own_game(kwargs["game"])
+            check_seed(kwargs.get("seed"))
+            return command(*args, **kwargs)
+
+    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))
+    return run
+
+
 def add_commands(
     app: typer.Typer,
-    found: Mapping[str, ModuleType],
-    guarded: Callable[..., Any],
+    found: Mapping[str, Any],
     listed: Mapping[str, Sequence[str]] | None = None,
+    wrapped: Callable[..., Any] = lambda command: command,
 ) -> None:
-    """Add modules to the app as commands, wrapped by `guarded`: `main` is a command, `group` makes a group of commands.
+    """Add functions and modules to the app as commands, `guarded` and `wrapped`: a module's `main`, or all of its `group`.
 
     `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
     hyphens for underscores. The name with underscores works, too, but is not listed.
@@ -53,9 +75,9 @@ def add_commands(
     for name in dict.fromkeys([*headings, *found]):
         module, heading = found[name], headings.get(name, "More" if listed else None)
         if "group" in vars(module):
-            app.add_typer(module.group(guarded), name=name, rich_help_panel=heading)
+            app.add_typer(module.group(), name=name, rich_help_panel=heading)
             continue
-        command = guarded(module.main)
+        command = guarded(wrapped(vars(module).get("main", module)))
         app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
         if "_" in name:
             app.command(name, hidden=True)(command)

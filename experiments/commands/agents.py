@@ -1,7 +1,8 @@
-"""`agents`: the agents and their parameters, and the trained policies of the package."""
+"""`games` and `agents`: what there is to play, the options and parameters, and the trained policies of the package."""
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,23 +11,66 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from dice_envs import load, measure, names
+from dice_envs import configure, layout, load, measure, names
 from dice_envs.agents import aliases, for_game
-from dice_envs.agents.about import check_about, measures_as_dicts
-from dice_envs.agents.ppo import POLICIES, Likeliest, NetworkPolicy, in_half, load_policy, save_policy, shipped
+from dice_envs.agents.ppo import (
+    POLICIES,
+    Likeliest,
+    NetworkPolicy,
+    check_about,
+    in_half,
+    load_policy,
+    measures_as_dicts,
+    save_policy,
+    shipped,
+)
 from dice_envs.core.files import read_json
-from dice_envs.core.options import shown
-from dice_envs.experiments.ui.console import console, print_docstring, print_heading
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import figure_text, measuring
-from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption
+from dice_envs.core.options import options_text, shown
+from dice_envs.experiments import ui
+from dice_envs.experiments.ui.grids import Grid, figure_text, measuring
+from dice_envs.table.rules import attributes, rules_in_short
 
 
-def main(
+def list_games(
+    game: Annotated[str | None, typer.Argument(help="A game, to see its rules, options and observation.")] = None,
+) -> None:
+    """List the games, their environments, and their options with the defaults.
+
+    With a game: its rules in short, the meaning of each option, and the observation.
+
+    Example: games liars_dice
+    """
+    for name in [game] if game else names():
+        variant = configure(name)
+        defaults = vars(variant.options)
+        ui.print_heading(name, variant.game.title)
+        if name in names():  # Gymnasium and PettingZoo do not know a game of one's own
+            _flow(f"Gymnasium: dice_envs/{variant.game.env_name}-v0; PettingZoo: dice_envs.{name}_v0")
+        if not game:
+            _flow(f"options: {options_text(defaults)}")
+            continue
+        ui.console.print("\n  Rules")
+        for sentence in rules_in_short(variant):
+            _flow(sentence, 4)
+        ui.console.print("\n  Options, with their defaults")
+        meanings = attributes(variant.options.__doc__ or "")
+        for option, value in defaults.items():
+            _flow(": ".join(filter(None, (options_text({option: value}), meanings.get(option)))), 4)
+        ui.console.print("\n  Observation, with these options: entries, block, meaning")
+        for line in layout(variant).splitlines():
+            _flow(line, 4, 8)
+    if not game:
+        ui.console.print("\n`games GAME` says what each option means.")
+
+
+def _flow(text: str, margin: int = 2, hanging: int = 6) -> None:
+    ui.console.print(textwrap.fill(text, ui.console.width, initial_indent=" " * margin, subsequent_indent=" " * hanging))
+
+
+def list_agents(
     game: Annotated[str | None, typer.Argument(help="Only agents, or policies, that play this game.")] = None,
     policies: Annotated[bool, typer.Option("--policies", help="List the trained policies that come with the package.")] = False,
-    json: JsonOption = None,
+    json: ui.JsonOption = None,
     add: Annotated[
         Path | None, typer.Option(help="Measure the policy of this run's folder, add it to the package, and list all.")
     ] = None,
@@ -36,7 +80,7 @@ def main(
     `ppo` plays the policies of the package without a path. Their figures are stored in their files, and written with --json;
     `measure GAME ppo -o ...` measures one anew.
     """
-    check_writable(json)
+    ui.check_writable(json)
     games = names() if game is None else (load(game).name,)
     if add is not None:
         add_policy(add)
@@ -48,14 +92,14 @@ def main(
         own = {name: factory for name, factory in for_game(each).items() if name not in for_game(None)}
         _print_agents(each, load(each).title, own)
         for name, spec in aliases(each).items():
-            console.print(Text.assemble("\n  ", (name, "bold"), f"  another name of {spec}"))
+            ui.console.print(Text.assemble("\n  ", (name, "bold"), f"  another name of {spec}"))
 
 
 def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> None:
-    print_heading(heading, title)
+    ui.print_heading(heading, title)
     for name, factory in factories.items():
-        console.print(Text.assemble("\n  ", (name, "bold")))
-        print_docstring(factory.__doc__ or "")
+        ui.console.print(Text.assemble("\n  ", (name, "bold")))
+        ui.print_docstring(factory.__doc__ or "")
 
 
 def add_policy(folder: Path) -> Path:
@@ -108,8 +152,8 @@ def list_policies(json: Path | None, games: Sequence[str]) -> list[dict[str, Any
     cells = [[figure_text(row[field], 4) for field in fields] for row in rows]
     Grid("trained policies", ("file", "measured", "as it is", "likeliest", "optimal"), cells, words=(0, 1), whole=(0,)).show()
     for row in rows:
-        console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
-    write_json(json, {"policies": rows})
+        ui.console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
+    ui.write_json(json, {"policies": rows})
     return rows
 
 
@@ -126,3 +170,6 @@ def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
         "bytes": path.stat().st_size,
         "command": policy.about.get("command"),
     }
+
+
+COMMANDS = {"games": list_games, "agents": list_agents}

@@ -11,54 +11,29 @@ import typer
 
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
+from dice_envs.agent.matches import check_match
 from dice_envs.core.files import write_text
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import check_games
 from dice_envs.exact import ResponseValues
-from dice_envs.experiments.arena import (
-    Result,
-    add_optimal,
-    best_responses,
-    check_match,
-    check_table,
-    exact_tournament,
-    expanded,
-    known_values,
-    log_writer,
-    num_meetings,
-    tournament,
-)
+from dice_envs.experiments import arena, ui
+from dice_envs.experiments.arena.results import Result
 from dice_envs.experiments.arena.tables import save_plot, show
-from dice_envs.experiments.jobs.workers import resumable
+from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
-from dice_envs.experiments.ui.console import finish, print_mode
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import measuring
-from dice_envs.experiments.ui.options import (
-    AgentsArgument,
-    GameArgument,
-    GamesOption,
-    JsonOption,
-    OptionOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    game_options,
-)
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.grids import measuring
 
 LEAST_COMPARED = 100  # games of each meeting from which on a best response is looked for; with fewer, intervals are too wide
 
 
 def main(
-    game: GameArgument,
-    agents: AgentsArgument,
-    option: OptionOption = None,
-    games: GamesOption = 10_000,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
+    game: ui.GameArgument,
+    agents: ui.AgentsArgument,
+    option: ui.OptionOption = None,
+    games: ui.GamesOption = 10_000,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
     match: Annotated[
         int, typer.Option(help="Games that a pair or table plays one after another; agents with a memory keep it.")
     ] = 1,
@@ -67,8 +42,8 @@ def main(
     without_luck: Annotated[
         bool, typer.Option("--without-luck", help="Take luck out of the results of pairs, as `evaluate` does, where possible.")
     ] = False,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
 
@@ -95,25 +70,25 @@ def main(
 
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
-    agents = expanded(agents)
-    variant, players, policy = cast(game, game_options(option), agents)
-    check_table(variant, len(agents), games)
+    agents = arena.expanded(agents)
+    variant, players, policy = cast(game, ui.game_options(option), agents)
+    arena.check_table(variant, len(agents), games)
     check_match(games, match)
     if without_luck:
         _check_without_luck(variant, games, match)
     given = {"log": log is not None, "ray": ray is not None, "resume": resume, "without-luck": without_luck}
     _check_together(exact, match, [name for name, is_given in given.items() if is_given])
-    writer: Any = log_writer(variant, len(agents)) if log is not None else None
-    check_writable(json)
-    check_writable(log)
-    check_report(report)
-    print_mode(variant, policy)
+    writer: Any = arena.log_writer(variant, len(agents)) if log is not None else None
+    ui.check_writable(json)
+    ui.check_writable(log)
+    ui.check_report(report)
+    ui.print_mode(variant, policy)
     players = logged(players, json, resume)
-    meetings = num_meetings(variant, len(agents))
+    meetings = arena.num_meetings(variant, len(agents))
     hand_over = functools.partial(_hand_over, variant, players, json, report, log, writer)
     if exact:
-        with progress("computing") as done:
-            result = exact_tournament(variant, agents, lambda share: done(share / meetings), players)
+        with ui.progress("computing") as done:
+            result = arena.exact_tournament(variant, agents, lambda share: done(share / meetings), players)
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
@@ -122,10 +97,10 @@ def main(
         reasons: list[str] = []
         if without_luck:
             with measuring("values of choices") as told:
-                values, reasons = known_values(variant, agents, players, told)
+                values, reasons = arena.known_values(variant, agents, players, told)
         workers = Counted(plain, players)
-        with progress(f"{meetings} × {games:,} games", meetings * games) as done:
-            result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
+        with ui.progress(f"{meetings} × {games:,} games", meetings * games) as done:
+            result = arena.tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
         result.notes = [*reasons, *workers.lines()]
         hand_over(result, seed, values)
 
@@ -142,13 +117,13 @@ def _hand_over(
     values: Sequence[ResponseValues | None] | None = None,
 ) -> None:
     """Add what could be won, print the tables and write all files."""
-    add_optimal(result, variant)
+    arena.add_optimal(result, variant)
     if result.exact or result.games >= LEAST_COMPARED:
         with measuring("what a best response wins") as done:
-            result.compare(best_responses(variant, result.agents, players, values, seed, done))
-    finish(
+            result.compare(arena.best_responses(variant, result.agents, players, values, seed, done))
+    ui.finish(
         lambda: show(result),
-        lambda: write_json(json, result.as_dict()),
+        lambda: ui.write_json(json, result.as_dict()),
         lambda: save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
         lambda: write_text(log, writer.text()) if log is not None else None,
     )

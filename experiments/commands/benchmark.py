@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dice_envs import TASKS
+from dice_envs import TASKS, response_values
 from dice_envs.agent import check_plays
 from dice_envs.core.options import check_range
 from dice_envs.evaluation import GAMES_WON, check_games
-from dice_envs.experiments.jobs.workers import Workers, kept_beside
-from dice_envs.experiments.language import DEFAULT_TASKS, Score, field_of, named_players, players_of, score, task_of
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments import ui
+from dice_envs.experiments.commands import guarded
+from dice_envs.experiments.jobs import Workers, kept_beside
+from dice_envs.experiments.language import DEFAULT_TASKS, Score, named_players, players_of, positions_of, score, task_of
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
-from dice_envs.experiments.ui.options import JsonOption, ReportOption, ResumeOption, count_option
-from dice_envs.experiments.ui.page import About, Section, command_line, write_page
-from dice_envs.experiments.ui.plots import plots_noted, saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 
 MOST_POSITIONS = 10_000
 MOST_COLUMNS = 6  # of a table on the terminal; all tables are on the page
@@ -32,8 +29,8 @@ INTRO = (
 )
 
 
-def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """Return the group of commands, each wrapped by `guarded`."""
+def group() -> typer.Typer:
+    """Return the group of commands."""
     app = typer.Typer(no_args_is_help=True, help="Fixed tests of language models.")
     app.callback()(lambda: None)  # without it, typer takes the only command for the group
     app.command("language")(guarded(language))
@@ -45,13 +42,13 @@ def language(
         list[str] | None, typer.Argument(help="Players beside the usual ones, say chat:MODEL,url=URL; or any agents.")
     ] = None,
     task: Annotated[list[str] | None, typer.Option(help="A named task; repeat it. Five of them if left out.")] = None,
-    positions: Annotated[int, count_option("--positions", help="Number of positions of each task.")] = 200,
-    games: Annotated[int, count_option("--games", help="Number of games of each task; seats rotate.")] = 200,
+    positions: Annotated[int, ui.count_option("--positions", help="Number of positions of each task.")] = 200,
+    games: Annotated[int, ui.count_option("--games", help="Number of games of each task; seats rotate.")] = 200,
     seed: Annotated[int, typer.Option(help="Fixes positions, dice and draws. Compare only results with the same seed.")] = 0,
     references: Annotated[bool, typer.Option(help="Whether the scripted agents of each game are measured, too.")] = True,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    resume: ResumeOption = False,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """Language models at the table: exact regret, illegal replies, bluffs beside the solution's, results without luck.
 
@@ -67,8 +64,8 @@ def language(
     tasks = [task_of(name) for name in task or DEFAULT_TASKS]
     check_range("positions", positions, 2, MOST_POSITIONS)
     check_games(games)
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     named = named_players(players or [], json, resume)
     everybody = {each.name: players_of(each, named, references) for each in tasks}
     for name, player in named.items():
@@ -80,21 +77,23 @@ def language(
     with kept_beside(json, resume, what, seed) as kept:
         workers = Workers(kept)
         for each in tasks:
-            with progress(f"{each.name}: positions", positions) as done:
-                field = field_of(each, positions, seed, done)
-            with progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)) as done:
+            with ui.progress(f"{each.name}: positions", positions) as done:
+                values = response_values(each.variant)  # first: it may have to solve the game
+                drawn = positions_of(each.variant, positions, seed, done)
+            with ui.progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)) as done:
                 found[each.name] = [
-                    score(field, name, player, games, seed, workers, done) for name, player in everybody[each.name].items()
+                    score(each, drawn, values, name, player, games, seed, workers, done)
+                    for name, player in everybody[each.name].items()
                 ]
-            console.print(f"seed {seed}")
+            ui.console.print(f"seed {seed}")
             grids = _grids_of(found[each.name])
             show_all([grid for grid in grids if len(grid.headings) <= MOST_COLUMNS])
     words = shlex.join(["benchmark", "language", *(players or [])])
     typed = {"task": task, "positions": positions, "games": games, "seed": seed, "report": report, "json": json}
     command = command_line(words, typed) + ("" if references else " --no-references")
     scores = [dataclasses.asdict(each) for own in found.values() for each in own]
-    finish(
-        lambda: write_json(json, {"command": command, "seed": seed, "scores": scores}),
+    ui.finish(
+        lambda: ui.write_json(json, {"command": command, "seed": seed, "scores": scores}),
         lambda: (
             _write_report(report, found, About(command, {"positions": positions, "games": games}, seed)) if report else None
         ),

@@ -14,29 +14,16 @@ import typer
 
 from dice_envs import Batch, Measures, Variant, configure, measure
 from dice_envs.agent import ask, draw_actions, make_agent
-from dice_envs.agents.about import measures_as_dicts
-from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, save_policy
+from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
 from dice_envs.core.options import Range, check_types, shown
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
+from dice_envs.experiments import ui
 from dice_envs.experiments.solve.liars_dice import line_of
-from dice_envs.experiments.ui.console import console, finish, print_mode
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import measuring, show_measures
-from dice_envs.experiments.ui.options import (
-    DeviceOption,
-    GameArgument,
-    JsonOption,
-    OptionOption,
-    SeedOption,
-    count_option,
-    game_options,
-    seed_or_fresh,
-)
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.grids import measuring, show_measures
 
 SAY_EVERY = 500  # updates
 
@@ -77,19 +64,19 @@ class DistillSettings:
 
 
 def main(
-    game: GameArgument,
-    option: OptionOption = None,
+    game: ui.GameArgument,
+    option: ui.OptionOption = None,
     hidden: Annotated[str, typer.Option(help="The sizes of the hidden layers, separated by commas.")] = "512,512",
-    steps: Annotated[int, count_option(help="Updates of the network, each from 2,048 positions.")] = DistillSettings().steps,
+    steps: Annotated[int, ui.count_option(help="Updates of the network, each from 2,048 positions.")] = DistillSettings().steps,
     minutes: Annotated[
         float | None, typer.Option(help="Stop training after this many minutes; the seed alone does not repeat the run then.")
     ] = None,
     rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = DistillSettings().rate,
     precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = DistillSettings().precision,
     out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
-    seed: SeedOption = None,
-    device: DeviceOption = "cpu",
-    json: JsonOption = None,
+    seed: ui.SeedOption = None,
+    device: ui.DeviceOption = "cpu",
+    json: ui.JsonOption = None,
 ) -> None:
     """Train one small network to play as the solution of a two-player Liar's Dice does, and measure it exactly.
 
@@ -112,7 +99,7 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
         name, start = f"floor {floor:g}", time.monotonic()
         with measuring(name) as done:
             measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
-        console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
+        ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
         if best is None or measured.measures[0].value < best[1].measures[0].value:
             best = candidate, measured, time.monotonic() - start
     assert best is not None
@@ -131,7 +118,7 @@ def distill(
     """Solve, train, measure and save. The arguments are those of the command `distill`.
 
     Returns:
-        The `about` of the policy's file (see `dice_envs.agents.about.check_about`), with the solution's own exploitability.
+        The `about` of the policy's file (see `dice_envs.agents.ppo.check_about`), with the solution's own exploitability.
 
     Raises:
         ValueError: a game that is not solved or cannot be measured, or wrong arguments.
@@ -139,27 +126,27 @@ def distill(
     plain = configure(game).game.name
     if plain != "liars_dice":
         raise ValueError(f"distill takes liars_dice, not {plain}: only its solutions are stored as probabilities")
-    options = game_options(option)
+    options = ui.game_options(option)
     variant = configure(plain, **options)
     check_measurable(variant, "distilling, which measures the network,")
-    seed, device = seed_or_fresh(seed), torch_device(device)
+    seed, device = ui.seed_or_fresh(seed), torch_device(device)
     out = out or Path("runs") / "liars_dice_distilled.npz"
-    check_writable(out)
-    check_writable(json)
-    print_mode(variant)
-    say = throttled(lambda each: console.print(line_of(each)), 2.0, ends=True)
+    ui.check_writable(out)
+    ui.check_writable(json)
+    ui.print_mode(variant)
+    say = throttled(lambda each: ui.console.print(line_of(each)), 2.0, ends=True)
     solution = solve(variant, settings.precision, resume=True, done=say)
     learner, positions = Learner(variant, settings, seed, device), TrainingPositions(variant, solution, seed)
     losses: list[float] = []
     start = time.monotonic()
-    with progress("updates", settings.steps) as done:
+    with ui.progress("updates", settings.steps) as done:
 
         def report(made: int, loss: float) -> None:
             done(1)
             losses.append(loss)
             if made % SAY_EVERY == 0:
                 mean = float(np.mean(losses[-SAY_EVERY:]))
-                console.print(f"{made:>8,} updates  {time.monotonic() - start:>6,.0f} s  divergence {mean:.5f}")
+                ui.console.print(f"{made:>8,} updates  {time.monotonic() - start:>6,.0f} s  divergence {mean:.5f}")
 
         made = train(learner, positions, report)
     minutes = (time.monotonic() - start) / 60
@@ -178,13 +165,13 @@ def distill(
         "solution": {"exploitability": solution.exploitability, "value": solution.value},
         "divergence": float(np.mean(losses[-SAY_EVERY:])),
     }
-    finish(
+    ui.finish(
         lambda: save_policy(out, policy, half=True),
         lambda: show_measures(dataclasses.replace(measured, agent="distilled")),
         lambda: show_measures(greedy),
-        lambda: console.print(f"the solution's own exploitability: at most {solution.exploitability:.6f}"),
-        lambda: write_json(json, policy.about),
-        lambda: console.whole_line(f"saved: ppo:{out}, {out.stat().st_size:,} bytes"),
+        lambda: ui.console.print(f"the solution's own exploitability: at most {solution.exploitability:.6f}"),
+        lambda: ui.write_json(json, policy.about),
+        lambda: ui.console.whole_line(f"saved: ppo:{out}, {out.stat().st_size:,} bytes"),
     )
     return policy.about
 
@@ -290,7 +277,7 @@ class Learner:
     def __init__(self, variant: Variant, settings: DistillSettings, seed: int, device: str = "cpu") -> None:
         import torch
 
-        from dice_envs.learn.ppo import mlp
+        from dice_envs.learn.networks import mlp
 
         self.variant, self.settings, self.device = variant, settings, device
         self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), block_inputs(variant, "past_bids"))
@@ -322,7 +309,7 @@ class Learner:
 
     def policy(self) -> NetworkPolicy:
         """The network as a policy in float16, with zero weights for the inputs that it does not see."""
-        from dice_envs.learn.ppo import layers_of
+        from dice_envs.learn.networks import layers_of
 
         (first, biases), *others = layers_of(self.network)
         weights = np.zeros((len(first), self.variant.facts.observation_size), np.float32)

@@ -13,43 +13,30 @@ from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, Loss, check_games
-from dice_envs.experiments.jobs.workers import resumable
+from dice_envs.experiments import ui
+from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
-from dice_envs.experiments.ui.console import finish, print_mode
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
-from dice_envs.experiments.ui.options import (
-    GameArgument,
-    JsonOption,
-    OptionOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    count_option,
-    game_options,
-)
-from dice_envs.experiments.ui.plots import bars, saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.pages import bars, saved_plot
 
 MOST_SHOWN = 5  # of the costliest decisions
 
 
 def main(
-    game: GameArgument,
+    game: ui.GameArgument,
     agent: Annotated[str, typer.Argument(help="The player, say ppo; `agents` lists them.")],
     against: Annotated[
         str | None,
         typer.Option(help="The opponent, with fixed probabilities; nash if left out. Solo and team games have none."),
     ] = None,
-    option: OptionOption = None,
-    games: Annotated[int, count_option("--games", help="Number of games; seats rotate.")] = 1000,
+    option: ui.OptionOption = None,
+    games: Annotated[int, ui.count_option("--games", help="Number of games; seats rotate.")] = 1000,
     match: Annotated[int, typer.Option(help="Games played one after another; agents with a memory keep it.")] = 1,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """Evaluate a player without luck: what it wins from an opponent, and where it gives wins away.
 
@@ -63,34 +50,29 @@ def main(
     Example: evaluate liars_dice ppo --against nash -o num_dice=3
     """
     specs = [agent] if against is None else [agent, against]
-    variant, (player, *_), policy = cast(game, game_options(option), specs, single_seat)
+    variant, (player, *_), policy = cast(game, ui.game_options(option), specs, single_seat)
     check_games(games, match)
-    check_writable(json)
-    check_report(report)
-    print_mode(variant, policy)
+    ui.check_writable(json)
+    ui.check_report(report)
+    ui.print_mode(variant, policy)
     (player,) = logged([player], json, resume)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
     with resumable(json, resume, what, seed, ray) as (seed, plain):
         workers = Counted(plain, [player])
-        with progress("values of choices") as valued:
+        with ui.progress("values of choices") as valued:
             values = response_values(variant, against, done=lambda amount, total: valued(amount / total))
-        with progress(f"{games:,} games", games) as done:
+        with ui.progress(f"{games:,} games", games) as done:
             found = evaluate(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
-    finish(
-        lambda: show_all(_grids(found, workers.lines())),
-        lambda: write_json(json, found),
+    ui.finish(
+        lambda: show_all([_value_grid(found, workers.lines()), *_loss_grids(found), *_worst_grids(found)]),
+        lambda: ui.write_json(json, found),
         lambda: _save_plots(report, found) if report is not None else None,
     )
 
 
 # --- tables and a plot ----------------------------------------------------------------------------------------------
-
-
-def _grids(found: Evaluation, notes: Sequence[str]) -> list[Grid]:
-    """Return tables of what the player is worth, of where it gives wins away and of its costliest decisions."""
-    return [_value_grid(found, notes), *_loss_grids(found), *([_worst_grid(found)] if found.worst else [])]
 
 
 def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
@@ -150,10 +132,10 @@ def _by_heading(found: Evaluation) -> dict[str, list[Loss]]:
     return groups
 
 
-def _worst_grid(found: Evaluation) -> Grid:
+def _worst_grids(found: Evaluation) -> list[Grid]:
     rows = [(_figure(found, each.cost), each.position, each.played, each.better) for each in found.worst[:MOST_SHOWN]]
     headings = (f"cost ({_unit(found)})", "the player saw", "it played", "better")
-    return Grid("the costliest decisions", headings, rows, words=(1, 2, 3))
+    return [Grid("the costliest decisions", headings, rows, words=(1, 2, 3))] if rows else []
 
 
 def _save_plots(folder: Path, found: Evaluation) -> None:

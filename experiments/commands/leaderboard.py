@@ -16,15 +16,11 @@ import typer
 
 from dice_envs.core.files import write_text
 from dice_envs.core.options import options_text
-from dice_envs.experiments.jobs.workers import resumable
+from dice_envs.experiments import ui
+from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.leaderboard import TIMED, Board, TaskBoard, board, chosen, plan, unmeasured
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption, count_option
-from dice_envs.experiments.ui.page import About, Section, command_line, write_page
-from dice_envs.experiments.ui.plots import ORANGE, Plot, bars, plots_noted, saved_plot
-from dice_envs.experiments.ui.progress import progress
 
 LEADERS = 3  # in the summary
 UNKNOWN = "–"  # in a table
@@ -45,15 +41,15 @@ def main(
         ),
     ] = None,
     sample: Annotated[
-        int | None, count_option(help="Deals or games to sample where there are too many for all of them.")
+        int | None, ui.count_option(help="Deals or games to sample where there are too many for all of them.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Time limit of one agent on one task; then a smaller sample is tried.")] = 3.0,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the board here as Markdown.")] = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> None:
     """The board: every agent's distance from optimal play, on every named task that it can play.
 
@@ -70,28 +66,28 @@ def main(
     """
     tasks, specs = chosen(names or [])
     for path in (json, markdown):
-        check_writable(path)
-    check_report(report)
+        ui.check_writable(path)
+    ui.check_report(report)
     given = {"names": [task.name for task in tasks], "agents": specs}
     with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
-        console.print(f"seed {seed}")
-        with progress("agents on tasks", len(plan(tasks, specs or None))) as done:
+        ui.console.print(f"seed {seed}")
+        with ui.progress("agents on tasks", len(plan(tasks, specs or None))) as done:
             found = board([task.name for task in tasks], specs or None, seed, sample, minutes, done, workers)
         nowhere = unmeasured(found, specs)
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
         typed = {"sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
-        command = command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
+        command = pages.command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
 
         def write_report(folder: Path) -> None:
-            with plots_noted() as plots:
+            with pages.plots_noted() as plots:
                 plot_scores(folder, found)
-            about = About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
-            write_page(folder, "dice-envs: the board", [INTRO], sections(found, plots), about)
+            about = pages.About(command, {"sample": sample or "each game's own", "minutes": minutes}, seed)
+            pages.write_page(folder, "dice-envs: the board", [INTRO], sections(found, plots), about)
 
         if not nowhere:
-            finish(
+            ui.finish(
                 *(functools.partial(show_all, [_grid(place)]) for place in found.tasks),
-                lambda: write_json(json, {"command": command, **dataclasses.asdict(found)}),
+                lambda: ui.write_json(json, {"command": command, **dataclasses.asdict(found)}),
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
             )
@@ -115,7 +111,7 @@ def _grid(place: TaskBoard) -> Grid:
     for number, each in enumerate(measured, start=1):
         worth = (each.elo, each.elo_error, 0) if place.field else (each.score, each.score_error, 4)
         times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
-        trained = "" if each.steps is None else f"{each.steps:,}, {_number(each.minutes, 1)}"
+        trained = "" if each.steps is None else f"{each.steps:,}, {_figure(each.minutes, 0.0, 1)}"
         figures = (_figure(each.value, each.error, 6), _figure(*worth), " / ".join(times), trained)
         rows.append((str(number), short(each.agent), *figures))
         if each.note:
@@ -128,10 +124,6 @@ def _grid(place: TaskBoard) -> Grid:
     rating = "Elo" if place.field else "score"
     headings = ("", "agent", quantity, rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
     return Grid(f"{place.name}: {place.asks}", headings, rows, (1, 5), notes, whole=(1,))
-
-
-def _number(value: float | None, digits: int) -> str:
-    return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
 def _about_task(place: TaskBoard) -> list[str]:
@@ -159,15 +151,15 @@ def _summary(found: Board) -> Grid:
             if not each.missing and (each.score is not None or each.elo is not None)
         ]
         leaders = [*leaders, *[""] * LEADERS][:LEADERS]
-        rows.append((place.name, place.headline, *(_number(each, 5) for each in _compared(place)), *leaders))
+        rows.append((place.name, place.headline, *(_figure(each, 0.0, 5) for each in _compared(place)), *leaders))
     headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 
 
-def sections(found: Board, plots: Sequence[Plot] = ()) -> list[Section]:
+def sections(found: Board, plots: Sequence[pages.Plot] = ()) -> list[pages.Section]:
     """Return the board as sections of a page."""
-    parts = [Section("All tasks", grids=[_summary(found)], plots=plots)]
-    return parts + [Section(place.name, _about_task(place), [_grid(place)]) for place in found.tasks]
+    parts = [pages.Section("All tasks", grids=[_summary(found)], plots=plots)]
+    return parts + [pages.Section(place.name, _about_task(place), [_grid(place)]) for place in found.tasks]
 
 
 def as_markdown(found: Board, command: str) -> str:
@@ -201,15 +193,15 @@ def plot_scores(folder: Path, found: Board) -> None:
     most = max(sum(each.score is not None for each in place.standings) for place in places)
     size = (4.6 * across, 0.6 + down * (1.1 + 0.3 * most))
     caption = "Scores: 0 is uniformly random play, 1 optimal play. Bars are cut at −0.25."
-    with saved_plot(folder, "board", caption, figsize=size, nrows=down, ncols=across, squeeze=False) as (canvas, axes):
+    with pages.saved_plot(folder, "board", caption, figsize=size, nrows=down, ncols=across, squeeze=False) as (canvas, axes):
         for axis in axes.flat[len(places) :]:
             axis.set_visible(False)
         for axis, place in zip(axes.flat, places, strict=False):
             shown_here = [each for each in place.standings if each.score is not None]
             scores = np.array([each.score for each in shown_here], float)
             names, errors = zip(*((short(each.agent, 22), each.score_error or 0.0) for each in shown_here), strict=True)
-            bars(axis, names, np.maximum(scores, -0.25), errors)
-            axis.axvline(1, color=ORANGE, linestyle="--", linewidth=1)
+            pages.bars(axis, names, np.maximum(scores, -0.25), errors)
+            axis.axvline(1, color=pages.ORANGE, linestyle="--", linewidth=1)
             axis.axvline(0, color="grey", linewidth=0.8)
             axis.set_xlim(min(0.0, max(-0.25, scores.min())) - 0.02, 1.08)
             axis.set_xticks([0, 0.5, 1])

@@ -17,38 +17,28 @@ import typer
 from dice_envs import Measurement, Measures, Variant, measure
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.game import single_seat
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.exact.intervals import half_width
-from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, on_ray
-from dice_envs.experiments.ui.console import finish, print_mode
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import measuring, show_measures
-from dice_envs.experiments.ui.options import (
-    GameArgument,
-    JsonOption,
-    OptionOption,
-    RayOption,
-    SeedOption,
-    count_option,
-    game_options,
-    seed_or_fresh,
-)
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments import ui
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.arena.results import shares_of
+from dice_envs.experiments.jobs import HERE, Workers, on_ray
+from dice_envs.experiments.ui.grids import measuring, show_measures
 from dice_envs.learn.presets import Preset, presets_of
 
 MOST_MINUTES = 60 * 24 * 7
 
 
 def main(
-    game: GameArgument,
+    game: ui.GameArgument,
     agent: Annotated[str, typer.Argument(help="The agent, say numbers:bluff=0.25; `agents` lists them.")],
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     sample: Annotated[
-        int | None, count_option(help="Size of a sample of deals or games, where there are too many for all of them.")
+        int | None, ui.count_option(help="Size of a sample of deals or games, where there are too many for all of them.")
     ] = None,
     against: Annotated[
         list[str] | None,
@@ -58,10 +48,10 @@ def main(
         str | None, typer.Option(help="ppo: train a response to the agent; its return is a lower bound on a best response's.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Minutes of training, with --response.")] = 5.0,
-    games: Annotated[int, count_option(help="Games in which the trained response is evaluated, with --response.")] = 20_000,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    ray: RayOption = None,
+    games: Annotated[int, ui.count_option(help="Games in which the trained response is evaluated, with --response.")] = 20_000,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    ray: ui.RayOption = None,
 ) -> None:
     """Measure how far an agent is from optimal play: exactly where the game allows it, else with a 95 % interval.
 
@@ -80,19 +70,19 @@ def main(
         check_choice("--response", response, ("ppo",))
         if against:
             raise ValueError("--against is measured exactly: leave out --response or --against")
-    variant, (player, *_), policy = cast(game, game_options(option), [agent, *(against or ())], single_seat)
-    seed = seed_or_fresh(seed)
-    check_writable(json)
-    print_mode(variant, policy)
+    variant, (player, *_), policy = cast(game, ui.game_options(option), [agent, *(against or ())], single_seat)
+    seed = ui.seed_or_fresh(seed)
+    ui.check_writable(json)
+    ui.print_mode(variant, policy)
     with on_ray(ray) as workers:
         if response is not None:
-            with progress(f"training a response to {agent}, minutes", minutes) as done:
+            with ui.progress(f"training a response to {agent}, minutes", minutes) as done:
                 measured = measure_response(variant, agent, player, minutes, games, seed, done=done, workers=workers)
         else:
             with measuring(agent) as done:
                 apply = map if ray is None else workers.map
                 measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply, against=against or ())
-    finish(lambda: show_measures(measured, trained=response is not None), lambda: write_json(json, measured))
+    ui.finish(lambda: show_measures(measured, trained=response is not None), lambda: ui.write_json(json, measured))
 
 
 def train_response(
@@ -126,7 +116,7 @@ def train_response(
             now = (time.perf_counter() - began) / 60
             done(now - passed)
             passed = now
-    return {name: learner.policy(name == "averaged") for name in ("last", "averaged")[: 1 + learner.averages]}, learner.steps
+    return learner.policies(), learner.steps
 
 
 def _bound(name: str, values: np.ndarray, limits: tuple[float, float], even: float, unit: str, trained: str) -> Measurement:
@@ -192,9 +182,7 @@ def measure_response(
     how = max(tried, key=lambda each: tried[each])
     form = forms[how]
     returns = play_table(variant, [form, *others], games, judging, workers=workers)
-    won = returns[:, 0]
-    best = returns.max(axis=1)
-    shares = (won >= best - 1e-6) / (returns >= best[:, None] - 1e-6).sum(axis=1)
+    won, shares = returns[:, 0], shares_of(returns)[0][:, 0]
     trained = f"PPO with {how}, {steps:,} steps, {games:,} games"
     measures = (
         _bound("trained response's return", won, (variant.facts.min_return, variant.facts.max_return), 0.0, "return", trained),

@@ -1,4 +1,4 @@
-"""`play`: people and agents at the terminal or on a page."""
+"""`play` and `mcp`: people and agents at the terminal or on a page, and an assistant that plays."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 
 from dice_envs import names
-from dice_envs.experiments.play.games import Seated, load_game, open_game, play_game, set_up
-from dice_envs.experiments.ui.console import console, print_mode
-from dice_envs.experiments.ui.options import OptionOption, SeedOption, seed_or_fresh
+from dice_envs.experiments import ui
+from dice_envs.experiments.play import Seated, open_game, play_game, set_up
 from dice_envs.table.sitting import Sitting
 
 
-def main(
+def play(
     game: Annotated[str | None, typer.Argument(help="The game, say liars_dice; `games` lists them.")] = None,
     agents: Annotated[
         list[str] | None,
@@ -23,10 +22,10 @@ def main(
             "instead of the saved ones."
         ),
     ] = None,
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     seat: Annotated[int | None, typer.Option(help="Your seat; chosen at random if left out.")] = None,
     people: Annotated[int | None, typer.Option(help="How many people play at this terminal, 1 if left out.")] = None,
-    seed: SeedOption = None,
+    seed: ui.SeedOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Nobody plays: step agents against each other.")] = False,
     load: Annotated[Path | None, typer.Option(help="Go on with a game that `save FILE` has written.")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --load: step through the game, move by move.")] = False,
@@ -36,9 +35,6 @@ def main(
     review: Annotated[
         bool, typer.Option("--review", help="Show at the end what each of your moves has cost, and how much was luck.")
     ] = False,
-    log: Annotated[
-        Path | None, typer.Option(help="Write a log of the game here, if the game has a log format; you are player 1.")
-    ] = None,
     web: Annotated[
         bool, typer.Option("--web", help="Play on a page in the browser; each person may use a device of their own.")
     ] = False,
@@ -65,14 +61,12 @@ def main(
         for name, unused in {"--host": host, "--port": port, "--no-browser": None if browser else True}.items():
             if unused is not None:
                 raise ValueError(f"{name} is for the page: add --web")
-    if web and log is not None:
-        raise ValueError("--log is for a game at the terminal: leave out --web or --log")
     if load is not None:
         saved = open_game(load, game, start, agents or [])
         if web:
             _serve([saved], host, port, browser)
         else:
-            load_game(saved, replay, review, log)
+            play_game(Seated(saved, "", {}), replay, review)
         return
     if replay:
         raise ValueError("--replay steps through a saved game: name it with --load FILE")
@@ -85,19 +79,19 @@ def main(
         raise ValueError(f"name a game, {', '.join(names())}, or a saved one with --load FILE")
     if watch and people is not None:
         raise ValueError("--people cannot be given with --watch, where nobody plays")
-    seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, seed_or_fresh(seed), watch)
+    seated = set_up(game, agents or [], option or [], seat, 1 if people is None else people, ui.seed_or_fresh(seed), watch)
     if web:
         _serve(_tables(seated), host, port, browser)
     else:
-        play_game(seated, review, log)
+        play_game(seated, reviewed=review)
 
 
 def _tables(seated: Seated) -> list[Sitting]:
     """Return the game to serve; in a game of one seat that a person has, also the same deal for each agent."""
     sitting = seated.sitting
-    print_mode(sitting.variant, seated.policy)
+    ui.print_mode(sitting.variant, seated.policy)
     if len(sitting.people) == 1:  # the seed reveals all dice: hide it if people play each other
-        console.whole_line(f"seed {sitting.seed}")
+        ui.console.whole_line(f"seed {sitting.seed}")
     after = seated.made if sitting.people and len(sitting.seats) == 1 else {}
     return [sitting, *(Sitting(sitting.variant, sitting.seed, [spec]) for spec in after)]
 
@@ -106,3 +100,15 @@ def _serve(sittings: list[Sitting], host: str | None, port: int | None, browser:
     from dice_envs.experiments.web.server import HOST, serve  # of an extra of its own
 
     serve(sittings, HOST if host is None else host, port, browser)
+
+
+def mcp() -> None:
+    """Serve the games to an assistant by the Model Context Protocol, on standard input and output: it plays, asks for rules,
+    hints and the price of a move, and reviews its play. The assistant's program starts this command.
+    """
+    from dice_envs.experiments.assistant import serve  # of an extra of its own
+
+    serve()
+
+
+COMMANDS = {"play": play, "mcp": mcp}

@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from dice_envs import Variant, configure
-from dice_envs.core.extras import needs
 from dice_envs.core.files import write_text
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, shown
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable
-from dice_envs.experiments.ui.options import GameArgument, OptionOption, game_options
+from dice_envs.experiments import ui
 from dice_envs.games.shakes import TREATMENTS, Options
+from dice_envs.table.rules import rules_in_short
 
 with needs("commands", "a score sheet"):
     import jinja2
@@ -27,9 +26,9 @@ MOST_COUNTED = 30  # patients of a team for which there are numbers to cross off
 
 
 def main(
-    game: GameArgument,
+    game: ui.GameArgument,
     file: Annotated[Path, typer.Argument(help="The file to write, .html.")],
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     paper: Annotated[str, typer.Option(help="a4 or letter.")] = "a4",
 ) -> None:
     """Write a score sheet for a game with real dice, one page to print. The Shakes has one.
@@ -38,8 +37,8 @@ def main(
 
     Example: sheet shakes sheet.html -o treatments=rules -o maesters=Ada,Ben,Cleo -o open_efficacies=true
     """
-    write_sheet(file, configure(game, **game_options(option)), paper)
-    console.whole_line(f"wrote {file}")
+    write_sheet(file, configure(game, **ui.game_options(option)), paper)
+    ui.console.whole_line(f"wrote {file}")
 
 
 def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
@@ -59,7 +58,7 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         raise ValueError(f"a score sheet is written as .html, not {shown(path.name)}")
     if variant.game.name != "shakes":
         raise ValueError(f"{variant.game.name} has no score sheet; those that have: shakes")
-    check_writable(path)
+    ui.check_writable(path)
     options: Options = variant.options
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = environment.from_string(_TEMPLATE).render(
@@ -68,7 +67,7 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         physician=options.mode == "physician",
         players=_players(options),
         aim=_aim(options),
-        rules=_how_to_play(options),
+        rules=_how_to_play(variant),
         treatments=TREATMENTS,
         most_boxes=MOST_BOXES,
         most_numbered=MOST_NUMBERED,
@@ -90,51 +89,24 @@ def _aim(options: Options) -> str:
     return f"{options.patients} patients, {who} wins with {options.to_win} saved or more"
 
 
-def _how_to_play(options: Options) -> list[str]:
-    """Return the rules in a few words, for these options."""
-    physician = options.mode == "physician"
+def _how_to_play(variant: Variant) -> list[str]:
+    """Return the rules in force, as the game tells them of a team that wins or loses, and what real dice take beyond that."""
+    options: Options = variant.options
     dealt = ", ".join(map(str, options.efficacies))
-    rules = []
+    rules = rules_in_short(variant.game.configure(**{**variant.changed_options(), "reward": "win"}))
     if options.treatments is None:
         rules.append("Name the treatments, no two alike. A name changes nothing but the talk.")
-    if options.competitive:
-        rules.append(f"Every treatment has efficacy {options.efficacy}.")
-    elif options.open_efficacies:
-        who = "For every treatment throw" if physician else "Every maester throws"
+    if options.open_efficacies:
         rules.append(
-            f"{who} two dice; from the highest total to the lowest they get efficacies {dealt}, and equal totals are "
-            "thrown again. Write them into the column for all to see."
+            f"Throw two dice for each treatment; from the highest total to the lowest they get efficacies {dealt}, and equal "
+            "totals are thrown again. Write them into the column for all to see."
         )
-    else:
+    elif not options.competitive:
         rules.append(
             f"Somebody who does not play deals the efficacies {dealt} in secret, throws a die for each patient out of sight, "
             "and tells only whether the patient recovers. The column is filled in at the end."
         )
-    if physician:
-        rules.append("Choose a treatment for each patient as it comes.")
-    else:
-        ties = "throw again" if options.ties == "again" else "let chance decide"
-        rules.append(
-            "Over each patient the maesters argue: throw one die and another for each patient you have treated so far, take "
-            "away the lowest, as many as you have saved, and keep the lowest that is left."
-        )
-        rules.append(
-            f"Whoever keeps the highest die treats the patient; those who tie {ties}. As a variant one may stay silent while "
-            "somebody else argues."
-        )
-    die = (
-        "The patient recovers if a die shows"
-        if not options.known
-        else "Throw one die for the patient, who recovers if it shows"
-    )
-    rules.append(f"{die} the efficacy or less. Tick a box beside treated, and one beside saved if the patient lives.")
-    if options.competitive:
-        end = f" After {options.patients} patients nobody has won." if options.num_patients is not None else ""
-        rules.append(f"The first to save {options.to_win} wins.{end}")
-    else:
-        who = "you have won" if physician else "the team has won"
-        rules.append(f"After {options.patients} patients {who} if {options.to_win} or more of them live.")
-    return rules
+    return [*rules, "A patient recovers if a die shows the efficacy or less. Tick a box beside treated, and one beside saved."]
 
 
 _TEMPLATE = """\

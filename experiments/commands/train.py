@@ -17,11 +17,7 @@ from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_
 from dice_envs.experiments.arena.tables import show as show_table
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
 from dice_envs.experiments.train import PoolShare, TrainingResult, train
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import measures_grid, show_measures
-from dice_envs.experiments.ui.grids import Grid, plus_minus, short
-from dice_envs.experiments.ui.options import (
+from dice_envs.experiments.ui import (
     DeviceOption,
     GameArgument,
     JsonOption,
@@ -29,10 +25,15 @@ from dice_envs.experiments.ui.options import (
     RayOption,
     ReportOption,
     SeedOption,
+    check_report,
+    check_writable,
+    console,
     count_option,
+    finish,
+    write_json,
 )
-from dice_envs.experiments.ui.page import About, Section, write_page
-from dice_envs.experiments.ui.plots import Plot, logarithmic, plots_noted, saved_plot
+from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_measures
+from dice_envs.experiments.ui.pages import About, Plot, Section, logarithmic, plots_noted, saved_plot, write_page
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
@@ -118,12 +119,9 @@ def make_run(
     **arguments: Any,
 ) -> TrainingResult:
     """Make a run, show what it was for, and write its files. `arguments` are those of `dice_envs.experiments.train.train`."""
-
-    def check() -> None:
-        check_writable(json)
-        check_report(report)
-
-    result = train(game, preset, out, check=check, **arguments)
+    check_writable(json)
+    check_report(report)
+    result = train(game, preset, out, **arguments)
     for note in result.notes:
         console.print(note)
     if verbose:

@@ -6,15 +6,14 @@ import functools
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
 
 from dice_envs import Variant
 from dice_envs.core.options import did_you_mean, shown
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui import console, progress
 from dice_envs.table.advice import Advice
 from dice_envs.table.review import Judged, Review, Split, level, review
 from dice_envs.table.sitting import Entry, Sitting
@@ -89,6 +88,16 @@ def number_choices(variant: Variant, legal: Sequence[int]) -> dict[int, int]:
     return {number: action for number, action in own.items() if action in legal}
 
 
+def _meant(variant: Variant, said: str, actions: Iterable[int], numbers: Mapping[int, int]) -> list[int]:
+    """Return the actions that are meant: those of these words, else that of this number, else those whose words begin so."""
+    wanted = plain(said)
+    meanings = {action: plain(variant.describe_action(action)) for action in actions if wanted}
+    exact = [action for action, meaning in meanings.items() if meaning == wanted]
+    if exact or not is_number(said):
+        return exact or [action for action, meaning in meanings.items() if meaning.startswith(wanted)]
+    return [numbers[int(said)]] if int(said) in numbers else []
+
+
 def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
     """Return the legal action that a person means, None if none or several are meant.
 
@@ -96,33 +105,16 @@ def choose(variant: Variant, legal: Sequence[int], words: str) -> int | None:
     """
     said = words.strip()
     if re.fullmatch(r"#\s*\d{1,9}", said):
-        number = int(said.lstrip("# "))
-        return number if number in legal else None
-    wanted = plain(said)
-    if not wanted:
-        return None
-    meanings = {action: plain(variant.describe_action(action)) for action in legal}
-    exact = [action for action, meaning in meanings.items() if meaning == wanted]
-    if len(exact) == 1:
-        return exact[0]
-    if is_number(said):
-        return number_choices(variant, legal).get(int(said))
-    starts = [action for action, meaning in meanings.items() if meaning.startswith(wanted)]
-    return starts[0] if len(starts) == 1 else None
+        meant = [int(said.lstrip("# "))]
+    else:
+        meant = _meant(variant, said, legal, number_choices(variant, legal))
+    return meant[0] if len(meant) == 1 and meant[0] in legal else None
 
 
 def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: str) -> str:
     """Explain in one line why words that `choose` does not understand are not a move now."""
     said = words.strip()
-    wanted = plain(said)
-    everything = range(variant.facts.num_actions)
-    meanings = {action: plain(variant.describe_action(action)) for action in everything}
-    meant = [action for action in everything if meanings[action] == wanted]
-    if is_number(said) and not meant:
-        own = (_own_numbers(variant) or {}).get(int(said))
-        meant = [] if own is None else [own]
-    if not meant and wanted and not is_number(said):
-        meant = [action for action in everything if meanings[action].startswith(wanted)]
+    meant = _meant(variant, said, range(variant.facts.num_actions), _own_numbers(variant) or {})
     if len(meant) == 1 and meant[0] not in legal:
         why = variant.explain_illegal(state, meant[0])
         return why or f"{variant.describe_action(meant[0])} is not legal now"

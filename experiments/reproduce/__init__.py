@@ -5,6 +5,7 @@ It makes rows (`Finding`), prints them as tables, and ends with `chapter_of`.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import re
@@ -17,37 +18,34 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.options import check_range
-from dice_envs.experiments.arena import MOST_GAMES
-from dice_envs.experiments.commands import add_commands, modules
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
-from dice_envs.experiments.ui.findings import Finding, verdict
-from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, SeedOption, count_option, seed_or_fresh
-from dice_envs.experiments.ui.page import About, Chapter, Section, command_line, sections_of, write_page
-from dice_envs.experiments.ui.plots import plots_noted
+from dice_envs.experiments import ui
+from dice_envs.experiments.commands import add_commands, guarded, modules
+from dice_envs.experiments.ui.grids import Grid, figure_text
+from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, plots_noted, write_page
 
+INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 LEAST_GAMES = 1000  # accepted by every source
 FILES = ("json", "report", "resume", "ray")  # parameters that do not change the results, only where they are made or written
 
 
-def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """Return the group of commands, each wrapped by `guarded`."""
+def group() -> typer.Typer:
+    """Return the group of commands."""
     app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
     app.command("all")(guarded(all_sources))
-    add_commands(app, modules(sys.modules[__name__]), lambda main: guarded(_with_page(main)))
+    add_commands(app, modules(sys.modules[__name__]), wrapped=_with_page)
     return app
 
 
 def all_sources(
     games: Annotated[
-        int | None, count_option("--games", help="Games to play for each source; each source's default if left out.")
+        int | None, ui.count_option("--games", help="Games to play for each source; each source's default if left out.")
     ] = None,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
 ) -> None:
     """Reproduce every source in turn; --report writes one page with all figures and plots.
 
@@ -57,13 +55,13 @@ def all_sources(
     """
     if games is not None:
         check_range("games", games, LEAST_GAMES, MOST_GAMES)
-    check_writable(json)
-    check_report(report)
-    seed = seed_or_fresh(seed)
+    ui.check_writable(json)
+    ui.check_report(report)
+    seed = ui.seed_or_fresh(seed)
     chapters: dict[str, Chapter] = {}
     sections: list[Section] = []
     for name, module in modules(sys.modules[__name__]).items():
-        console.print(f"\nreproduce {name.replace('_', '-')}")
+        ui.console.print(f"\nreproduce {name.replace('_', '-')}")
         parameters = inspect.signature(module.main).parameters
         wanted = {"games": games, "seed": seed, "report": report, "ray": ray}
         with plots_noted() as plots:
@@ -75,8 +73,8 @@ def all_sources(
         command_line("reproduce all", {"games": games, "seed": seed, "report": report}), {"games": games or "usual"}, seed
     )
     title = "dice-envs: every figure of every source"
-    finish(
-        lambda: write_json(json, {"seed": seed, "sources": rows}),
+    ui.finish(
+        lambda: ui.write_json(json, {"seed": seed, "sources": rows}),
         lambda: write_page(report, title, _intro("Five games."), sections, about) if report is not None else None,
     )
 
@@ -110,6 +108,76 @@ def _with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
 
 
 # --- what the sources share ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Finding:
+    """A published figure, if there is one, beside ours.
+
+    Attributes:
+        source: where it was published; empty if nowhere.
+        figure: its name.
+        published, ours: the two values.
+        error: 0 for an exact figure, else the half-width of a 95 % interval.
+        agrees: whether they agree; None without a published figure.
+        note: for the reader.
+    """
+
+    source: str
+    figure: str
+    published: float | str | None
+    ours: float | str | None
+    error: float = 0.0
+    agrees: bool | None = None
+    note: str = ""
+
+
+def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, error_heading: str = "± 95 %") -> Grid:
+    """Return the findings as a table, one a row."""
+    rows = []
+    for each in findings:
+        published, ours, error = (figure_text(value, digits) for value in (each.published, each.ours, each.error))
+        rows.append((each.figure, published, ours, error if each.error else "exact", verdict(each.agrees), each.note))
+    beside = "computed independently" if {each.source for each in findings} == {INDEPENDENT} else "published"
+    return Grid(title, ("figure", beside, "ours", error_heading, "agrees", "note"), rows, (0, 4, 5))
+
+
+def print_rows(title: str, findings: Sequence[Finding], digits: int = 4) -> None:
+    """Print the findings as a table."""
+    findings_grid(title, findings, digits, "±").show()
+
+
+def verdict(agrees: bool | None) -> Text:
+    """Return a green yes, a red no, or nothing for None."""
+    return Text("") if agrees is None else Text("yes", "green") if agrees else Text("no", "red")
+
+
+@dataclasses.dataclass(frozen=True)
+class Chapter:
+    """Every figure of one source, published beside ours; the result of a module here.
+
+    Attributes:
+        title: the game and its source.
+        rows: the figures.
+        seed: of all random draws; None: nothing was random.
+    """
+
+    title: str
+    rows: list[Finding]
+    seed: int | None = None
+
+
+def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
+    """Return a chapter as a section: plots, disagreeing figures, a table for each source; `apart`: a section for each."""
+    judged = [row for row in chapter.rows if row.agrees is not None]
+    differing = [row for row in judged if not row.agrees]
+    agree = f"{len(judged) - len(differing):,} of {len(judged):,} comparisons agree; {len(chapter.rows):,} figures in all."
+    first = [findings_grid("Those that do not agree", differing)] if differing else []
+    sources = dict.fromkeys(row.source for row in chapter.rows)
+    grids = [findings_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
+    if not apart:
+        return [Section(chapter.title, [agree], [*first, *grids], plots)]
+    return [Section("In short", [agree], first, plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
 
 
 def rounds_to(published: str, ours: Fraction | float) -> bool:
@@ -164,5 +232,5 @@ def chapter_of(
         json, report: as given on the command line.
         draw: saves the plots in a folder.
     """
-    finish(lambda: write_json(json, data), lambda: draw(report) if report is not None else None)
+    ui.finish(lambda: ui.write_json(json, data), lambda: draw(report) if report is not None else None)
     return Chapter(title, data["rows"], data.get("seed"))

@@ -32,6 +32,7 @@ import typer
 from dice_envs import Agent, agents, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.base import Deterministic, OfOneGame
 from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts.selection import Selection, choose_by_ucb, keep_visits
@@ -43,26 +44,13 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
-from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import Done, Workers, resumable
+from dice_envs.experiments import ui
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.jobs import Done, Workers, resumable
 from dice_envs.experiments.logs import Log, Writer, read_log
-from dice_envs.experiments.reproduce import chapter_of
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.options import (
-    GamesOption,
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-    count_option,
-)
-from dice_envs.experiments.ui.page import Chapter
-from dice_envs.experiments.ui.plots import logarithmic, saved_plot
-from dice_envs.experiments.ui.progress import progress
-from dice_envs.games.fatestones import CODES, COUNTS, FACES, NUM_FACES
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
+from dice_envs.experiments.ui.pages import logarithmic, saved_plot
+from dice_envs.games.fatestones import CODES, COUNTS, NUM_FACES
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
@@ -96,15 +84,15 @@ AGAINST_RANDOM = {"opponent=random": (50, 1000, 100_000), "opponent=random,expec
 
 def main(
     log: Annotated[list[Path] | None, typer.Option(help="Recount a log in the source's format; repeat it for more.")] = None,
-    games: GamesOption = 100_000,
-    draws: Annotated[int, count_option(help="Sampled draws for the exact values.")] = 100_000,
+    games: ui.GamesOption = 100_000,
+    draws: Annotated[int, ui.count_option(help="Sampled draws for the exact values.")] = 100_000,
     work: Annotated[float, typer.Option(help="Simulation budget per point of each curve, in millions.")] = 10.0,
-    most: Annotated[int, count_option(help="Most simulations a move in the curves.")] = 10_000,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    most: Annotated[int, ui.count_option(help="Most simulations a move in the curves.")] = 10_000,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> Chapter:
     """FateStones: the source's table, how much can be won, why its search won nothing, and a search that wins.
 
@@ -115,11 +103,11 @@ def main(
     check_range("work", work, 1e-6, 1e6, whole=False)
     check_range("most", most, 10, 100_000)
     logs = {path: read_log(path) for path in log or []}
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most}
     with resumable(json, resume, what, seed, ray) as (seed, workers):
-        console.print(f"seed {seed}")
+        ui.console.print(f"seed {seed}")
         variant = configure("fatestones")
         rows: list[Finding] = []
         for path, rolls in logs.items():
@@ -193,7 +181,7 @@ def _explain(edge: float, own: Sequence[Finding], games: int) -> None:
         f"The least margin that 10,000 games can tell from 0 is {100 * Z95 / 100:.1f} in a hundred, half of the whole edge;",
         f"that of {games:,} games is {100 * Z95 / math.sqrt(games):.2f}.",
     ]
-    console.print("\n".join(lines))
+    ui.console.print("\n".join(lines))
 
 
 # --- the source's table ----------------------------------------------------------------------------------------------
@@ -232,7 +220,7 @@ def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, wo
     """Play the source's pairs again; return player 1's shares of decided games and of the edge, and the share of ties."""
     rows = []
     parts = [*zip(REPLAYS.values(), derived_seeds(seed, "pairs", len(REPLAYS)), strict=True)]
-    with progress("the source's pairs, games", len(parts) * games) as done:
+    with ui.progress("the source's pairs, games", len(parts) * games) as done:
         played = workers.run(_played_again, (games,), parts, [games] * len(parts), done)
     for (label, specs), (wins, losses, ties, share, error) in zip(REPLAYS.items(), played, strict=True):
         for what, part, whole, known, known_whole in (
@@ -284,7 +272,7 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     parts = [(f"project:{size}", _affordable(own, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
     for settings, sizes in AGAINST_RANDOM.items():
         parts += [(f"mcts:{size},{settings}", _affordable(hands, 2, size, work)) for size in sizes]
-    with progress("searches against random", len(parts)) as done:
+    with ui.progress("searches against random", len(parts)) as done:
         found = workers.run(_captured, (seed,), parts, done=done)
     rows = []
     for (spec, some), (share, error) in zip(parts, found, strict=True):
@@ -306,7 +294,7 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
     points, rows = [], []
     places = [(label, size) for label in RULES for size in SIZES if size <= most]
     parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
-    with progress("points of curves", len(parts)) as done:
+    with ui.progress("points of curves", len(parts)) as done:
         found = workers.run(_evaluated, (seed,), parts, done=done)
     for (label, size), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
         points.append(
@@ -332,8 +320,7 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
 
 
 def _draw(report: Path, points: list[dict[str, Any]]) -> None:
-    """Save the plot of the fair dice, and those of the curves."""
-    _draw_margins(report)
+    """Save the plots of the curves."""
     for quantity, label, title in (
         ("edge_share", "share of the edge", "FateStones: share of the edge against random play that search captures"),
         ("exploitability", "exploitability", "FateStones: what a best response wins from search, a draw"),
@@ -350,29 +337,6 @@ def _draw(report: Path, points: list[dict[str, Any]]) -> None:
             axes.grid(alpha=0.3)
             axes.axhline(0, color="grey", linewidth=0.8)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
-def _draw_margins(report: Path) -> None:
-    """Plot which of the fair dice beats which, with the strongest circle marked."""
-    bag = configure("fatestones").params.bag
-    order = bag[np.argsort(FACES[bag].std(axis=1), kind="stable")]
-    margin = margins(order)
-    circle = circles(bag)[0].dice
-    at = {int(die): place for place, die in enumerate(order)}
-    names = [str(CODES[die]) for die in order]
-    caption = (
-        "Chance to win less chance to lose of the die at the left against the die below, among the 32 fair dice, from even to "
-        "uneven faces. Squares mark the strongest circle: "
-        f"{' > '.join(str(CODES[die]) for die in (*circle, circle[0]))}."
-    )
-    with saved_plot(report, "fatestones_margins", caption, figsize=(11, 9.5)) as (figure, axes):
-        shown = axes.imshow(margin, cmap="RdBu", vmin=-0.5, vmax=0.5)
-        for one, other in zip(circle, (*circle[1:], circle[0]), strict=True):
-            axes.scatter(at[other], at[one], marker="s", s=110, facecolors="none", edgecolors="black", linewidths=1.8)
-        axes.set_xticks(range(len(order)), names, rotation=90, fontsize=7)
-        axes.set_yticks(range(len(order)), names, fontsize=7)
-        axes.set_title("FateStones: who beats whom among the fair dice")
-        figure.colorbar(shown, ax=axes, label="chance to win less chance to lose")
 
 
 # --- the searches ----------------------------------------------------------------------------------------------------

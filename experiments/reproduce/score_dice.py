@@ -1,4 +1,4 @@
-"""`reproduce score-dice`: every table of the paper on score distributions, as published and as played.
+"""`reproduce score-dice`: every table of the paper on score distributions, as published and as computed.
 
 Source: Isaksen, Holmgård, Togelius, Nealen, "Characterising Score Distributions in Dice Games", Game and Puzzle Design 2(1),
 2016, in the exact figures of the notebook that recomputes it with icepool. Section numbers are the paper's; the order is the
@@ -11,30 +11,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
 
-import numpy as np
-import typer
-
-from dice_envs import configure
-from dice_envs.agents.score_dice import Highest, Shuffled
-from dice_envs.core.options import check_range
-from dice_envs.exact.intervals import Z95
 from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
-from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import Done, Workers, resumable
-from dice_envs.experiments.reproduce import chapter_of, printed
+from dice_envs.experiments import ui
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.options import JsonOption, RayOption, ReportOption, ResumeOption, SeedOption
-from dice_envs.experiments.ui.page import Chapter
-from dice_envs.experiments.ui.plots import saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.pages import saved_plot
 
-# Tolerance in standard errors, wide enough that fewer than one run in a thousand flags any figure by chance.
-SURE = 4.5
 FIGURES = ("win bias", "tie %", "closeness")
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
 
@@ -190,54 +173,36 @@ TABLES: tuple[PaperTable, ...] = (
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
-def main(
-    json: JsonOption = None,
-    report: ReportOption = None,
-    games: Annotated[
-        int, typer.Option(help="Games to play of every row as well, say 1000000, which takes minutes; 0: none.")
-    ] = 0,
-    seed: SeedOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
-) -> Chapter:
+def main(json: ui.JsonOption = None, report: ui.ReportOption = None) -> Chapter:
     """Every table of the paper on score distributions, published beside computed.
 
     All figures are exact; they agree if they are the same to the printed digits.
     """
-    check_range("games", games, 0, MOST_GAMES)
-    check_writable(json)
-    check_report(report)
-    if resume and not games:
-        raise ValueError("--resume goes on with games that were stopped: add --games")
-    data: dict[str, Any] = {"rows": _print_tables()}
-    what = {"source": "score_dice", "games": games}
-    with resumable(json if games else None, resume, what, seed, ray) as (seed, workers):
-        if games:
-            data["seed"] = seed
-            data["rows"] += _play(games, seed, workers)
-        return chapter_of(f"Score dice: {SOURCE}", data, json, report, _draw)
+    ui.check_writable(json)
+    ui.check_report(report)
+    return chapter_of(f"Score dice: {SOURCE}", {"rows": _print_tables()}, json, report, _draw)
 
 
 def _print_tables() -> list[Finding]:
     """Print each table as the notebook does, published beside computed figures, and the check of 2d6; return the rows."""
     rows: list[Finding] = []
     for number, table in enumerate(TABLES, 1):
-        console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
-        console.print("|     Game     | win bias | tie % | closeness |   published")
-        console.print("|:------------:|---------:|------:|----------:|")
+        ui.console.print(f"\n{number}. Section {table.section}: {table.title} (computed beside published)")
+        ui.console.print("|     Game     | win bias | tie % | closeness |   published")
+        ui.console.print("|:------------:|---------:|------:|----------:|")
         for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
             ours = cells(result)
             exact = (result.win_bias, result.tie_percentage, f"1/√({result.mean_square})")
             line = f"| {name:12} |   {ours[0]:>6} | {ours[1]:>5} |     {ours[2]} |"
             beside = f"{published[0]:>6} {published[1]:>5} {published[2]}"
-            console.print(f"{line}   {beside}{'' if ours == published else '  differs'}")
+            ui.console.print(f"{line}   {beside}{'' if ours == published else '  differs'}")
             for cell, theirs, own, value in zip(FIGURES, published, ours, exact, strict=True):
                 figure = f"{table.section} {table.title}, table {number}: {name} {cell}"
                 rows.append(Finding(SOURCE, figure, float(theirs), float(own), 0.0, theirs == own, f"exactly {value}"))
     rows += _check_of_2d6()
     differing = [row.figure for row in rows if row.agrees is False]
     agreed = f"{len(rows) - len(differing)} of {len(rows)} published figures agree to the printed digits"
-    console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}")
+    ui.console.print(f"\n{agreed}{': not ' + '; '.join(differing) if differing else ''}")
     return rows
 
 
@@ -254,7 +219,7 @@ def _check_of_2d6() -> list[Finding]:
     )
     rows = [printed(SOURCE, f"8.1 check: {name}", published, round(ours, 4), note) for name, published, ours, note in lines]
     for row in rows:
-        console.print(f"{row.figure}: {row.ours:.4f}   published {row.published:.4f}   ({row.note})")
+        ui.console.print(f"{row.figure}: {row.ours:.4f}   published {row.published:.4f}   ({row.note})")
     return rows
 
 
@@ -278,57 +243,3 @@ def _draw(report: Path) -> None:
             for axis in axes[:, 1:].flat:
                 axis.set_ylabel("")
             canvas.suptitle(f"{table.section} {table.title}: {table.pairing}, ties={table.ties}")
-
-
-# --- games ----------------------------------------------------------------------------------------------------------
-
-
-def _sampled(games: int, number: int, row: int, seed: np.random.SeedSequence, done: Done) -> list[tuple[float, float]]:
-    """Play games of one row through the environment; return win bias, tie % and closeness, each with its standard error.
-
-    For a sorted table both players always choose their highest die, for an unsorted one a random die.
-    """
-    table = TABLES[number]
-    _, a, b, _ = table.rows[row]
-    variant = configure("score_dice", pool_a=a, pool_b=b, ties=table.ties, reward="score")
-    player = Highest() if table.pairing == "sorted" else Shuffled()
-    returns = play_table(variant, [player, player], games, seed)
-    scores = returns[np.arange(games), np.arange(games) % 2]  # of the player at A's seat in each game
-    signs, even, squares = 100 * np.sign(scores), 100 * (scores == 0), scores**2
-    square = squares.mean()
-    with np.errstate(divide="ignore", invalid="ignore"):  # closeness is infinite where all of a few games end even
-        closeness = float(square**-0.5), float(0.5 * square**-1.5 * squares.std()) / math.sqrt(games)
-    done(1)
-    return [*((float(each.mean()), float(each.std()) / math.sqrt(games)) for each in (signs, even)), closeness]
-
-
-def _play(games: int, seed: int, workers: Workers) -> list[Finding]:
-    """Play every row of the tables through the environment, by the agents that it stands for; return the rows."""
-    rows: list[Finding] = []
-    places = [(number, row) for number, table in enumerate(TABLES) for row in range(len(table.rows))]
-    seeds = np.random.SeedSequence(seed).spawn(len(places))
-    parts = [(*place, each) for place, each in zip(places, seeds, strict=True)]
-    with progress(f"rows × {games:,} games", len(parts)) as done:
-        played = workers.run(_sampled, (games,), parts, done=done)
-    for (number, row), figures in zip(places, played, strict=True):
-        table = TABLES[number]
-        name, a, b, _ = table.rows[row]
-        result = score_distribution(a, b, table.ties, table.pairing)
-        exact = (float(result.win_bias), float(result.tie_percentage), result.closeness)
-        for cell, value, (found, error) in zip(FIGURES, exact, figures, strict=True):
-            away = (found - value) / error if error else 0.0 if abs(found - value) < 1e-9 else math.inf
-            rows.append(
-                Finding(
-                    source="played through the environment, beside the exact figure",
-                    figure=f"table {number + 1}, section {table.section}: {name} {cell}",
-                    published=value,
-                    ours=found,
-                    error=Z95 * error,
-                    agrees=abs(away) < SURE,
-                    note=f"{away:+.1f} standard errors away",
-                )
-            )
-    print_rows(f"{games:,} games of every row, seed {seed}; exact beside played, ± 95 %", rows)
-    outside = sum(abs(row.ours - row.published) > row.error + 1e-9 for row in rows)  # type: ignore[operator]
-    console.print(f"{outside} of {len(rows)} figures lie outside their 95 % intervals")
-    return rows

@@ -12,31 +12,20 @@ import numpy as np
 
 from dice_envs import agents, configure
 from dice_envs.agent import ask
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
 from dice_envs.exact.shakes.policies import Performance
-from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
-from dice_envs.experiments.reproduce import across, chapter_of, printed
+from dice_envs.experiments import ui
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.jobs import HERE, Workers, resumable
+from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, print_rows, printed
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import INDEPENDENT, Finding, print_rows
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import (
-    GamesOption,
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-)
-from dice_envs.experiments.ui.page import Chapter
-from dice_envs.experiments.ui.plots import counted, saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.pages import counted, saved_plot
 from dice_envs.games.shakes import EFFICACIES, Options
 
 RULES = "A. Downey, The Shakes, rules (2020)"
@@ -84,20 +73,20 @@ TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, s
 
 
 def main(
-    games: GamesOption = 1_000_000,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    games: ui.GamesOption = 1_000_000,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> Chapter:
     """The Shakes (A. Downey): the rules' claims, the notebook's simulation, and every agent's exact worth.
 
     Everything is exact except the last table, which plays games through both environments and compares.
     """
     check_range("games", games, 1000, MOST_GAMES)
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     with resumable(json, resume, {"source": "shakes", "games": games}, seed, ray) as (seed, workers):
         return _reproduce(games, seed, json, report, workers)
 
@@ -106,7 +95,7 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
     start = time.perf_counter()
     players = range(2, 7)
     parts = [(n, *policy) for n in players for policy in POLICIES.values()]
-    with progress("exact distributions", len(parts)) as done:
+    with ui.progress("exact distributions", len(parts)) as done:
         found = iter(workers.run(_exact, (), parts, done=done))
     exact = {n: {name: _evaluation(next(found)) for name in POLICIES} for n in players}
     seconds = time.perf_counter() - start
@@ -115,16 +104,16 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
     notebook = _notebook_rows(exact[4]["argument, ties at random"])
     across("What the rules say", claims, BY_PLAYERS).show()
     for note in dict.fromkeys(row.note for row in claims if row.note):
-        console.print(f"  {note}")
+        ui.console.print(f"  {note}")
     print_rows("What the notebook simulated", notebook, digits=6)
     across("The die that is kept", dice, r"(?P<line>.*): P\(kept die = (?P<column>\d)\)", 4).show()
     equal = sum(bool(row.agrees) for row in dice)
-    console.print(f"  {equal} of {len(dice)} agree to 12 digits with SciPy's Beta(saved + 1, failed + 1) × 6, rounded up")
+    ui.console.print(f"  {equal} of {len(dice)} agree to 12 digits with SciPy's Beta(saved + 1, failed + 1) × 6, rounded up")
     across("Every agent: patients saved and P(win), exact", all_agents, BY_PLAYERS).show()
     print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
     _print_choices(exact)
-    console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
-    with progress(f"2 × {games:,} games", 2 * games) as done:
+    ui.console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
+    with ui.progress(f"2 × {games:,} games", 2 * games) as done:
         played = [
             ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
             ("table of maesters, dogmatic", play_maesters(4, games, seed, done, workers), exact[4]["argument"]),

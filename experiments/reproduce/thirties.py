@@ -11,13 +11,9 @@ from typing import Any, NamedTuple
 from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
 from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve, throws
 from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
-from dice_envs.experiments.reproduce import chapter_of, printed
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
-from dice_envs.experiments.ui.options import JsonOption, ReportOption
-from dice_envs.experiments.ui.page import Chapter
-from dice_envs.experiments.ui.plots import counted, saved_plot
+from dice_envs.experiments import ui
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
+from dice_envs.experiments.ui.pages import counted, saved_plot
 from dice_envs.games.thirties import GOALS
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
@@ -272,21 +268,21 @@ def _plot_scores(axes: Any, computed: Computed) -> None:
 
 
 def main(
-    json: JsonOption = None,
-    report: ReportOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
 ) -> Chapter:
     """The game of 30s: every figure of M. Veeningen's analysis (2008), all of them exact.
 
     A figure agrees if ours, rounded to the digits that the paper prints, is what it prints.
     """
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     computed = compute()
     rows = [*all_rows(computed), *explained()]
     for source, group in itertools.groupby(sorted(rows, key=lambda row: row.source), key=lambda row: row.source):
         print_rows(source, list(group), digits=6)
     agreeing = sum(bool(row.agrees) for row in rows)
-    console.print(f"{agreeing} of {len(rows)} figures agree")
+    ui.console.print(f"{agreeing} of {len(rows)} figures agree")
 
     def draw(folder: Path) -> None:
         caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."

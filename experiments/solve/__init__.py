@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import typer
 
 from dice_envs.experiments.commands import add_commands, modules
 
 
-def group(guarded: Callable[..., Any]) -> typer.Typer:
-    """Return the group of commands, each wrapped by `guarded`."""
+def group() -> typer.Typer:
+    """Return the group of commands."""
     app = typer.Typer(no_args_is_help=True, help="Exact values of a game.")
-    add_commands(app, modules(sys.modules[__name__]), guarded)
+    add_commands(app, modules(sys.modules[__name__]))
     return app

@@ -12,32 +12,21 @@ import numpy as np
 from dice_envs import configure
 from dice_envs.core.options import check_range
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, add_up, draw_hands, mean_of, parts_of_all, solve_each, solve_part
-from dice_envs.experiments.jobs.workers import resumable
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments import ui
+from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.grids import plus_minus
-from dice_envs.experiments.ui.options import (
-    JsonOption,
-    OptionOption,
-    RayOption,
-    ResumeOption,
-    SeedOption,
-    count_option,
-    game_options,
-)
-from dice_envs.experiments.ui.progress import progress
 
 DRAWS_IN_PART = 20_000
 MOST_SOLVED = 10**9  # draws with --draws 0, which take hours
 
 
 def main(
-    option: OptionOption = None,
-    draws: Annotated[int, count_option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
-    seed: SeedOption = None,
-    json: JsonOption = None,
-    resume: ResumeOption = False,
-    ray: RayOption = None,
+    option: ui.OptionOption = None,
+    draws: Annotated[int, ui.count_option(help="Sampled draws; 0 for all (fair dice, three a hand: minutes).")] = 100_000,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    resume: ui.ResumeOption = False,
+    ray: ui.RayOption = None,
 ) -> None:
     """Winnings of the best response and of the Nash strategy against a random player, over all draws or a sample.
 
@@ -48,33 +37,33 @@ def main(
     """
     if draws != 0:
         check_range("draws", draws, 2, MOST_DRAWS)
-    variant = configure("fatestones", **game_options(option))
+    variant = configure("fatestones", **ui.game_options(option))
     bag, hand = len(variant.params.bag), variant.params.hand_size
     every = comb(bag, hand) * comb(bag - hand, hand)
     if draws == 0 and every > MOST_SOLVED:
         raise ValueError(f"draws must not be 0 for all: there are {every:,} of this bag, {MOST_SOLVED:,} are allowed")
-    check_writable(json)
+    ui.check_writable(json)
     start = time.perf_counter()
     what = {"solve": "fatestones", "game": str(variant), "draws": draws}
     with resumable(json, resume, what, seed, ray) as (seed, workers):
         if draws:
-            console.print(f"seed {seed}")
+            ui.console.print(f"seed {seed}")
             hands = draw_hands(variant, draws, seed)
             pieces = [(hands[first : first + DRAWS_IN_PART],) for first in range(0, draws, DRAWS_IN_PART)]
-            with progress("draws", draws) as done:
+            with ui.progress("draws", draws) as done:
                 solved = workers.run(solve_each, (), pieces, [len(piece) for (piece,) in pieces], done)
             result = mean_of(np.concatenate(solved))
         else:
             parts = parts_of_all(variant)
-            with progress("hands", comb(bag, hand)) as done:
+            with ui.progress("hands", comb(bag, hand)) as done:
                 sums = workers.run(solve_part, (variant,), parts, [last - first for first, last in parts], done)
             result = add_up(sums)
         seconds = time.perf_counter() - start
-        console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
-        console.print(
+        ui.console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")
+        ui.console.print(
             f"  best response to random  {plus_minus(result.best_response, result.best_response_error, 6, sign=True)}"
         )
-        console.print(f"  Nash against random      {plus_minus(result.nash, result.nash_error, 6, sign=True)}")
-        console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")
-        console.print(f"  most left from Nash      {result.gap:.1e} at any position")
-        write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})
+        ui.console.print(f"  Nash against random      {plus_minus(result.nash, result.nash_error, 6, sign=True)}")
+        ui.console.print(f"  mean |value|, Nash both  {result.unfairness:+.6f}")
+        ui.console.print(f"  most left from Nash      {result.gap:.1e} at any position")
+        ui.write_json(json, {**dataclasses.asdict(result), "seconds": seconds, "seed": seed if draws else None})

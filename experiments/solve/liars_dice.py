@@ -16,12 +16,10 @@ from dice_envs.exact.liars_dice.seating import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
-from dice_envs.experiments.jobs.workers import on_ray
-from dice_envs.experiments.ui.console import console, finish, print_mode
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments import ui
+from dice_envs.experiments.jobs import on_ray
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, RayOption, ReportOption, game_options
-from dice_envs.experiments.ui.plots import saved_plot
+from dice_envs.experiments.ui.pages import saved_plot
 
 PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins
@@ -30,7 +28,7 @@ SAY_EVERY = 2.0  # seconds between two lines about a round that is not finished
 
 
 def main(
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     precision: Annotated[
         float | None,
         typer.Option(
@@ -45,9 +43,9 @@ def main(
     ] = None,
     threads: Annotated[int, typer.Option(help="Threads for large rounds.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Use kept rounds that are precise enough.")] = False,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
 ) -> None:
     """Optimal play of Liar's Dice between two players, or an equilibrium of more: one round or the whole game of elimination.
 
@@ -64,14 +62,14 @@ def main(
 
     Example: solve liars_dice -o num_dice=3 --precision 1e-5
     """
-    variant = configure("liars_dice", **game_options(option))
+    variant = configure("liars_dice", **ui.game_options(option))
     if minutes is not None and not minutes > 0:
         raise ValueError(f"minutes must be above 0, not {minutes}")
     if minutes is not None and ray is not None:
         raise ValueError("--minutes divides the time between rounds solved one after another: leave out --minutes or --ray")
-    check_writable(json)
-    check_report(report)
-    print_mode(variant)
+    ui.check_writable(json)
+    ui.check_report(report)
+    ui.print_mode(variant)
     at_table = variant.options.num_players > 2
     if at_table and (threads != 1 or ray is not None):
         raise ValueError("--threads and --ray are for two players: leave them out with num_players above 2")
@@ -80,7 +78,7 @@ def main(
     with on_ray(ray, cores=threads) as workers:
         elsewhere = None if ray is None else workers.as_done
         seconds = 60 * minutes if minutes else float("inf")
-        done = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY, ends=True)
+        done = throttled(lambda progress: ui.console.print(line_of(progress)), SAY_EVERY, ends=True)
         try:
             solution = solve(
                 variant, precision, seconds=seconds, threads=threads, resume=resume, done=done, elsewhere=elsewhere
@@ -92,9 +90,9 @@ def main(
         wanted = f"an exploitability of {precision:.1e}"
         if at_table:
             wanted = f"a gain of {precision:.1e} in all: no theorem promises it for three players and more"
-        console.print(Text.assemble(("not reached: ", "yellow"), wanted))
+        ui.console.print(Text.assemble(("not reached: ", "yellow"), wanted))
     if CACHE not in NOT_KEPT:
-        console.print(f"kept in {cache_folder()}", soft_wrap=True)
+        ui.console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
     def plot(folder: Path) -> None:
         if at_table:
@@ -103,8 +101,8 @@ def main(
         values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
         draw_values(folder, values, variant.options.rounds == "single")
 
-    finish(
-        lambda: write_json(json, solution.as_dict()),
+    ui.finish(
+        lambda: ui.write_json(json, solution.as_dict()),
         lambda: plot(report) if report is not None else None,
     )
 
@@ -141,8 +139,8 @@ def _show(solution: Solution) -> None:
         rows.append(row)
     Grid("", headings, rows, words=(0, 4, 5)).show()
     what = "the starter's expected return" if single else "the starter's chance to win the game"
-    console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
-    console.print(
+    ui.console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
+    ui.console.print(
         f"exploitability {max(solution.exploitability, 0):.2e}, NashConv {max(solution.nash_conv, 0):.2e}, "
         f"{solution.seconds:.1f} s"
     )
@@ -207,8 +205,8 @@ def _show_table(solution: Solution) -> None:
         rows.append([_named(dice), _percent(plays), _percent(responds - plays), f"{each.iterations:,}", f"{each.seconds:.1f}"])
     Grid("", headings, rows, words=(0, 3, 4)).show()
     what = "has this share of the win, which all who lose no die share" if single else "wins"
-    console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
-    console.print(
+    ui.console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
+    ui.console.print(
         f"by leaving the strategies alone the seats gain {_percent(solution.responds - solution.plays)} %, "
         f"{max(solution.gain, 0):.2e} in all; {solution.seconds:.1f} s"
     )

@@ -12,19 +12,16 @@ import typer
 from dice_envs import configure
 from dice_envs.core.options import check_choice
 from dice_envs.exact.score_dice.distribution import PAIRINGS, ScoreDistribution, score_distribution
-from dice_envs.experiments.ui.console import console, finish
-from dice_envs.experiments.ui.files import check_report, check_writable, write_json
+from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, ReportOption, game_options
-from dice_envs.experiments.ui.plots import counted, saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.pages import counted, saved_plot
 
 
 def main(
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     pairing: Annotated[str, typer.Option(help="sorted: highest with highest; unsorted: a random pairing.")] = "sorted",
-    json: JsonOption = None,
-    report: ReportOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
 ) -> None:
     """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
 
@@ -32,12 +29,12 @@ def main(
 
     Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
     """
-    options = configure("score_dice", **game_options(option)).options
+    options = configure("score_dice", **ui.game_options(option)).options
     check_choice("pairing", pairing, PAIRINGS)
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
-    with progress(game) as advance:
+    with ui.progress(game) as advance:
         result = score_distribution(
             options.pool_a,
             options.pool_b,
@@ -47,7 +44,7 @@ def main(
         )
     rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in result.chances.items()]
     Grid(game, ("score", "chance", "exactly"), rows, words=()).show()
-    console.print(
+    ui.console.print(
         f"win bias {float(result.win_bias):.2f}, ties {float(result.tie_percentage):.2f} %, closeness {result.closeness:.3f}",
     )
     summary: dict[str, Any] = {
@@ -61,7 +58,7 @@ def main(
         with saved_plot(folder, "score_dice_distribution", "The exact distribution of the score.") as (_, axes):
             plot_histogram(axes, result, game)
 
-    finish(lambda: write_json(json, summary), lambda: plot(report) if report is not None else None)
+    ui.finish(lambda: ui.write_json(json, summary), lambda: plot(report) if report is not None else None)
 
 
 Pool = tuple[int, ...]  # sizes of dice

@@ -14,15 +14,13 @@ from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.shakes.chances import Problem
 from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
+from dice_envs.experiments import ui
 
 
 def main(
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     policy: Annotated[str, typer.Option(help="optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ...")] = "optimal",
-    json: JsonOption = None,
+    json: ui.JsonOption = None,
 ) -> None:
     """The exact value of a physician's policy in The Shakes, and the distribution of patients saved.
 
@@ -33,25 +31,25 @@ def main(
 
     Example: solve shakes -o num_players=4 -o reward=win --policy argument
     """
-    variant = configure("shakes", **{"mode": "physician", **game_options(option)})
+    variant = configure("shakes", **{"mode": "physician", **ui.game_options(option)})
     options = variant.options
     if options.mode != "physician":
         raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
-    check_writable(json)
+    ui.check_writable(json)
     start = time.perf_counter()
     result = evaluation_of(agent, variant)
     seconds = time.perf_counter() - start
     value = result.win if options.pays == "win" else result.saved
-    console.print(Text.assemble((policy, "bold"), f", {options.num_players} players, {options.patients} patients"))
-    console.print(
+    ui.console.print(Text.assemble((policy, "bold"), f", {options.num_players} players, {options.patients} patients"))
+    ui.console.print(
         f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False
     )
-    console.print(f"share of patients by efficacy: {shares_by_efficacy(variant, result)}")
+    ui.console.print(f"share of patients by efficacy: {shares_by_efficacy(variant, result)}")
     for k, chance in enumerate(result.distribution):
-        console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}")
-    console.print(f"exact, in {seconds:.1f} s")
-    write_json(
+        ui.console.print(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}")
+    ui.console.print(f"exact, in {seconds:.1f} s")
+    ui.write_json(
         json,
         {
             "value": value,

@@ -14,10 +14,8 @@ from dice_envs.agents.thirties import function_in, named
 from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
 from dice_envs.exact.thirties.figures import Analysis, Distribution, analyse
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_writable, write_json
+from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.options import JsonOption, OptionOption, game_options
 from dice_envs.games.thirties import GOALS
 
 
@@ -29,7 +27,7 @@ def main(
             "PACKAGE.MODULE:NAME, a function that gives the worth of a score."
         ),
     ] = "maximize",
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -38,7 +36,7 @@ def main(
             "ppo:FILE,greedy=true."
         ),
     ] = None,
-    json: JsonOption = None,
+    json: ui.JsonOption = None,
 ) -> None:
     """The game of 30s: the best strategy for a goal, exactly.
 
@@ -49,7 +47,7 @@ def main(
 
     Example: solve thirties --goal optimal -o num_dice=5 -o target=25
     """
-    parsed = game_options(option)
+    parsed = ui.game_options(option)
     for name, reason in (("goal", "use --goal"), ("num_players", "the turn of one player is solved")):
         if name in parsed:
             raise ValueError(f"option {name} cannot be set with -o: {reason}")
@@ -57,17 +55,17 @@ def main(
     of_game = {"goal": goal} if valued == goal else {}  # a goal that the game does not have changes nothing in it
     variant = configure("thirties", **{**parsed, "num_players": 1, **of_game})
     rules = Rules.of(variant.options)
-    check_writable(json)
+    ui.check_writable(json)
     best_of_all, _ = solve(rules, valued)
     chosen = find(variant, strategy) if strategy else best_of_all
     analysis = analyse(rules, chosen)
     value = analysis.value(valued)
     print_figures(rules, chosen, analysis)
-    console.print(f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}")
+    ui.console.print(f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}")
     if strategy:
         most = analyse(rules, best_of_all).value(valued)
-        console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
-    console.whole_line(cases_line(analysis.distribution, rules.num_faces))
+        ui.console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
+    ui.console.whole_line(cases_line(analysis.distribution, rules.num_faces))
     result = {
         "game": "thirties",
         "options": variant.changed_options(),
@@ -77,7 +75,7 @@ def main(
         "value_exact": str(value),
         **exact_figures(rules, analysis),
     }
-    write_json(json, result)
+    ui.write_json(json, result)
 
 
 def find(variant: Variant, name: str) -> Strategy:
@@ -115,7 +113,7 @@ def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
 def print_figures(rules: Rules, strategy: Strategy, analysis: Analysis) -> None:
     """Print the strategy and the paper's columns."""
     kind = "a simple strategy" if strategy.simple else "a full strategy"
-    console.print(f"{strategy.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
+    ui.console.print(f"{strategy.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
     rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in figures(analysis).items()]
     Grid("", (), rows, words=(0, 1)).show()
 

@@ -12,7 +12,7 @@ import numpy as np
 from dice_envs import Agent
 from dice_envs.agent import promises_of
 from dice_envs.agents.chat import Chat, Tally
-from dice_envs.experiments.jobs.workers import PLAN, Done, OnRay, Workers
+from dice_envs.experiments.jobs import PLAN, Done, OnRay, Workers
 
 
 def logged(agents: Sequence[Agent], json: Path | None, resume: bool = False) -> list[Agent]:

@@ -1,18 +1,21 @@
-"""Tables, written to the terminal, to a page or as Markdown; their figures with intervals, and short names of agents."""
+"""Tables, written to the terminal, to a page or as Markdown: their figures with intervals, short names of agents, measures."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import string
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from dice_envs.experiments.ui.console import console
+from dice_envs import Measures
+from dice_envs.core.options import options_text
+from dice_envs.experiments.ui import console, progress
 
 LONGEST = 30  # characters of a name in a table
 
@@ -127,6 +130,14 @@ def plus_minus(value: float, half: float | None, digits: int = 2, percent: bool 
     return text if half is None else f"{text} ± {factor * half:.{digits}f}"
 
 
+def figure_text(value: float | str | None, digits: int = 6) -> str:
+    """Format a figure for tables with at most `digits` decimals; a dash for None."""
+    if isinstance(value, float):
+        value = round(value, digits) + 0.0  # no -0
+        return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
+    return "-" if value is None else str(value)
+
+
 def letters(count: int) -> list[str]:
     """Return A, B, … Z, AA, AB, …"""
     found = []
@@ -155,3 +166,39 @@ def joined(names: Sequence[str]) -> str:
     """Join the names at one table: `bayes + 2 × random`."""
     counts = {name: names.count(name) for name in names}
     return " + ".join(f"{count} × {short(name)}" if count > 1 else short(name) for name, count in counts.items())
+
+
+# --- measures ----------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def measuring(agent: str) -> Iterator[Callable[[float, float], Any]]:
+    """Show the progress of one measurement; yields the callback `done` for `measure`."""
+    with progress(f"measuring {agent}") as done:
+        yield lambda amount, total: done(amount / total)
+
+
+def measures_grid(measured: Measures, trained: bool = False) -> Grid:
+    """Return the measurements as a table, the headline first, with the score below it.
+
+    Measurements of a trained response are compared with the even share instead of the optimum, and have no score.
+    """
+    rows: list[tuple[str, ...]] = []
+    for each in measured.measures:
+        value, optimum, gap = (f"{figure:.5f}" for figure in (each.value, each.optimum, each.gap))
+        rows.append((each.name, value, f"{each.error:.5f}" if each.error else "exact", optimum, gap, each.unit, each.note))
+    notes = []
+    if measured.score is not None:
+        score = plus_minus(measured.score, measured.score_error or None, 6)
+        notes = [f"score {score} (0: uniformly random play, 1: optimal)"]
+    elif not trained:
+        notes = ["score: none, since uniformly random play is optimal here"]
+    options = f" ({options_text(measured.options)})" if measured.options else ""
+    compared = ("response", "± 95 %", "even share", "above it") if trained else ("agent", "± 95 %", "optimal", "gap")
+    title = f"{measured.agent} in {measured.game}{options}, seed {measured.seed}"
+    return Grid(title, ("quantity", *compared, "unit", "note"), rows, (0, 5, 6), notes)
+
+
+def show_measures(measured: Measures, trained: bool = False) -> None:
+    """Print the measurements and the score."""
+    show_all([measures_grid(measured, trained)])

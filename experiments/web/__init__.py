@@ -1,6 +1,558 @@
-"""A page to play on: games at tables, a link for each seat. `server.serve` starts it.
+"""The page of `play --web`: the tables of its server.
 
-`table` has a game with its agents, the rights of a link to it, and slow work in threads, without a browser. With NiceGUI, from
-the extra `web`: `server`, `start_page` and `table_page` with `moves` and `review_panel` are the pages, `parts` and
-`style` what they share.
+A table is a game and its agents, a place what the holder of a link may see and do there. `server` has the addresses,
+`start_page` and `table_page` the pages, `panels` parts of a table's page, `parts` what all pages share.
 """
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import dataclasses
+import os
+import secrets
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Literal, TypeVar
+
+from dice_envs.agent import Agent, check_in_passing
+from dice_envs.agent.casting import make_harmless
+from dice_envs.agents import in_words
+from dice_envs.core.game import Picture, Variant
+from dice_envs.exact.progress import Unwanted, followed
+from dice_envs.experiments.ui import seed_or_fresh
+from dice_envs.table.advice import Advice, give_hint, give_odds
+from dice_envs.table.review import Review, review
+from dice_envs.table.sitting import PERSON, Entry, Sitting
+
+T = TypeVar("T")
+Kind = Literal["seat", "together", "watch", "maker"]
+
+PAUSE = 0.9  # seconds before an agent's move, so that people can follow
+SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks
+
+
+def make_agent(variant: Variant, spec: str) -> Agent:
+    """Make the agent of a spec that was typed on a page, is in an uploaded game, or comes from an assistant.
+
+    Raises:
+        ValueError: as in `make_harmless`; or the agent needs more time, memory or threads than people wait for.
+    """
+    return make_harmless(variant, spec, check_in_passing)
+
+
+def _compiled(sitting: Sitting) -> Sitting:
+    """Compile what a person's moves need, and return the game: compiling during play would block the server."""
+    trial = Sitting(sitting.variant, 0, [PERSON] * len(sitting.seats))
+    trial.play(trial.legal()[0])
+    return sitting
+
+
+class Threads:
+    """Runs slow work, so that the event loop is free for the pages.
+
+    The threads are daemons: the server ends without waiting for an agent that thinks.
+
+    Args:
+        most: limit on the calls that run at a time; others wait for their turn.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return the call's result, or raise its exception."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(call())
+            except BaseException as problem:  # raised where the result is awaited
+                future.set_exception(problem)
+
+        async with self._free:
+            future.set_running_or_notify_cancel()  # a thread cannot be cancelled
+            threading.Thread(target=work, name="page", daemon=True).start()
+            return await asyncio.wrap_future(future)
+
+
+class Table:
+    """One table: a game and its listeners, one for each connected page.
+
+    After `wake`, agents move in a task of the running event loop, as long as there are listeners. Without listeners no agent is
+    asked, no review begins, and a running review stops.
+
+    Args:
+        sitting: the game.
+        pause: seconds before each move of an agent.
+        threads: run agents, hints and reviews.
+
+    Attributes:
+        sitting: the game; `again` replaces it.
+        players: the player at each seat in words, None for a person.
+        pause: as given; may be changed.
+        links: path of a link → the place to which it leads.
+        playing: whether agents move by themselves; if not, `step` moves them.
+        problem: the error that has stopped the game; empty if none has.
+        games: number of games begun here, or continued from an earlier position.
+        review: the review of the game that is over, once asked for.
+        reviewing: (moves reviewed, moves in all) of a running review, else None.
+        guided: whether the page explains what to do next.
+        preparing: whether agents prepare themselves, such as by solving the game.
+        looking: the seat whose view is uncovered, where people share a device; None at first.
+        solving: the last line of a solver that works for this table; empty if none does.
+        hinting: identifies the hint that is being found, None if none is.
+        listeners: called after every change, but not where only the progress of a solver or a review has changed: a page that
+            is built anew loses the clicks of that moment.
+        changes: number of changes so far.
+    """
+
+    def __init__(self, sitting: Sitting, pause: float, threads: Threads) -> None:
+        self.sitting, self.pause, self.threads = sitting, pause, threads
+        self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
+        self.playing = True
+        self.problem = ""
+        self.games = 1
+        self.guided = self.preparing = False
+        self.review: Review | None = None
+        self.reviewing: tuple[int, int] | None = None
+        self.looking: int | None = None
+        self.solving = ""
+        self.hinting: object | None = None
+        self.listeners: list[Callable[[], None]] = []
+        self.changes = 0
+        places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
+        together = [Place(self, "together")] if len(sitting.people) > 1 else []
+        places = [*places, *together, Place(self, "maker")]
+        self.links = {f"/{place.kind}/{secrets.token_urlsafe(24)}": place for place in places}
+        self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
+        self._courses = 0  # number of new games and undos
+        self._tasks: set[asyncio.Task[None]] = set()  # kept, since the loop itself would forget them
+        self._moving = False  # whether a task moves the agents
+        self._asked: Sitting | None = None  # the game whose agent is being asked
+
+    @property
+    def now(self) -> tuple[int, int]:
+        """Identifies the present position: differs after a move, an undo and a new game."""
+        return self._courses, len(self.sitting)
+
+    @property
+    def thinking(self) -> bool:
+        """Whether an agent is being asked for a move of this game."""
+        return self._asked is self.sitting
+
+    @property
+    def agent_to_move(self) -> bool:
+        """Whether the next move is an agent's."""
+        return not self.sitting.over and self.sitting.mover not in self.sitting.people
+
+    @property
+    def first_link(self) -> str:
+        """The path that the maker of the table is sent to: the only person's seat, the links, or the view of agents."""
+        people = len(self.sitting.people)
+        kind = "seat" if people == 1 else "maker" if people else "watch"
+        return next(path for path, place in self.links.items() if place.kind == kind)
+
+    def changed(self) -> None:
+        """Call the listeners."""
+        self.changes += 1
+        for listener in list(self.listeners):
+            listener()
+
+    def change_course(self) -> None:
+        """Tell everybody that the game is another one now: forget the review, stop a running one, and let agents move."""
+        self._courses += 1
+        self.review = self.reviewing = None
+        self.problem = ""
+        self.changed()
+        self.wake()
+
+    # --- agents ---------------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Start the task that moves agents, if it is their turn."""
+        if not self._moving and self._moves_on:
+            self._moving = True
+            self._begin(self._run())
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def _moves_on(self) -> bool:
+        return self.playing and self.agent_to_move and not self.problem and bool(self.listeners)
+
+    async def _run(self) -> None:
+        try:
+            while self._moves_on:
+                await asyncio.sleep(self.pause)
+                if self._moves_on:
+                    await self.step()
+        finally:
+            self._moving = False
+
+    async def step(self) -> None:
+        """Let the agent to move play, in a thread. Does nothing while an agent is being asked."""
+        if self.thinking or self.problem or not self.agent_to_move:
+            return
+        self._asked = sitting = self.sitting
+        try:
+            await self._shown(self.work(sitting.step, lambda: sitting is self.sitting and bool(self.listeners)))
+        except Unwanted:
+            pass
+        except Exception as problem:  # agents may be anybody's code
+            if sitting is self.sitting:
+                reason = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
+                self.problem = f"{sitting.seats[sitting.mover]} has failed{reason}"
+        finally:
+            if self._asked is sitting:
+                self._asked = None
+            self.changed()
+
+    def prepare(self) -> None:
+        """Let agents prepare themselves in a thread, once for each game. They stop when the last listener has gone."""
+        if not self.preparing and self._prepared is not self.sitting and self.sitting.prepares:
+            self.preparing = True
+            self._begin(self._prepare(self.sitting))
+
+    async def _prepare(self, sitting: Sitting) -> None:
+        try:
+            await self._shown(self.work(sitting.prepare, lambda: sitting is self.sitting and bool(self.listeners)))
+            self._prepared = sitting
+        except Unwanted:
+            pass  # the first move does it
+        finally:
+            self.preparing = False
+            self.changed()
+
+    # --- threads --------------------------------------------------------------------------------------------------
+
+    async def work(self, call: Callable[[], T], wanted: Callable[[], bool]) -> T:
+        """Return the call's result from a thread. What solvers say is shown at this table.
+
+        Args:
+            call: the work.
+            wanted: returns whether somebody still waits for it, in any thread: else it does not begin, and a solver stops.
+
+        Raises:
+            Unwanted: nobody waits any more.
+        """
+        loop = asyncio.get_running_loop()
+
+        def show(line: str) -> None:
+            begins, self.solving = not self.solving, line
+            if begins:
+                self.changed()
+
+        def listen(line: str) -> None:
+            if not wanted():
+                raise Unwanted
+            loop.call_soon_threadsafe(show, line)
+
+        def run() -> T:
+            if not wanted():
+                raise Unwanted
+            try:
+                with followed(listen):
+                    return call()
+            finally:
+                loop.call_soon_threadsafe(setattr, self, "solving", "")
+
+        return await self.threads.run(run)
+
+    async def _shown(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Wait for the work; if that takes long, tell the listeners."""
+        task = asyncio.ensure_future(work)
+        if not (await asyncio.wait([task], timeout=SHOWN_AFTER))[0]:
+            self.changed()
+        await task
+
+    # --- other games ----------------------------------------------------------------------------------------------
+
+    async def again(self) -> None:
+        """Begin a new game with the same options and players, and a fresh seed."""
+        old = self.sitting
+        try:
+            sitting = await self.work(lambda: Sitting(old.variant, seed_or_fresh(None), old.seats), lambda: old is self.sitting)
+        except Unwanted:
+            return
+        if old is self.sitting:  # else another request was faster
+            self.sitting = sitting
+            self._other_game()
+
+    def go_back(self, moves: int) -> None:
+        """Continue the game that is over from its position after the first `moves` moves.
+
+        Raises:
+            ValueError: the game is not over, or `moves` is not fewer than its moves.
+        """
+        if not self.sitting.over:
+            raise ValueError("a game is continued from an earlier position when it is over")
+        self.sitting.cut(moves)
+        self._other_game()
+
+    def _other_game(self) -> None:
+        self.games += 1
+        self.looking = None
+        self.change_course()
+
+    # --- advice ---------------------------------------------------------------------------------------------------
+
+    async def advise(self, odds: bool) -> Advice | None:
+        """Return the value of each choice of the seat to move, or its odds, found in a thread.
+
+        Returns None if the game goes on, all listeners go, or `hinting` is set to None before it is found.
+        """
+        now, state, moves = self.now, self.sitting.state, len(self.sitting)
+        find, variant = give_odds if odds else give_hint, self.sitting.variant
+        self.hinting = mine = object()
+
+        def wanted() -> bool:
+            return self.hinting is mine and self.now == now and bool(self.listeners)
+
+        try:
+            found = await self.work(lambda: find(variant, state, moves), wanted)
+            return found if wanted() else None  # it may have been found after the last line of a solver
+        except Unwanted:
+            return None
+        finally:
+            if self.hinting is mine:
+                self.hinting = None
+
+    async def judge(self) -> None:
+        """Review all moves, in a thread. It stops when the game changes or the last listener has gone.
+
+        Raises:
+            ValueError: the game is not over.
+        """
+        if self.review is not None or self.reviewing is not None:
+            return
+        sitting, course, loop = self.sitting, self._courses, asyncio.get_running_loop()
+        if not sitting.over:
+            raise ValueError("a game is reviewed when it is over")
+
+        def wanted() -> bool:
+            return course == self._courses and bool(self.listeners)
+
+        def report(moves: int) -> None:
+            if course == self._courses:
+                begins, self.reviewing = self.reviewing is None, (moves, len(sitting))
+                if begins:
+                    self.changed()
+
+        told = 0
+
+        def done(moves: int, of: int) -> None:
+            nonlocal told
+            if not wanted():
+                raise Unwanted
+            if 100 * moves // of > told:  # each report changes all pages of the table
+                told = 100 * moves // of
+                loop.call_soon_threadsafe(report, moves)
+
+        report(0)
+        try:
+            found = await self.work(lambda: review(sitting, agents=True, done=done), wanted)
+            if course == self._courses:
+                self.review = found
+        except Unwanted:
+            pass
+        finally:
+            if course == self._courses:
+                self.reviewing = None
+                self.changed()
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """The target of a link: a table, and the rights there.
+
+    Attributes:
+        table: the table.
+        kind: "seat": one person plays; "together": all people play on one device; "watch": only agents play; "maker": the page
+            of links.
+        seat: the person's seat, for a "seat".
+    """
+
+    table: Table
+    kind: Kind
+    seat: int | None = None
+
+    @property
+    def sitting(self) -> Sitting:
+        """The game at the table."""
+        return self.table.sitting
+
+    def name(self, seat: int) -> str:
+        """Return the name of a seat here: "you" for that of the person."""
+        return self.sitting.variant.seat_name(seat, seat if seat in (self.seat, self.person) else None)
+
+    # --- seeing ---------------------------------------------------------------------------------------------------
+
+    @property
+    def curtain(self) -> int | None:
+        """The seat whose person must uncover the view first, where people share a device."""
+        sitting = self.sitting
+        if self.kind != "together" or sitting.over:
+            return None
+        if sitting.mover in sitting.people:
+            return None if sitting.mover == self.table.looking else sitting.mover
+        return sitting.people[0] if self.table.looking is None else None
+
+    def uncover(self) -> None:
+        """Open the curtain for the person to move."""
+        self.table.looking = self.curtain
+        self.table.changed()
+        self.table.wake()
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether this place sees everything: the game is over, or no person plays."""
+        return self.sitting.over or not self.sitting.people
+
+    @property
+    def viewer(self) -> int | None:
+        """The seat whose view is shown; None for one that sees everything.
+
+        Raises:
+            ValueError: nothing may be shown: the curtain is closed, or this is the page of links.
+        """
+        if self.kind == "seat":
+            return self.seat
+        if self.kind == "together" and self.curtain is None:
+            return None if self.sitting.over else self.table.looking
+        if self.kind == "watch" and self.sees_all:
+            return None
+        raise ValueError("nothing may be seen from here")
+
+    def picture(self, moves: int | None = None, everything: bool = False) -> Picture:
+        """Return the picture for this place, now or after `moves` moves, with hidden parts for `everything` if allowed.
+
+        Raises:
+            ValueError: nothing may be seen from here, or fewer moves were played.
+        """
+        viewer = None if everything and self.sees_all else self.viewer
+        return self.sitting.position(len(self.sitting) if moves is None else moves, viewer).picture
+
+    def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
+        """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""
+        return self.sitting.history(None if everything and self.sees_all else self.viewer, first, last)
+
+    # --- playing --------------------------------------------------------------------------------------------------
+
+    @property
+    def person(self) -> int | None:
+        """The seat that this place plays now, if any."""
+        if self.kind in ("watch", "maker") or self.curtain is not None or self.sitting.over:
+            return None
+        return self.viewer
+
+    @property
+    def to_move(self) -> bool:
+        """Whether the person at this place is to move."""
+        return self.person is not None and self.sitting.mover == self.person and not self.table.problem
+
+    def play(self, action: int, moves: int) -> None:
+        """Play an action for the person here.
+
+        Args:
+            action: the action.
+            moves: number of moves played in the position that the person saw.
+
+        Raises:
+            ValueError: it is not this person's turn, the game has gone on since, or the action is not legal.
+        """
+        self._check_turn()
+        if moves != len(self.sitting):
+            raise ValueError("the game has gone on since; choose again")
+        self.sitting.play(action)
+        self.table.changed()
+        self.table.wake()
+
+    async def hint(self, odds: bool = False) -> Advice | None:
+        """Return advice for the person here, as in `Table.advise`. ValueError if it is not this person's turn."""
+        self._check_turn()
+        return await self.table.advise(odds)
+
+    def _check_turn(self) -> None:
+        if not self.to_move:
+            raise ValueError("it is not your turn")
+
+    @property
+    def _alone(self) -> int | None:
+        """The seat of the person here, if it is the only person."""
+        people = self.sitting.people
+        return people[0] if len(people) == 1 and self.kind == "seat" else None
+
+    @property
+    def may_undo(self) -> bool:
+        """Whether a move can be taken back: only if all other seats are agents and none of them is being asked."""
+        return self._alone is not None and not self.table.thinking and self.sitting.latest(self._alone) > 0
+
+    def undo(self) -> None:
+        """Take back the last move of the person here. ValueError where that is not allowed."""
+        if not self.may_undo:
+            raise ValueError("nothing can be taken back")
+        self.sitting.undo(self._alone)
+        self.table.change_course()
+
+    def may_play_on(self, moves: int) -> bool:
+        """Whether the game, which is over, may be continued here from its position after `moves` moves: by who moved there."""
+        if not self.sitting.over or self.kind not in ("seat", "together") or not 0 <= moves < len(self.sitting):
+            return False
+        mover = self.sitting.position(moves).mover
+        return mover in self.sitting.people and self.seat in (None, mover)
+
+    def play_on(self, moves: int) -> None:
+        """Continue the game, which is over, from its position after `moves` moves. ValueError where that is not allowed."""
+        if not self.may_play_on(moves):
+            raise ValueError("the game cannot be continued from here")
+        self.table.go_back(moves)
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Whether a new game may replace this one: not while others play it."""
+        return self.kind != "maker" and (self.sees_all or self._alone is not None)
+
+    @property
+    def may_save(self) -> bool:
+        """Whether the game may be saved. The file reveals all that is hidden, so not while people play each other."""
+        return self.may_begin_again and not self.table.thinking
+
+    def to_save(self) -> Sitting:
+        """Return the game as it is now, for a thread that saves it. ValueError where it may not be saved."""
+        if not self.may_save:
+            raise ValueError("a saved game reveals what is hidden: it can be saved once the game is over")
+        return copy.copy(self.sitting)
+
+
+class Tables:
+    """The tables of one server, which live as long as it does.
+
+    Attributes:
+        pause: seconds before each move of an agent.
+        threads: run the slow work of all tables.
+        places: path of a link → the place to which it leads.
+    """
+
+    def __init__(self, pause: float = PAUSE) -> None:
+        self.pause = pause
+        self.threads = Threads(4 + (os.cpu_count() or 1))
+        self.places: dict[str, Place] = {}
+
+    def add(self, sitting: Sitting) -> Table:
+        """Return a new table for the game."""
+        table = Table(_compiled(sitting), self.pause, self.threads)
+        self.places |= table.links
+        return table
+
+    async def make(self, make: Callable[[], Sitting]) -> Table:
+        """Make a game in a thread, since its agents may have much to read or to solve, and return a table for it.
+
+        Raises:
+            ValueError: `make` raised it.
+        """
+        return await self.threads.run(lambda: self.add(make()))

@@ -12,9 +12,9 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from dice_envs import agents
-from dice_envs.core.extras import needs
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, shown
-from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui import console
 from dice_envs.table.sitting import Sitting
 
 with needs("web", "the page"):
@@ -28,8 +28,8 @@ with needs("web", "the page"):  # what NiceGUI brings along
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import PlainTextResponse
 
+from dice_envs.experiments.web import PAUSE, Kind, Place, Tables
 from dice_envs.experiments.web.start_page import StartPage, link_page, tiles
-from dice_envs.experiments.web.table import PAUSE, Kind, Place, Tables
 from dice_envs.experiments.web.table_page import TablePage
 
 HOST = "127.0.0.1"

@@ -19,9 +19,9 @@ from nicegui import background_tasks, events, ui
 from dice_envs import agents, load, names
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import options_text, parse_options, shown
-from dice_envs.experiments.ui.options import seed_or_fresh
+from dice_envs.experiments.ui import seed_or_fresh
+from dice_envs.experiments.web import Table, Tables, make_agent
 from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
-from dice_envs.experiments.web.table import Table, Tables, make_agent
 from dice_envs.table.rules import OptionWords, known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
@@ -84,11 +84,7 @@ def _field(option: dataclasses.Field[Any], hint: Any, words: OptionWords) -> Fie
     if len(parts) == 1 and typing.get_origin(parts[0]) is Annotated and typing.get_args(parts[0])[0] is int:
         low, high = map(int, parts[0].__metadata__[0])
         return Field(name, "number", default, words, low=low, high=high, optional=optional)
-    return Field(name, "text", _typed(default), words)
-
-
-def _typed(value: Any) -> str:
-    return options_text({"": value}).removeprefix("=")
+    return Field(name, "text", options_text({"": default}).removeprefix("="), words)
 
 
 def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:

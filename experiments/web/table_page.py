@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from nicegui import ui
 
-from dice_envs.experiments.web.moves import show_moves
+from dice_envs.experiments.web import PAUSE, Place
+from dice_envs.experiments.web.panels import judged_line, show_lesson, show_moves, show_review
 from dice_envs.experiments.web.parts import (
     PRESSING,
     begin,
@@ -27,8 +28,6 @@ from dice_envs.experiments.web.parts import (
     sentence,
     words,
 )
-from dice_envs.experiments.web.review_panel import judged_line, show_lesson, show_review
-from dice_envs.experiments.web.table import PAUSE, Place
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
@@ -175,7 +174,8 @@ class TablePage:
             else:
                 self._status()
                 if place.to_move and self.at is None:
-                    self._legal_moves()
+                    quantity = self.quantity if self.picked_at == self.table.now else None
+                    show_moves(place, self._current, quantity, self._play, self._pick)
         open_to_see = place.curtain is None
         self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
         self.said.content = in_names(self._latest()) if open_to_see else ""
@@ -297,10 +297,6 @@ class TablePage:
     def _current(self) -> Advice | None:
         """The last advice, if it is about the present position."""
         return self.advice if self.place.to_move and self.advised_at == self.table.now else None
-
-    def _legal_moves(self) -> None:
-        quantity = self.quantity if self.picked_at == self.table.now else None
-        show_moves(self.place, self._current, quantity, self._play, self._pick)
 
     def _play(self, action: int, moves: int) -> None:
         self.at = self.until = None

@@ -67,7 +67,7 @@ def history(variant, opponents, seed=3, **arguments):
     games.seed_games(np.arange(GAMES), list(range(seed, seed + GAMES)))
     games.start(np.arange(GAMES))
     rng = np.random.default_rng(seed)
-    shown, begins, seen = games.view(np.arange(GAMES)), np.zeros(GAMES, bool), []
+    shown, begins, seen = games.view(), np.zeros(GAMES, bool), []
     for turn in range(ROUNDS):
         actions = np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in shown.masks])
         restart = turn % 8 < 4  # both autoreset modes
@@ -77,9 +77,8 @@ def history(variant, opponents, seed=3, **arguments):
             done.earned,
             done.ended,
             *done.shown,
-            done.finals.games,
             *(each[done.ended] for each in (done.learners, done.players, done.returns, done.lengths)),
-            *done.finals.shown,
+            *(each[done.ended] for each in (done.finals if restart else ())),
         ]
         seen += [*games.snapshot().values()]
     return seen
@@ -195,7 +194,7 @@ def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
     found = 0
     for _ in range(20):
         before = everything(games)
-        actions, begins = games.view(everywhere).masks.argmax(axis=1), games.ended(everywhere)
+        actions, begins = games.view().masks.argmax(axis=1), games.ended()
         problem = problem_of(lambda now=(actions, begins): games.advance(*now, restart=False))
         if problem is None:
             continue
@@ -262,7 +261,7 @@ def test_a_broken_promise_is_found():
 
     def play_on():
         for _ in range(20):
-            games.advance(games.view(everywhere).masks.argmax(axis=1), games.ended(everywhere), restart=False)
+            games.advance(games.view().masks.argmax(axis=1), games.ended(), restart=False)
 
     with pytest.raises(AgentError, match="^Promising in fatestones, seat 1 of game .* action 6 does not exist"):
         play_on()

@@ -29,7 +29,6 @@ PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", 
         ("dogmatic", PHYSICIAN, "dogmatic is a maester and plays mode=maesters only, not mode=physician"),
         ("bayes", configure("shakes", variation="competitive"), 'needs variation="cooperative"'),
         ("bayes", configure("shakes", num_patients=200), "20,000,000 at most"),
-        ("score_nash", configure("score_dice", pool_a=(6,) * 12, pool_b=(6,) * 12), "small pools only"),
         (
             "thirties:optimal",
             configure("thirties", num_faces=2, num_dice=6, target=8),

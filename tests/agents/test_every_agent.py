@@ -86,10 +86,6 @@ def default_options_only(spec: str, variant: Variant) -> str | None:
     return f"{spec} plays {variant.game.name} with " if variant.changed_options() else None
 
 
-def pools_are_small(spec: str, variant: Variant) -> str | None:
-    return None if max(map(len, variant.options.pools)) <= 4 else "for small pools only"
-
-
 def second_stage_is_finite(spec: str, variant: Variant) -> str | None:
     """With two faces the goal `optimal` has no best play: the expected points of the second stage are infinite."""
     wants = spec.partition(":")[2] or "goal"
@@ -146,8 +142,7 @@ ROWS = {
     # Score dice
     "highest": Row(("score_dice",), ("highest",)),
     "shuffled": Row(("score_dice",), ("shuffled",)),
-    "score_response": Row(("score_dice",), ("score_response", "score_response:to=shuffled")),
-    "score_nash": Row(("score_dice",), ("score_nash",), pools_are_small),
+    "score_response": Row(("score_dice",), ("score_response",)),
     # The Shakes
     "argument": Row(("shakes",), ("argument",)),
     "bayes": Row(("shakes",), ("bayes", "bayes:goal=saved", "bayes:goal=win"), can_be_solved),

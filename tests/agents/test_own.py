@@ -11,7 +11,7 @@ import pytest
 
 import dice_envs
 from dice_envs.core.own import split_own
-from dice_envs.experiments.web.table import make_agent
+from dice_envs.experiments.web import make_agent
 from dice_envs.learn.presets import PRESETS
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import done, refusal, run

@@ -9,7 +9,6 @@ import pytest
 from dice_envs import Batch, Turn, Uniform, agents, configure, measure
 from dice_envs.agent.casting import cast
 from dice_envs.agents import ppo
-from dice_envs.agents.about import measures_as_dicts
 from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import (
     Ppo,
@@ -17,6 +16,7 @@ from dice_envs.agents.ppo import (
     history_inputs,
     in_half,
     load_policy,
+    measures_as_dicts,
     save_policy,
     shipped,
 )

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from dice_envs import configure
-from dice_envs.core.extras import check_extra, needs
+from dice_envs.core.machine import check_extra, needs
 from dice_envs.exact.liars_dice.programme import solve_exactly
 from dice_envs.exact.liars_dice.tree import Tree
 from tests.conftest import ROOT

@@ -21,7 +21,7 @@ from dice_envs.core.files import (
     write_archive,
     write_text,
 )
-from dice_envs.experiments.ui.files import check_writable
+from dice_envs.experiments.ui import check_writable
 from tests.conftest import ROOT
 
 

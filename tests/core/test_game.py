@@ -61,6 +61,16 @@ def test_a_game_has_the_parts_that_its_module_names():
     assert other.play is thirties.play
 
 
+@pytest.mark.parametrize("without", [{}, {"reset_options": (), "arrange": None}])
+def test_a_part_of_a_game_can_be_replaced(without):
+    """Also of one that takes no reset options; a learner of expected rewards plays such a game."""
+    game = dataclasses.replace(load("thirties"), **without)
+    other = dataclasses.replace(game, name="other", play=thirties.play)
+    assert other.reset_options == game.reset_options
+    with pytest.raises(ValueError, match="other has no reset option 'cards'"):
+        other.arrange(thirties.Options(), None, {"cards": 1})
+
+
 def test_a_game_with_missing_or_wrong_parts_is_refused():
     module = {name: part for name, part in vars(thirties).items() if name not in ("legal", "_facts")}
     with pytest.raises(TypeError, match="the game pig lacks facts, legal"):

@@ -48,7 +48,7 @@ def run(name, options, opponents, arguments, exploration):
     games.seed_games(everything, range(GAMES))
     games.start(everything)
     random = np.random.default_rng(3)
-    shown, begins = games.view(everything), np.zeros(GAMES, bool)
+    shown, begins = games.view(), np.zeros(GAMES, bool)
     for turn in range(TURNS):
         actions = np.array([random.choice(np.flatnonzero(mask)) for mask in shown.masks])
         if games.illegal_action == "lose":
@@ -59,9 +59,8 @@ def run(name, options, opponents, arguments, exploration):
         shown, begins = done.shown, done.ended & (not restart)
         yield from (done.earned, done.ended, *done.shown)
         ends = np.flatnonzero(done.ended & restart)
-        assert not restart or done.finals.games.tolist() == ends.tolist()
         yield from (done.learners[ends], done.players[ends], done.returns[ends])
-        yield from done.finals.shown
+        yield from (array[ends] for array in done.finals)
         yield np.array([f"{game} {reason}" for game, reason in games.illegal.items()])
         kept = games.snapshot()
         yield from (kept[field] for field in ("states", "streams", "learners", "players", "earned", "returns"))

@@ -100,8 +100,8 @@ def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options
         (
             "score_dice",
             {"pool_a": (6, 6), "pool_b": (6, 6)},
-            "score_nash",
-            "nash, random, shuffled or highest .*, not score_nash",
+            "score_response",
+            "nash, random, shuffled or highest .*, not score_response",
         ),
         ("score_dice", {"ties": "reroll"}, "nash", "ties must be 'none' or 'a'"),
         ("score_dice", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "nash", "at most 12 dice"),

@@ -9,7 +9,7 @@ import pytest
 from dice_envs import Uniform, configure, make_agent, measure
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
 from dice_envs.experiments.arena import best_responses, expanded, tournament
-from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import joined, legend, letters, short
 from tests.support.commands import done, run
 

@@ -3,8 +3,7 @@
 import pytest
 
 from dice_envs import names
-from dice_envs.exact import thirties
-from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds, chosen_parts, exact, training
+from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds, chosen_parts, training
 
 
 def test_every_part_is_about_a_game_or_none():
@@ -52,27 +51,6 @@ def test_a_part_yields_rows():
     assert isinstance(part, BenchPart)
     (row,) = part.rows(True)
     assert row.unit == "M/s"
-
-
-@pytest.mark.parametrize(("rows", "solved"), [(exact._thirties, [4, 4]), (exact._against_fractions, [1])])
-def test_every_run_solves_thirties_anew(rows, solved, monkeypatch):
-    """The solver caches its solutions, and the benchmark must not time a cache hit."""
-    goals, found = [], thirties.worths
-
-    def noted(rules, goal):
-        goals.append(goal)
-        return found(rules, goal)
-
-    def strategies_found(work, repeats=3):
-        work()
-        goals.clear()
-        work()
-        return float(len(goals))
-
-    monkeypatch.setattr(thirties, "worths", noted)
-
-    monkeypatch.setattr(exact, "best_seconds", strategies_found)
-    assert [row.ours for row in rows(True)] == solved
 
 
 def test_the_least_of_several_times_counts_after_one_that_does_not(monkeypatch):

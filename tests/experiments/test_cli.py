@@ -16,7 +16,7 @@ from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
-from dice_envs.experiments.ui.console import console
+from dice_envs.experiments.ui import console
 from tests.conftest import ROOT
 from tests.support.commands import done, refusal, run
 from tests.support.policies import save_random_policy

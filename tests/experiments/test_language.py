@@ -7,12 +7,12 @@ import pickle
 import numpy as np
 import pytest
 
-from dice_envs import TASKS, action_values, configure, make_agent
+from dice_envs import TASKS, action_values, configure, make_agent, response_values
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.jobs.workers import Workers
-from dice_envs.experiments.language import field_of, named_players, players_of, positions_of, score
+from dice_envs.experiments.jobs import Workers
+from dice_envs.experiments.language import named_players, players_of, positions_of, score
 from dice_envs.experiments.ui.chats import Counted
 from tests.support.chat_server import lowest, said, serving
 from tests.support.commands import done, refusal, run
@@ -29,11 +29,11 @@ def wide(monkeypatch):
 
 @pytest.fixture(scope="module")
 def field():
-    return field_of(ONE_DIE, 40, 0)
+    return ONE_DIE, positions_of(ONE_DIE.variant, 40, 0), response_values(ONE_DIE.variant)
 
 
 def scored(field, spec, games=20):
-    return score(field, spec, InWords(spec), games)
+    return score(*field, spec, InWords(spec), games)
 
 
 # --- positions --------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_language_model_is_counted(field, tmp_path):
 
     with serving(answer) as server:
         player = Chat("tiny", url=server.url, at_once=1, log=str(tmp_path / "log"))
-        found = score(field, "tiny", player, 4)
+        found = score(*field, "tiny", player, 4)
     assert found.tally == player.tally
     assert found.tally.moves >= 40
     assert found.tally.illegal == found.tally.moves, "every first reply"

@@ -10,7 +10,7 @@ from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, sections
 from dice_envs.experiments.leaderboard import board, chosen, usual_agents
-from dice_envs.experiments.ui.page import About, render
+from dice_envs.experiments.ui.pages import About, render
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
 
@@ -202,7 +202,7 @@ def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
 
 @pytest.mark.thorough
 def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.jobs.workers.KEEP_AFTER", 0.0)
+    monkeypatch.setattr("dice_envs.experiments.jobs.KEEP_AFTER", 0.0)
     out = tmp_path / "board.json"
     command = ["thirties_maximize", "thirties:goal", "--seed", 1, "--json", out]
     asked = []

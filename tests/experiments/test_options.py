@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.ui.options import game_options, whole_number
+from dice_envs.experiments.ui import game_options, whole_number
 from tests.support.commands import run
 from tests.support.subsets import few
 

@@ -45,8 +45,8 @@ def test_it_says_what_the_options_say(written):
     assert "for all to see" in blank
     assert "in secret" not in blank
     competitive = words_of(written(variation="competitive", efficacy=4))
-    assert "The first to save 3 wins." in competitive
-    assert "Every treatment has efficacy 4." in competitive
+    assert "Who first saves 3 wins." in competitive
+    assert "a treatment that saves 4 patients in 6" in competitive
 
 
 @pytest.mark.parametrize(("patients", "boxes"), [(12, 12), (18, 18), (25, 1)])

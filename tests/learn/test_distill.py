@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure, measure
-from dice_envs.agents.about import measures_as_dicts
-from dice_envs.agents.ppo import load_policy
+from dice_envs.agents.ppo import load_policy, measures_as_dicts
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.commands import distill as command
 from dice_envs.experiments.commands.distill import (

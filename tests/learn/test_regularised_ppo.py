@@ -15,7 +15,8 @@ from dice_envs.envs.learner import LEARNER, SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from dice_envs.envs.tensor import TensorEnv
 from dice_envs.learn import ppo
-from dice_envs.learn.ppo import ILLEGAL, PPO, Rollout, estimate_advantages
+from dice_envs.learn.networks import layers_of
+from dice_envs.learn.ppo import ILLEGAL, PPO, estimate_advantages
 from dice_envs.learn.presets import Preset
 from tests.support.subsets import covering, few
 
@@ -40,7 +41,8 @@ def legal(rollout):
 
 def stated_loss(model, rows):
     """The loss of some rows with PyTorch's own distributions, term by term."""
-    p, r = model.preset, Rollout(*(column.flatten(0, 1)[rows] for column in model.rollout))
+    columns = {name: column.flatten(0, 1)[rows] for name, column in vars(model.rollout).items()}
+    p, r = model.preset, types.SimpleNamespace(**columns)
     observations = r.inputs[:, : model.variant.facts.observation_size]
 
     def policy(logits):
@@ -86,7 +88,8 @@ def test_the_gradient_is_that_of_the_stated_loss(clip, changes, monkeypatch):
     expected = torch.autograd.grad(wanted, model._parameters)
     monkeypatch.setattr(torch.optim.Adam, "step", lambda self: None)
     monkeypatch.setattr(ppo, "MOST_NORM", 1e9)
-    model._step(rows)
+    model._rows = rows
+    model._step()
     for parameter, gradient in zip(model._parameters, expected, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, atol=2e-6, rtol=1e-4)
     assert clipped.any() or clip > 0.01
@@ -108,7 +111,7 @@ def rollout_of(seats, earned, ended, values, taken):
     arrays = {"seats": seats, "earned": earned, "ended": ended, "values": values, "taken": taken}
     empty = {name: torch.zeros(seats.shape) for name in ("advantages", "returns")}
     given = {name: torch.from_numpy(array) for name, array in arrays.items()} | empty
-    return Rollout(**{name: given.get(name) for name in Rollout._fields})._replace(known=torch.zeros(seats.shape, dtype=bool))
+    return types.SimpleNamespace(**given, known=torch.zeros(seats.shape, dtype=bool))
 
 
 def advantages_one_by_one(seats, earned, ended, values, taken, last_seat, last_value, out, gamma, decay):
@@ -287,7 +290,7 @@ def test_a_central_critic_sees_all_hands_and_only_the_critic_does():
     assert torch.equal(state[:, 0], model.env.observations)
     assert any(not torch.equal(state[i, 0], state[i, 1]) for i in range(8))
     assert model.rollout.inputs.shape == (16, 8, state[0].numel())
-    shapes = [weights.shape for weights, _ in ppo.layers_of(model.networks["critic"])]
+    shapes = [weights.shape for weights, _ in layers_of(model.networks["critic"])]
     assert shapes == [(16, state[0].numel()), (facts.num_actions, 16)]
     assert model.policy().layers[0][0].shape == (16, facts.observation_size)
     assert any(not torch.equal(a, b) for a, b in zip(before, model.networks["actor"].parameters(), strict=True))
@@ -362,7 +365,7 @@ def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
     random = np.random.default_rng(0)
     for _ in range(200):
         np.testing.assert_array_equal(games.learners, games.states["seat"])
-        _, masks = games.view(everywhere)
+        _, masks = games.view()
         actions = np.array([random.choice(np.flatnonzero(mask)) for mask in masks])
         done = games.advance(actions, np.zeros(64, bool), restart=False)
         returns += done.earned

@@ -11,8 +11,8 @@ import signal
 import sys
 import time
 
+from dice_envs.experiments import jobs
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.jobs import workers
 from dice_envs.learn.presets import PRESETS
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -82,7 +82,7 @@ def _run(arguments, folder, death, changes, told) -> None:
     os.dup2(os.open(os.path.join(folder, "errors.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     os.environ["DICE_ENVS_CACHE"] = os.path.join(folder, "cache")
     os.chdir(folder)
-    workers.KEEP_AFTER = 0.0  # keep parts from the first one on
+    jobs.KEEP_AFTER = 0.0  # keep parts from the first one on
     for game, preset in changes.items():
         PRESETS[game] = {"quick": preset}
     disk = Disk(folder, death)

@@ -6,7 +6,7 @@ import pytest
 from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
-from dice_envs.experiments.play.records import record_of
+from dice_envs.experiments.commands.review import record_of
 from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish

@@ -14,7 +14,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.envs.aec import raw_env
 from dice_envs.envs.text import TextEnv
-from dice_envs.experiments.ui.options import seed_or_fresh
+from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.table.sitting import CHOSEN, OVER, PERSON, Sitting
 from tests.support.sittings import finish
 

@@ -3,94 +3,42 @@
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
 
-Here are SeatGames, the agents that it takes, and the variant and the spaces of one seat. `records` holds shared arrays, `turn`
-a learner's turn as one kernel, and `device` the turn on a GPU.
+Here are SeatGames, and the variant and the spaces of one seat. `opponents` are the agents that it takes, `records` holds shared
+arrays, `turn` a learner's turn as one kernel, and `device` the turn on a GPU.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of, resolve
+from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
+    MOST_ACTION,
     MOST_GAMES,
     IllegalAction,
     as_actions,
     explain_illegal,
+    forfeit,
     illegal_error,
     warn_forfeit,
 )
 from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
-from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
-from dice_envs.envs.learner.records import LEARNER, Finals, Orders, Seating, Shown, Start, Step, empty_step, room_for
+from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents
+from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
-__all__ = ["LEARNER", "Shown", "Step"]
-
-
-@dataclasses.dataclass
-class Pool:
-    """A pool of agents: at the start of each game every opposing seat is given one at random.
-
-    Attributes:
-        agents: agents or their specs.
-        weights: how often each is drawn, not negative; None: equally often. Both may be changed between games.
-    """
-
-    agents: list[Any]
-    weights: list[float] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.agents:
-            raise ValueError("a pool needs at least one agent")
-        self.agents = [resolve(agent) for agent in self.agents]
-        self.shares()
-
-    def shares(self) -> np.ndarray:
-        """Return the probability of each agent, (agents,) float64."""
-        weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
-        if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
-            raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
-        shares: np.ndarray = weights / weights.sum()
-        return shares
-
-
-Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `SeatGames`
-
-
-def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
-    """Return the agents, all of which play the variant; for a pool its own list.
-
-    Raises:
-        ValueError: wrong number of agents, an unknown spec, or an agent that does not play the variant.
-    """
-    others = variant.facts.num_seats - 1
-    agents: list[Agent]
-    if isinstance(opponents, Pool):
-        agents = opponents.agents
-    elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
-        if len(opponents) != others:
-            raise ValueError(
-                f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(opponents)}"
-            )
-        agents = [resolve(agent, variant.game.name) for agent in opponents]
-    else:
-        agents = [resolve(opponents, variant.game.name)]
-    for agent in agents:
-        check_plays(agent, variant)
-    return agents
+__all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step", "resolve_opponents"]
 
 
 def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
@@ -109,20 +57,10 @@ def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Vari
 
 def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
     """Return the observation and action space of one seat."""
-    facts = variant.facts
-    return spaces.Box(0.0, 1.0, (facts.observation_size,), np.float32), spaces.Discrete(facts.num_actions)
-
-
-# --- games ------------------------------------------------------------------------------------------------------------
+    return spaces.Box(0.0, 1.0, (variant.facts.observation_size,), np.float32), spaces.Discrete(variant.facts.num_actions)
 
 
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
-
-
-@kernel
-def _mix_all(streams, aside):
-    for i in range(len(streams)):
-        streams[i]["rng"] = mix(streams[i]["rng"] ^ aside)
 
 
 class SeatGames:
@@ -213,7 +151,6 @@ class SeatGames:
             self_play=self.self_play,
             exploration=self.exploration,
             before=np.empty(facts.num_seats, np.int64),
-            min_return=float(facts.min_return),
         )
         self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
         self._all = np.arange(num_games)
@@ -241,11 +178,8 @@ class SeatGames:
         checked = [check_seed(seed) for seed in seeds]
         for i, seed in zip(index, checked, strict=True):
             self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+            self.streams["rng"][i] = mix(self.states["rng"][i] ^ _ASIDE)
         self.memories[index] = 0
-        self.streams[index] = self.states["rng"][index].view(STREAM)
-        chosen = self.streams[index]
-        _mix_all(chosen, _ASIDE)
-        self.streams[index] = chosen
 
     @contextlib.contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
@@ -279,9 +213,10 @@ class SeatGames:
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
         arranged = bool(arrange) and self.variant.game.arrange is not None
-        todo = np.full(len(index), DEALS if arranged else BEGINS, np.int8)
-        moves = Orders(index, np.zeros(len(index), np.int64), todo, restart=False, redeal=not arranged)
-        step = empty_step(self.variant, len(index), show=False)
+        todo = np.zeros(self.num_games, np.int8)
+        todo[index] = DEALS if arranged else BEGINS
+        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, most=MOST_ACTION, redeal=not arranged)
+        step = empty_step(self.variant, self.num_games, show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
@@ -291,15 +226,9 @@ class SeatGames:
                 for i in index:
                     self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
                 self._run(team, moves, step)
-                if self.ended(index).any():
+                if self.ended()[index].any():
                     raise ValueError("the arranged game ends before the learner's turn")
-        return self._show()
-
-    def _show(self) -> Shown:
-        """Return all games as the learners see them now."""
-        shown = self.view(self._all)
-        self.masks = shown.masks
-        return shown
+        return self.view()
 
     @property
     def begin(self) -> Start:
@@ -308,7 +237,9 @@ class SeatGames:
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
-    def advance(self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None) -> Step:
+    def advance(
+        self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None, most: int = MOST_ACTION
+    ) -> Step:
         """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed (but see the class).
 
         Args:
@@ -316,6 +247,7 @@ class SeatGames:
             begins: (n,) bool, the games that begin now; the learner plays in the others.
             restart: whether games that end begin again at once.
             into: arrays to write the step into; None: fresh ones.
+            most: the learner's turns after which games that go on begin again, too, if `restart`.
 
         Raises:
             ResetNeeded: no game has begun.
@@ -325,27 +257,16 @@ class SeatGames:
         if self.masks is None:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
-        moves = Orders(self._all, actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, redeal=True)
+        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, most, redeal=True)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
-        reasons = self.illegal
-        self.illegal = {}
-        try:
-            team = mixed_team(self.agents, self.variant)
-            with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
-                ends = self._run(team, moves, step)
-        except BaseException:
-            self.illegal = reasons
-            raise
+        team = mixed_team(self.agents, self.variant)
+        with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
+            self.illegal = self._run(team, moves, step)
         self.masks = step.shown.masks
-        if into is not None or not restart:
-            return step
-        games, asks = step.finals.games[:ends], self._prepared[2]
-        rows = np.argsort(games) if asks else slice(ends)  # games that waited for an answer have ended later
-        shown = Shown(*(array[rows].copy() for array in step.finals.shown))  # copies do not keep the other rows alive
-        return step._replace(finals=Finals(games[rows].copy(), shown))
+        return step
 
-    def _run(self, team: Team, moves: Orders, step: Step) -> int:
-        """Take the learner's turns, with opponents' answers; return the number of finals.
+    def _run(self, team: Team, moves: Orders, step: Step) -> dict[int, str]:
+        """Take the learner's turns, with opponents' answers; return those that end for an illegal action → reason.
 
         Raises:
             IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
@@ -358,38 +279,41 @@ class SeatGames:
             self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
         (_, context, asks), start = self._prepared, self.begin
         loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration[0]))
-        finals = 0
+        reasons: dict[int, str] = {}
         while True:
-            finals = loop(context, self.seats, start, moves, step, finals)
-            row, player, action = context.fault.tolist()
-            if row == NO_FAULT:
+            loop(context, self.seats, start, moves, step)
+            game, player, action = context.fault.tolist()
+            if game == NO_FAULT:
                 if not asks or not self._answer(moves):
-                    return finals
+                    return reasons
             elif player == LEARNER:
-                self._lose(moves)
+                reasons = self._lose(moves)
             else:
-                game = int(moves.games[row])
                 raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
 
-    def _lose(self, moves: Orders) -> None:
-        """Let the learner lose the games in which its action is illegal."""
-        for row in np.flatnonzero(moves.todo == FAILS):
-            game, action = int(moves.games[row]), int(moves.actions[row])
+    def _lose(self, moves: Orders) -> dict[int, str]:
+        """Let the learner lose the games in which its action is illegal; return the reasons."""
+        reasons = {}
+        for game in np.flatnonzero(moves.todo == FAILS).tolist():
+            state, learner, action = self.states[game], self.learners[game], int(moves.actions[game])
             if self.illegal_action == "raise":
-                raise illegal_error(self.variant, self.states[game], game, action)
-            self.illegal[game] = explain_illegal(self.variant, self.states[game], action)
-            moves.todo[row] = FORFEITS
+                raise illegal_error(self.variant, state, game, action)
+            reasons[game] = explain_illegal(self.variant, state, action)
+            forfeit(self.variant, state, [learner], self.seats.returns[game] + self.seats.earned[game])
+            self.seats.earned[game, learner] += state["rewards"][learner]
+            moves.todo[game] = FORFEITS
         warn_forfeit()
+        return reasons
 
     def _answer(self, moves: Orders) -> bool:
         """Ask the agents without a kernel where they are to move; return whether there were any."""
-        rows = np.flatnonzero(moves.todo == ASKS)
-        games = moves.games[rows]
+        games = np.flatnonzero(moves.todo == ASKS)
         players = self.players[games, self.states["seat"][games]]
         for number in np.unique(players):
-            moves.actions[rows[players == number]] = self._ask(self.agents[number], games[players == number])
-        moves.todo[rows] = ANSWERS
-        return len(rows) > 0
+            asked = games[players == number]
+            moves.actions[asked] = self._ask(self.agents[number], asked)
+        moves.todo[games] = ANSWERS
+        return len(games) > 0
 
     def _ask(self, agent: Agent, index: np.ndarray) -> np.ndarray:
         """Return the agent's actions in the games of `index`, where it is to move; its memories are updated."""
@@ -407,16 +331,17 @@ class SeatGames:
 
     # --- what is seen -------------------------------------------------------------------------------------------------
 
-    def ended(self, index: np.ndarray) -> np.ndarray:
-        """Whether the learner's game has ended, (m,) bool: the game is over, or the learner is out of it."""
-        is_out = (self.states["out"][index, self.learners[index]] != 0) & ~self.seats.shared[index]
-        return (self.states["seat"][index] == OVER) | is_out
+    def ended(self) -> np.ndarray:
+        """Whether the learner's game has ended, (n,) bool: the game is over, or the learner is out of it."""
+        is_out = (self.states["out"][self._all, self.learners] != 0) & ~self.seats.shared
+        return (self.states["seat"] == OVER) | is_out
 
-    def view(self, index: np.ndarray) -> Shown:
-        """Return the games as the learners see them now, in fresh arrays."""
-        shown = room_for(self.variant, len(index))
-        self.variant.kernels.view(self.variant.params, self.states, index, self.learners[index], *shown)
-        shown.masks[self.ended(index)] = 1
+    def view(self) -> Shown:
+        """Return all games as the learners see them now, in fresh arrays."""
+        shown = room_for(self.variant, self.num_games)
+        self.variant.kernels.view(self.variant.params, self.states, self._all, self.learners, *shown)
+        shown.masks[self.ended()] = 1
+        self.masks = shown.masks
         return shown
 
     def view_all(self, out: np.ndarray) -> None:
@@ -472,4 +397,4 @@ class SeatGames:
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
         for own, array in zip(self.seats, Seating(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
             own[...] = array
-        return self._show()
+        return self.view()

@@ -13,7 +13,7 @@ from numba import cuda
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
 from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
-from dice_envs.core.batch import illegal_error
+from dice_envs.core.batch import MOST_ACTION, illegal_error
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
@@ -47,7 +47,7 @@ class Queries(NamedTuple):
 def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over the variant's params.
 
-    `turn(context, seats, start, moves, step)` takes the turn of row k of `moves` in thread k. Work space and faults of
+    `turn(context, seats, start, moves, step)` takes the turn of game k in thread k. Work space and faults of
     `context` have a row for each game; `context.params` is not read. A game with a fault stands still.
     `look(seats, moves, asked)` writes which agents are asked, and what they see. `draw(seats, moves, asked)` draws their
     answers from the softmax of their logits. `views(seats, (out,))` writes what all seats see, as `compile_views` says it.
@@ -58,11 +58,11 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
 
     def turn(context, seats, start, moves, step):
         k = cuda.grid(1)
-        if k < len(moves.games) and moves.todo[k] != DONE:
+        if k < len(moves.todo) and moves.todo[k] != DONE:
             sample, mask, fault = context.sample[k : k + 1], context.mask[k], context.fault[k]
             own = Context(params, context.numbers, context.options, sample, mask, fault)
             if fault[0] == NO_FAULT and may_act(own, seats, moves, k):
-                take(own, seats, start, moves, step, k, 0)
+                take(own, seats, start, moves, step, k)
             else:
                 moves.todo[k] = FAILS
             if moves.todo[k] == FAILS:
@@ -73,18 +73,17 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
 
     def look(seats, moves, asked):
         k = cuda.grid(1)
-        if k < len(moves.games):
+        if k < len(moves.todo):
             asked.numbers[k] = LEARNER
             if moves.todo[k] == ASKS:
-                state = seats.states[moves.games[k]]
-                seat = np.int64(state["seat"])
-                asked.numbers[k] = seats.players[moves.games[k], seat]
-                view(params, state, seat, asked.observations[k], asked.masks[k])
+                seat = np.int64(seats.states[k]["seat"])
+                asked.numbers[k] = seats.players[k, seat]
+                view(params, seats.states[k], seat, asked.observations[k], asked.masks[k])
 
     def draw(seats, moves, asked):
         k = cuda.grid(1)
-        if k < len(moves.games) and asked.numbers[k] != LEARNER:
-            drawn = uniform(seats.streams[moves.games[k]])
+        if k < len(moves.todo) and asked.numbers[k] != LEARNER:
+            drawn = uniform(seats.streams[k])
             action, _ = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
             moves.actions[k] = action
             moves.todo[k] = ANSWERS
@@ -106,7 +105,7 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
         mask=np.empty((count, variant.facts.num_actions), np.int8),
         fault=np.full((count, 3), NO_FAULT, np.int64),
     )
-    moves = Orders(np.arange(count), np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, redeal=True)
+    moves = Orders(np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, most=MOST_ACTION, redeal=True)
     step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
     asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)

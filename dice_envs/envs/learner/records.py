@@ -21,7 +21,6 @@ class Start(NamedTuple):
         self_play: probability that the learner has every seat.
         exploration: (1,) float64, the share of those games that start with random moves.
         before: (seats,) int64, work space.
-        min_return: the least possible return, for a learner that acts against the rules.
     """
 
     fixed_seat: int
@@ -30,7 +29,6 @@ class Start(NamedTuple):
     self_play: float
     exploration: np.ndarray
     before: np.ndarray
-    min_return: float
 
 
 class Seating(NamedTuple):
@@ -60,60 +58,49 @@ class Seating(NamedTuple):
 
 
 class Orders(NamedTuple):
-    """What to do in m games.
+    """What to do in n games.
 
     Attributes:
-        games: (m,) int64, their numbers, each once.
-        actions: (m,) int64, where one is to be played.
-        todo: (m,) int8, one of the codes of `turn`, which changes it.
+        actions: (n,) int64, where one is to be played.
+        todo: (n,) int8, one of the codes of `turn`, which changes it.
         restart: whether games that end begin again at once.
+        most: the learner's turns in a game; with `restart` one that goes on after so many begins again, too.
         redeal: whether new games that end before the learner's first turn, in which it decides nothing, are dealt again.
     """
 
-    games: np.ndarray
     actions: np.ndarray
     todo: np.ndarray
     restart: bool
+    most: int
     redeal: bool
 
 
 class Shown(NamedTuple):
-    """The learner's view of m games.
+    """The learner's view of n games.
 
     Attributes:
-        observations: (m, size) float32.
-        masks: (m, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN.
+        observations: (n, size) float32.
+        masks: (n, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN.
     """
 
     observations: np.ndarray
     masks: np.ndarray
 
 
-class Finals(NamedTuple):
-    """Ended games that have been dealt again, as the learner saw them at their end.
-
-    Attributes:
-        games: (m,) int64, their numbers.
-        shown: one row per ended game.
-    """
-
-    games: np.ndarray
-    shown: Shown
-
-
 class Step(NamedTuple):
-    """Result of a learner's turn in m games. In those that begin `earned` and `lengths` are 0.
+    """Result of a learner's turn in n games. In those that begin `earned` and `lengths` are 0.
 
     Attributes:
-        earned: (m, seats) float64, each seat's rewards up to the learner's next turn.
-        ended: (m,) bool, whether the learner's game has ended.
-        lengths: (m,) int64, the learner's turns in that game so far.
-        learners: (m,) int64, the learner's seat in a game that has ended; with every seat, the one that moved last.
-        players: (m, seats) int64, who had each seat in it.
-        returns: (m, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
-        out: (m, seats) int8, 1 where the game is over now for a seat though others may play on; may have no rows.
+        earned: (n, seats) float64, each seat's rewards up to the learner's next turn.
+        ended: (n,) bool, whether the learner's game has ended.
+        lengths: (n,) int64, the learner's turns in that game so far.
+        learners: (n,) int64, the learner's seat in a game that has ended or begins again; with every seat, the one that moved
+            last.
+        players: (n, seats) int64, who had each seat in it.
+        returns: (n, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
+        out: (n, seats) int8, 1 where the game is over now for a seat though others may play on; may have no rows.
         shown: the games as the learners see them now.
-        finals: of ended games that have been dealt again.
+        finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing; may have no rows.
     """
 
     earned: np.ndarray
@@ -124,7 +111,7 @@ class Step(NamedTuple):
     lengths: np.ndarray
     out: np.ndarray
     shown: Shown
-    finals: Finals
+    finals: Shown
 
 
 def room_for(variant: Variant, count: int) -> Shown:
@@ -143,7 +130,7 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         finals: whether those of ended games are, too.
         out: whether who is out is wanted.
     """
-    seats, ends = variant.facts.num_seats, count if finals else 0
+    seats = variant.facts.num_seats
     return Step(
         earned=np.empty((count, seats)),
         ended=np.empty(count, bool),
@@ -153,5 +140,5 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         lengths=np.empty(count, np.int64),
         out=np.empty((count if out else 0, seats), np.int8),
         shown=room_for(variant, count if show else 0),
-        finals=Finals(np.empty(ends, np.int64), room_for(variant, ends)),
+        finals=room_for(variant, count if finals else 0),
     )

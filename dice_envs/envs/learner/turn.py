@@ -17,13 +17,12 @@ from dice_envs.agent.kernel import Chooser
 from dice_envs.core.dice import below, choose_weighted, uniform
 from dice_envs.core.game import OVER, Game, compile_check, compile_random_action, compile_view
 from dice_envs.core.kernel import kernel
-from dice_envs.core.state import clear_rewards, end_game
 from dice_envs.envs.learner.records import LEARNER
 
 # What there is to do in a game, `Orders.todo`.
 DONE = 0  # nothing: the learner's turn has come, or its game has ended
 PLAYS = 1  # the learner's action
-FORFEITS = 2  # the learner has acted against the rules: its game ends with the least possible return
+FORFEITS = 2  # nothing but pay: the learner has acted against the rules, and Python has ended its game
 BEGINS = 3  # a new game
 DEALS = 4  # a new game, but only its deal; then
 DEALT = 5  # it goes on from there, once Python has arranged it
@@ -59,49 +58,39 @@ def _seat(state, start, seats, i):
 
 
 @kernel(allocates=False)
-def _forfeit(state, start, seats, i):
-    """End game i with the learner's least possible return; the others earn nothing more. Modified in place."""
-    learner, num_seats = seats.learners[i], seats.players.shape[1]
-    clear_rewards(state)
-    state["rewards"][learner] = start.min_return - (seats.returns[i, learner] + seats.earned[i, learner])
-    seats.earned[i, learner] += state["rewards"][learner]
-    end_game(state, num_seats)
-
-
-@kernel(allocates=False)
-def _pay(seats, i, step, k, over):
-    """Move each seat's rewards to its returns. Write row k of the step, what game i gave."""
+def _pay(seats, i, step, over, stops):
+    """Move each seat's rewards to its returns. Write row i of the step, what game i gave; who played, if it stops here."""
     num_seats = seats.players.shape[1]
-    step.ended[k] = over
-    step.lengths[k] = seats.lengths[i]
+    step.ended[i] = over
+    step.lengths[i] = seats.lengths[i]
     for each in range(num_seats):
         earned = seats.earned[i, each]
         seats.returns[i, each] += earned
         seats.earned[i, each] = 0.0
-        step.earned[k, each] = earned
-    if over:
-        step.learners[k] = seats.learners[i]
+        step.earned[i, each] = earned
+    if stops:
+        step.learners[i] = seats.learners[i]
         for each in range(num_seats):
-            step.returns[k, each] = seats.returns[i, each]
-            step.players[k, each] = seats.players[i, each]
+            step.returns[i, each] = seats.returns[i, each]
+            step.players[i, each] = seats.players[i, each]
 
 
 @functools.cache
 def compile_may_act(game: Game) -> Callable[..., bool]:
-    """Return the kernel `(context, seats, moves, k) → bool`: whether row k of `moves` is no illegal action of the learner's.
+    """Return the kernel `(context, seats, moves, i) → bool`: whether row i of `moves` is no illegal action of the learner's.
 
     It writes one that is to `context.fault`.
     """
     may_play = compile_check(game)
 
     @kernel(allocates=False, merge=True)
-    def may_act(context, seats, moves, k):
-        if moves.todo[k] != PLAYS:
+    def may_act(context, seats, moves, i):
+        if moves.todo[i] != PLAYS:
             return True
-        if may_play(context.params, seats.states[moves.games[k]], moves.actions[k], context.mask):
+        if may_play(context.params, seats.states[i], moves.actions[i], context.mask):
             return True
         context.fault[1] = LEARNER
-        context.fault[2] = moves.actions[k]
+        context.fault[2] = moves.actions[i]
         return False
 
     checked: Callable[..., bool] = may_act
@@ -144,11 +133,11 @@ def _compile_moves(game: Game, choosers: tuple[Chooser, ...], explores: bool) ->
 
 
 @functools.cache
-def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., int]:
+def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
     """Return the kernel of one game's turn, to be compiled into its caller. Call that of `compile_may_act` first.
 
-    `turn(context, seats, start, moves, step, k, f) → number of finals` does what row k of `moves` says and writes row k of
-    `step`, and row f of its finals if the game ends and begins again. It sets `moves.todo[k]` to DONE, or to what comes next.
+    `turn(context, seats, start, moves, step, i)` does what row i of `moves` says and writes row i of `step`, and of its finals
+    if the game ends and begins again. It sets `moves.todo[i]` to DONE, or to what comes next.
     FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
 
     Args:
@@ -169,59 +158,48 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
             seats.returns[i, each] = 0.0
 
     @decorate(merge=True)
-    def turn(context, seats, start, moves, step, k, f):
-        i, todo = moves.games[k], moves.todo[k]
-        state = seats.states[i]
-        action = moves.actions[k] if todo == PLAYS else np.int64(NO_ACTION)
-        if todo == ANSWERS:
-            action = moves.actions[k]
-        elif todo >= BEGINS:
-            step.ended[k] = False
-            step.lengths[k] = 0
+    def turn(context, seats, start, moves, step, i):
+        state, todo = seats.states[i], moves.todo[i]
+        action = np.int64(NO_ACTION) if FORFEITS <= todo <= DEALT else moves.actions[i]
+        if BEGINS <= todo <= DEALT:
+            step.ended[i] = False
+            step.lengths[i] = 0
             for each in range(step.earned.shape[1]):
-                step.earned[k, each] = 0.0
+                step.earned[i, each] = 0.0
         if PLAYS <= todo <= FORFEITS:
             seats.lengths[i] += 1
-        if todo == FORFEITS:
-            _forfeit(state, start, seats, i)
         begins = BEGINS <= todo <= DEALS
-        finals = 0
         while True:  # again where a game ends and begins anew
             if begins:
                 begin(context, start, seats, i)
                 if todo == DEALS:
-                    moves.todo[k] = DEALT
-                    return finals
+                    moves.todo[i] = DEALT
+                    return
             wanders = False
             if explores and (begins or todo == DEALT) and start.exploration[0] > 0.0:
                 wanders = uniform(state) < start.exploration[0] and seats.shared[i]
-            moves.todo[k] = play_on(context, seats, i, action, wanders)
-            if moves.todo[k] != DONE:
-                return finals
+            moves.todo[i] = play_on(context, seats, i, action, wanders)
+            if moves.todo[i] != DONE:
+                return
             over = state["seat"] == OVER or (state["out"][seats.learners[i]] != 0 and not seats.shared[i])
             is_new = seats.lengths[i] == 0
+            stops = over or (moves.restart and seats.lengths[i] >= moves.most)
             if not is_new:
-                _pay(seats, i, step, k, over)
-            begins = over and (moves.redeal if is_new else moves.restart)
-            is_final = begins and not is_new
-            shown = step.finals.shown if is_final else step.shown
-            row = f if is_final else k
-            if row < len(shown.masks):
-                view(context.params, state, seats.learners[i], shown.observations[row], shown.masks[row])
+                _pay(seats, i, step, over, stops)
+            begins = stops and (moves.redeal if is_new else moves.restart)
+            shown = step.finals if begins and not is_new else step.shown
+            if i < len(shown.masks):
+                view(context.params, state, seats.learners[i], shown.observations[i], shown.masks[i])
                 if over:
-                    shown.masks[row][:] = 1
-            if is_final:
-                if f < len(step.finals.games):
-                    step.finals.games[f] = i
-                finals = 1
+                    shown.masks[i][:] = 1
             if not begins:
-                if k < len(step.out):
+                if i < len(step.out):
                     for each in range(step.out.shape[1]):
-                        step.out[k, each] = state["out"][each]
-                return finals
+                        step.out[i, each] = state["out"][each]
+                return
             action = np.int64(NO_ACTION)
 
-    compiled: Callable[..., int] = turn
+    compiled: Callable[..., None] = turn
     return compiled
 
 
@@ -242,31 +220,30 @@ def compile_views(game: Game) -> Callable[..., None]:
 
 
 @functools.cache
-def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., int]:
-    """Return the loop `(context, seats, start, moves, step, f) → rows of finals written`, f of them before.
+def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
+    """Return the loop `(context, seats, start, moves, step)`.
 
-    It takes the turns of all rows of `moves` that are not DONE. A fault is written to `context.fault`. If it is the learner's,
-    nothing has changed, and each such row of `moves.todo` is FAILS.
+    It takes the turns of all games whose `moves.todo` is not DONE. A fault is written to `context.fault`. If it is the
+    learner's, nothing has changed, and `moves.todo` is FAILS in each such game.
     """
     turn, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
     _, decorate = compile_legal_chooser(game, choosers)
 
     @decorate
-    def advance(context, seats, start, moves, step, f):
+    def advance(context, seats, start, moves, step):
         context.fault[0] = NO_FAULT
-        for k in range(len(moves.games)):
-            if not may_act(context, seats, moves, k):
-                moves.todo[k] = FAILS
-                context.fault[0] = k
+        for i in range(len(moves.todo)):
+            if not may_act(context, seats, moves, i):
+                moves.todo[i] = FAILS
+                context.fault[0] = i
         if context.fault[0] != NO_FAULT:
-            return f
-        for k in range(len(moves.games)):
-            if moves.todo[k] != DONE:
-                f += turn(context, seats, start, moves, step, k, f)
-                if moves.todo[k] == FAILS:
-                    context.fault[0] = k
-                    return f
-        return f
+            return
+        for i in range(len(moves.todo)):
+            if moves.todo[i] != DONE:
+                turn(context, seats, start, moves, step, i)
+                if moves.todo[i] == FAILS:
+                    context.fault[0] = i
+                    return
 
-    loop: Callable[..., int] = advance
+    loop: Callable[..., None] = advance
     return loop

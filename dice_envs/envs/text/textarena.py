@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from dice_envs.core.dice import fresh_seed
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Game, Variant, configure, names
+from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.envs.text import TextTable
 from dice_envs.envs.text.words import IllegalMove, Unreadable, introduction, prompt

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dice_envs.core.extras import needs
+from dice_envs.core.machine import needs
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
 MOST_NUMBERS = 20_000  # of a round: a second; the time grows faster than the square of the numbers

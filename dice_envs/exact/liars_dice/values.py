@@ -411,11 +411,6 @@ def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[
 _kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
 
 
-def forget_values() -> None:
-    """Drop the values that are kept in memory."""
-    _kept_values.cache_clear()
-
-
 # --- without a search -----------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
-"""Score dice: score distributions as fractions, equilibria, and best responses; agents measured and choices valued.
+"""Score dice: score distributions as fractions, and best responses; agents measured and choices valued.
 
-`distribution` counts scores exactly, `solvers` has equilibria and best responses to sorted play. Here any agent's policy is
-found, at every information set of a roll or in random games, and compared with them.
+`distribution` counts scores exactly, `solvers` has best responses to sorted play. Here any agent's policy is found, at every
+information set of a roll or in random games, and compared with them. Play at random is an equilibrium (see the agent
+`shuffled`), so no other one is computed.
 
 An agent may tell its dice apart by their places and may remember in which order they were shown. So an information set
 is its hand, the order in which it has shown its dice, and the way in which the other's dice were shown. All information

@@ -1,4 +1,4 @@
-"""Score dice: best responses to sorted play, and equilibria of small pools, exact up to the rounding of floating point.
+"""Score dice: best responses to sorted play, exact up to the rounding of floating point.
 
 A player knows its own dice in hand, and a range of faces for each of the other's dice. All faces in a range are equally
 likely, and dice are independent of one another. (Known dice have a range of one face.)
@@ -18,10 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.extras import needs
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import matrix_game
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
 
 TOLERANCE = 1e-11  # of values that are found by iteration
@@ -36,11 +34,10 @@ class Known(NamedTuple):
 
 
 class Rolled(NamedTuple):
-    """A die that has been rolled, and the lowest face that it could have shown."""
+    """A die that has been rolled."""
 
     face: int
     size: int
-    low: int = 1
 
 
 Sizes = tuple[int, ...]
@@ -56,7 +53,7 @@ def hands(dice: Iterable[Known]) -> dict[tuple[Rolled, ...], float]:
         longer: dict[tuple[Rolled, ...], float] = defaultdict(float)
         for hand, chance in found.items():
             for face in range(die.low, die.high + 1):
-                more = (*hand, Rolled(face, die.size, die.low))
+                more = (*hand, Rolled(face, die.size))
                 longer[tuple(sorted(more, reverse=True))] += chance / (die.high - die.low + 1)
         found = dict(longer)
     return found
@@ -98,8 +95,44 @@ def _settle_value(step: Callable[[float], float]) -> float:
     return value
 
 
-class _Solver:
-    """The rules of one variant from the view of one seat, and the values of its rolls."""
+MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
+
+
+# --- best responses to sorted play ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def _next_highest(dice: tuple[Known, ...]) -> tuple[tuple[float, Rolled, tuple[Known, ...]], ...]:
+    """Return the dice that a player of its highest die can show next: (chance, die, ranges of the others after that).
+
+    `dice` are in the order of their places.
+    """
+    found: dict[tuple[Rolled, tuple[Known, ...]], float] = defaultdict(float)
+    for i, die in enumerate(dice):
+        for face in range(die.low, die.high + 1):
+            chance = 1 / (die.high - die.low + 1)
+            rest = []
+            for j, other in enumerate(dice):
+                if j == i:
+                    continue
+                high = min(other.high, face - (j < i))  # equal faces go by place
+                chance *= max(0, high - other.low + 1) / (other.high - other.low + 1)
+                rest.append(Known(other.low, high, other.size))
+            if chance > 0:
+                found[Rolled(face, die.size), tuple(rest)] += chance
+    return tuple((chance, die, rest) for (die, rest), chance in found.items())
+
+
+class ResponseToHighest:
+    """The exact best response to a player that always shows its highest die, of equal ones the first.
+
+    With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
+    the rest.
+
+    Args:
+        options: of the game.
+        seat: the responding player's.
+    """
 
     def __init__(self, options: Options, seat: int) -> None:
         params = configure("score_dice", **dataclasses.asdict(options)).params
@@ -113,6 +146,8 @@ class _Solver:
         self._rolls: dict[Any, float] = {}
         self._loop: tuple[Any, float] | None = None  # the roll whose value is being iterated, and its current value
         self._looping: dict[Any, float] = {}  # values that depend on the value assumed in `_loop`
+        self._values: dict[Any, float] = {}
+        self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
     def points(self, own: int, other: int) -> int:
         """Return the player's score of a pair of faces."""
@@ -165,75 +200,10 @@ class _Solver:
             self._loop, self._looping = outer
         return self._rolls[key]
 
-    def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
-        """Return the value before these pools are rolled and spare dice dropped."""
-        raise NotImplementedError
-
     def game_value(self) -> float:
         """Return the expected reward of a whole game for the seat."""
         columns = self.options.num_columns
         return self.roll_value(self._pools[0][:columns], self._pools[1][:columns])
-
-
-def known_ranges(variant: Variant, state: Any, seat: int, statuses: tuple[int, ...] = (HELD,)) -> list[tuple[int, Known]]:
-    """Return what the roll alone tells both players of the seat's dice with these statuses: (place, range), by place.
-
-    Dice of open hands are known exactly.
-    """
-    known = []
-    for place, size in enumerate(variant.options.pools[seat]):
-        if state["status"][seat, place] in statuses:
-            if variant.options.open_hands:
-                face = int(state["faces"][seat, place])
-                known.append((place, Known(face, face, size)))
-            else:
-                known.append((place, Known(int(lowest_face(variant.params, state, seat, place)), size, size)))
-    return known
-
-
-MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
-
-
-# --- best responses to sorted play ----------------------------------------------------------------------------------
-
-
-@functools.cache
-def _next_highest(dice: tuple[Known, ...]) -> tuple[tuple[float, Rolled, tuple[Known, ...]], ...]:
-    """Return the dice that a player of its highest die can show next: (chance, die, ranges of the others after that).
-
-    `dice` are in the order of their places.
-    """
-    found: dict[tuple[Rolled, tuple[Known, ...]], float] = defaultdict(float)
-    for i, die in enumerate(dice):
-        for face in range(die.low, die.high + 1):
-            chance = 1 / (die.high - die.low + 1)
-            rest = []
-            for j, other in enumerate(dice):
-                if j == i:
-                    continue
-                high = min(other.high, face - (j < i))  # equal faces go by place
-                chance *= max(0, high - other.low + 1) / (other.high - other.low + 1)
-                rest.append(Known(other.low, high, other.size))
-            if chance > 0:
-                found[Rolled(face, die.size, die.low), tuple(rest)] += chance
-    return tuple((chance, die, rest) for (die, rest), chance in found.items())
-
-
-class ResponseToHighest(_Solver):
-    """The exact best response to a player that always shows its highest die, of equal ones the first.
-
-    With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
-    the rest.
-
-    Args:
-        options: of the game.
-        seat: the responding player's.
-    """
-
-    def __init__(self, options: Options, seat: int) -> None:
-        super().__init__(options, seat)
-        self._values: dict[Any, float] = {}
-        self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
     def value(self, own: tuple[Rolled, ...], other: tuple[Known, ...], score: int = 0, tied: Tied = NONE_TIED) -> float:
         """Return the expected reward still to come, with best play.
@@ -280,8 +250,7 @@ class ResponseToHighest(_Solver):
         columns = min(len(own), len(other))
         total = 0.0
         for mine, chance_mine in deals(own, columns):
-            for dice, chance_hand in hands(mine).items():
-                hand = tuple(Rolled(die.face, die.size) for die in dice)  # `low` no longer matters
+            for hand, chance_hand in hands(mine).items():
                 for theirs, chance_theirs in deals(other, columns):
                     total += chance_mine * chance_hand * chance_theirs * self._seen_value(hand, theirs, score)
         return total
@@ -472,212 +441,3 @@ def _count_hands(pool: Sizes) -> np.ndarray:
 def _count_choices(kinds: list[list[float]]) -> np.ndarray:
     """Count the ways to take n dice, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
     return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
-
-
-MOST_PATHS = 300_000  # ways to play a roll, all hands together, up to which an equilibrium is computed
-
-
-# --- equilibria -----------------------------------------------------------------------------------------------------
-
-
-class _Plan:
-    """One player's sequence form: a number for each sequence of choices, and the sequence before each information set."""
-
-    def __init__(self) -> None:
-        self.parents: dict[Any, int] = {}  # information set → the sequence that leads to it
-        self.sequences: dict[tuple[Any, Rolled], int] = {}  # (information set, choice) → sequence, from 1; 0 is the start
-
-    def extend(self, information: Any, choice: Rolled, parent: int) -> int:
-        self.parents.setdefault(information, parent)
-        return self.sequences.setdefault((information, choice), len(self.sequences) + 1)
-
-    def constraints(self) -> Any:
-        """Return the sparse matrix E of E x = (1, 0, …).
-
-        In a realization plan x the choices at each information set add up to the sequence that leads to it.
-        """
-        from scipy.sparse import csr_array
-
-        numbers = {information: row for row, information in enumerate(self.parents, 1)}
-        rows, columns, values = [0], [0], [1.0]
-        for information, parent in self.parents.items():
-            rows.append(numbers[information])
-            columns.append(parent)
-            values.append(-1.0)
-        for (information, _), sequence in self.sequences.items():
-            rows.append(numbers[information])
-            columns.append(sequence)
-            values.append(1.0)
-        return csr_array((values, (rows, columns)), shape=(len(numbers) + 1, len(self.sequences) + 1))
-
-
-Behaviour = dict[Any, dict[Rolled, float]]  # information set → chance of each die
-
-
-class _Solution(NamedTuple):
-    """A solved roll: its value to A, and both players' strategies by information set (own hand, columns so far)."""
-
-    value: float
-    behaviours: tuple[Behaviour, Behaviour]
-
-
-class Equilibrium(_Solver):
-    """A Nash equilibrium of score dice with small pools. Values are A's.
-
-    With hidden hands each roll is a linear program over realization plans (Koller, Megiddo, von Stengel: Efficient
-    Computation of Equilibria for Extensive Two-Person Games, 1996); with open hands each column is a matrix game.
-    Rolls end with all dice shown, so rolling tied dice again begins a subgame, which is solved on its own.
-
-    Args:
-        options: of the game.
-
-    Raises:
-        ValueError: the pools are too large, from the start or when a roll is solved.
-    """
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options, 0)
-        self._solutions: dict[Any, _Solution] = {}
-        self._open: dict[Any, tuple[float, dict[Rolled, float], dict[Rolled, float]]] = {}
-        pools = [tuple(Known(1, size, size) for size in pool) for pool in options.pools]
-        self._check_size(*(dice[: options.num_columns] for dice in pools))
-
-    def _check_size(self, a: tuple[Known, ...], b: tuple[Known, ...]) -> None:
-        # Hands of k dice of one kind with f faces: C(f + k - 1, k); every order of either hand is a way to play it.
-        many = math.factorial(len(a)) ** 2
-        for dice in (a, b):
-            for kind, count in Counter(dice).items():
-                many *= math.comb(kind.high - kind.low + count, count)
-        if many > MOST_PATHS and not (self.options.open_hands and self.options.ties != "reroll" and len(a) <= 4):
-            raise ValueError(
-                f"an equilibrium is computed for small pools only, say 3d6 against 3d6: pool_a={self.options.pool_a} and "
-                f"pool_b={self.options.pool_b} can be played in {many:,} ways, {MOST_PATHS:,} are allowed"
-            )
-
-    # Rolls
-
-    def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
-        columns = min(len(own), len(other))
-        return sum(
-            chance_a * chance_b * self._roll_once(dice_a, dice_b, score)
-            for dice_a, chance_a in deals(own, columns)
-            for dice_b, chance_b in deals(other, columns)
-        )
-
-    def _roll_once(self, a: tuple[Known, ...], b: tuple[Known, ...], score: int) -> float:
-        if not self.options.open_hands:
-            return self._solve(a, b, score).value
-        self._open.clear()  # these were computed with another value of the next roll
-        return sum(
-            chance_a * chance_b * self.open_column(hand_a, hand_b, score)[0]
-            for hand_a, chance_a in hands(a).items()
-            for hand_b, chance_b in hands(b).items()
-        )
-
-    def _end(self, score: int, tied: Tied) -> float:
-        """Return the value after a roll."""
-        return self.roll_value(*tied, score) if tied[0] else self.reward(score)
-
-    # Hidden hands
-
-    def solution(self, a: tuple[Known, ...], b: tuple[Known, ...], score: int) -> _Solution:
-        """Return the solved roll of dice with these ranges, which both players know. Cached."""
-        key = (a, b, self.carried(score))
-        if key not in self._solutions:
-            outer = self._loop
-            if self.options.ties == "reroll" and not self.decided(score, len(a)):
-                # The same roll may come again, so its value must be known first.
-                sizes = tuple(die.size for die in a), tuple(die.size for die in b)
-                self._loop = self.roll_key(*sizes, score), self.roll_value(*sizes, score)
-            self._solutions[key] = self._solve(a, b, score)
-            self._loop = outer
-        return self._solutions[key]
-
-    def _solve(self, a: tuple[Known, ...], b: tuple[Known, ...], score: int) -> _Solution:
-        with needs("exact", "an equilibrium of score dice"):
-            from scipy.optimize import linprog
-            from scipy.sparse import block_array, coo_array
-
-        self._check_size(a, b)
-        plans = _Plan(), _Plan()
-        payoffs: dict[tuple[int, int], float] = defaultdict(float)
-        ends: dict[tuple[int, Tied], float] = {}
-
-        def walk(
-            hand_a: tuple[Rolled, ...], hand_b: tuple[Rolled, ...], rest_a: tuple[Rolled, ...], rest_b: tuple[Rolled, ...],
-            past: tuple[tuple[Rolled, Rolled], ...], sequences: tuple[int, int], points: int, tied: Tied, chance: float,
-        ) -> None:  # fmt: skip
-            if not rest_a:
-                if (points, tied) not in ends:
-                    ends[points, tied] = self.paid(points) + self._end(score + points, tied)
-                payoffs[sequences] += chance * ends[points, tied]
-                return
-            forced = len(rest_a) == 1
-            for die_a in dict.fromkeys(rest_a):
-                left_a = _without(rest_a, die_a)
-                next_a = sequences[0] if forced else plans[0].extend((hand_a, past), die_a, sequences[0])
-                for die_b in dict.fromkeys(rest_b):
-                    next_b = sequences[1] if forced else plans[1].extend((hand_b, past), die_b, sequences[1])
-                    walk(
-                        hand_a, hand_b, left_a, _without(rest_b, die_b), (*past, (die_a, die_b)), (next_a, next_b),
-                        points + self.points(die_a.face, die_b.face), self.tie(die_a, die_b, tied), chance,
-                    )  # fmt: skip
-
-        for hand_a, chance_a in hands(a).items():
-            for hand_b, chance_b in hands(b).items():
-                walk(hand_a, hand_b, hand_a, hand_b, (), (0, 0), 0, NONE_TIED, chance_a * chance_b)
-        sizes = [len(plan.sequences) + 1 for plan in plans]
-        index = np.array(list(payoffs))
-        matrix = coo_array((list(payoffs.values()), (index[:, 0], index[:, 1])), shape=tuple(sizes))
-        constraints_a, constraints_b = plans[0].constraints(), plans[1].constraints()
-        # Maximise what B must concede: A's plan x and B's dual values u with F' u <= P' x, E x = (1, 0, …).
-        information_b = constraints_b.shape[0]
-        answer = linprog(
-            np.r_[np.zeros(sizes[0]), -1.0, np.zeros(information_b - 1)],
-            A_ub=block_array([[-matrix.T, constraints_b.T]]).tocsr(),
-            b_ub=np.zeros(sizes[1]),
-            A_eq=block_array([[constraints_a, coo_array((constraints_a.shape[0], information_b))]]).tocsr(),
-            b_eq=np.r_[1.0, np.zeros(constraints_a.shape[0] - 1)],
-            bounds=[(0, None)] * sizes[0] + [(None, None)] * information_b,
-            method="highs",
-        )
-        if answer.x is None:
-            raise RuntimeError(f"the linear program of an equilibrium was not solved: {answer.message}")
-        weights = answer.x[: sizes[0]], -answer.ineqlin.marginals
-        return _Solution(
-            float(answer.x[sizes[0]]),
-            (_behaviour(plans[0], weights[0]), _behaviour(plans[1], weights[1])),
-        )
-
-    # Open hands
-
-    def open_column(
-        self, a: tuple[Rolled, ...], b: tuple[Rolled, ...], score: int, tied: Tied = NONE_TIED
-    ) -> tuple[float, dict[Rolled, float], dict[Rolled, float]]:
-        """Return the value when both see these hands, and both players' chances of showing each die."""
-        if not a:
-            return self._end(score, tied), {}, {}
-        key = (a, b, self.carried(score), tied)
-        if key not in self._open:
-            choices_a, choices_b = list(dict.fromkeys(a)), list(dict.fromkeys(b))
-            payoffs = np.zeros((len(choices_a), len(choices_b)))
-            for (i, die_a), (j, die_b) in itertools.product(enumerate(choices_a), enumerate(choices_b)):
-                points = self.points(die_a.face, die_b.face)
-                later = self.open_column(_without(a, die_a), _without(b, die_b), score + points, self.tie(die_a, die_b, tied))
-                payoffs[i, j] = self.paid(points) + later[0]
-            value, mix_a, mix_b = matrix_game.solve(payoffs)
-            self._open[key] = value, dict(zip(choices_a, mix_a)), dict(zip(choices_b, mix_b))
-        return self._open[key]
-
-
-def _behaviour(plan: _Plan, weights: np.ndarray) -> Behaviour:
-    """Return the chances at each information set; uniform at those that the plan does not reach."""
-    weights = np.maximum(0.0, weights)
-    behaviour: Behaviour = defaultdict(dict)
-    for (information, die), sequence in plan.sequences.items():
-        behaviour[information][die] = float(weights[sequence])
-    for chances in behaviour.values():
-        total = sum(chances.values())
-        for die in chances:
-            chances[die] = chances[die] / total if total > 1e-12 else 1 / len(chances)
-    return dict(behaviour)

@@ -203,7 +203,7 @@ def kept_chances(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
 
 
 @kernel(allocates=False)
-def multiply(codes, row, chances, out):
+def _multiply(codes, row, chances, out):
     """Write the product of `chances[code]` over each set of maesters, (sets, faces); bit k is maester k. In place."""
     out[0] = 1.0
     for one in range(codes.shape[1]):
@@ -214,7 +214,7 @@ def multiply(codes, row, chances, out):
 
 
 @kernel(allocates=False)
-def win_among(among, all_equal, all_lower, random_ties, wins):
+def _win_among(among, all_equal, all_lower, random_ties, wins):
     """Write the winning chances when the set `among` argues: its row of `wins`, from those of its subsets. In place."""
     n = wins.shape[1]
     for one in range(n):
@@ -244,18 +244,18 @@ def win_among(among, all_equal, all_lower, random_ties, wins):
 
 @kernel
 def _argue(codes, equal, lower, random_ties, out):
-    """Write each maester's chance to win: a recursion over the sets of maesters who may be tied. In place."""
+    """Write each maester's chance to win when one of the last sets argues: a recursion over those who may be tied. In place."""
     count, n = codes.shape
     sets = 1 << n
     all_equal = np.empty((sets, FACES))  # P(all of the set keep v)
     all_lower = np.empty((sets, FACES))  # P(all of the set keep less)
     wins = np.zeros((sets, n))  # P(each maester wins when this set argues)
     for row in range(count):
-        multiply(codes, row, equal, all_equal)
-        multiply(codes, row, lower, all_lower)
-        for among in range(sets - 1 if random_ties else 1, sets):
-            win_among(among, all_equal, all_lower, random_ties, wins)
-        out[row] = wins[sets - 1]
+        _multiply(codes, row, equal, all_equal)
+        _multiply(codes, row, lower, all_lower)
+        for among in range(max(1, sets - out.shape[1]) if random_ties else 1, sets):
+            _win_among(among, all_equal, all_lower, random_ties, wins)
+        out[row] = wins[sets - out.shape[1] :]
 
 
 def argument_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"] = "again") -> np.ndarray:
@@ -264,8 +264,27 @@ def argument_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["agai
     With ties argued again, let P(S, U) be the chance that of those in S exactly U keep the highest die. Then i wins
     among S with W(S, i) = [P(S, {i}) + sum of P(S, U) W(U, i)] / (1 - P(S, S)), summed over U strictly between {i} and S.
     """
+    return _argued(treated, saved, ties, 1)[:, 0]
+
+
+def set_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"] = "again") -> np.ndarray:
+    """Return P(each maester wins when exactly this set argues), (m, 2**n, n) float64; bit k of a set is maester k."""
+    return _argued(treated, saved, ties, 1 << treated.shape[1])
+
+
+def tie_chances(treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"]) -> np.ndarray:
+    """Return P(each maester wins when exactly this set has kept the highest die), (m, 2**n, n) float64."""
+    if ties == "again":
+        return set_chances(treated, saved)
+    n = treated.shape[1]
+    members = np.arange(1 << n)[:, None] >> np.arange(n) & 1
+    return np.broadcast_to(members / np.maximum(members.sum(axis=1, keepdims=True), 1), (len(treated), 1 << n, n))
+
+
+def _argued(treated: np.ndarray, saved: np.ndarray, ties: str, last: int) -> np.ndarray:
+    """Return the chances of the last sets, (m, last, n) float64."""
     equal, lower = dice_table(rounded_up(int(treated.max(initial=0))))
-    out = np.empty(treated.shape)
+    out = np.empty((len(treated), last, treated.shape[1]))
     _argue(code_of(treated, saved), equal, lower, ties == "random", out)
     return out
 

@@ -28,7 +28,6 @@ from dice_envs.exact.shakes.chances import (
     TIE,
     Policy,
     Problem,
-    argument_chances,
     best_of,
     code_bits,
     code_of,
@@ -36,10 +35,12 @@ from dice_envs.exact.shakes.chances import (
     efficacy_chances,
     kept_chances,
     keys_of,
+    set_chances,
     success_chances,
     tallies,
+    tie_chances,
 )
-from dice_envs.games.shakes import ARGUE, FACES, SILENT, assignments
+from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 
 ROWS_AT_ONCE = 1 << 16  # tallies or positions that are asked about in one call
 MOST_IN_PASSING = 500_000  # tallies: solved in some seconds and a quarter of a GiB
@@ -338,23 +339,6 @@ def sees_efficacies(variant: Variant, agent: Any) -> bool:
     return bool(variant.options.open_efficacies) and reads
 
 
-def _states(variant: Variant, treated: np.ndarray, saved: np.ndarray, efficacies: np.ndarray | None = None) -> np.ndarray:
-    """Return states with these tallies, in which nobody has spoken on the next patient; efficacies are random by default."""
-    states = dealt(variant, len(treated))
-    states["treated"][:, : treated.shape[1]] = treated
-    states["saved"][:, : treated.shape[1]] = saved
-    states["patients"] = treated.sum(axis=1)
-    if efficacies is not None:
-        states["efficacy"][:, : treated.shape[1]] = efficacies
-    return states
-
-
-def _answers(agent: Any, variant: Variant, states: np.ndarray, seeds: np.random.SeedSequence) -> np.ndarray:
-    """Return the agent's probabilities in each state, (m, num_actions) float64. Its random streams are new."""
-    streams = new_streams(seeds.spawn(1)[0], len(states))
-    return ask_probabilities(agent, Turn(variant, states, np.arange(len(states)), streams))
-
-
 def as_policy(agent: Any, variant: Variant, opener: int = 0, seed: int = 0, efficacies: np.ndarray | None = None) -> Policy:
     """Return the policy of an agent as the physician of `variant`, or of a table where it plays every maester.
 
@@ -378,52 +362,43 @@ def as_policy(agent: Any, variant: Variant, opener: int = 0, seed: int = 0, effi
     if efficacies is None and sees_efficacies(variant, agent):
         raise ValueError("open_efficacies: what this agent does depends on the efficacies, so they must be given")
     seeds = np.random.SeedSequence(seed)
+
+    def answers(treated: np.ndarray, saved: np.ndarray, **fields: Any) -> np.ndarray:
+        """Return the agent's probabilities in states with these tallies, in which nobody has spoken unless `fields` say so.
+
+        Streams are new, and efficacies random unless they are given. (m, num_actions) float64.
+        """
+        states = dealt(variant, len(treated))
+        states["patients"] = treated.sum(axis=1)
+        known = {} if efficacies is None else {"efficacy": efficacies}
+        for name, value in {"treated": treated, "saved": saved, **known, **fields}.items():
+            field = states[name]
+            (field[:, : treated.shape[1]] if field.ndim == 2 else field)[...] = value
+        return ask_probabilities(
+            agent, Turn(variant, states, np.arange(len(states)), new_streams(seeds.spawn(1)[0], len(states)))
+        )
+
     if variant.options.mode == "physician":
-        return lambda treated, saved: _answers(agent, variant, _states(variant, treated, saved, efficacies), seeds)
-    team = _tally_team if looks_at_tally_alone(agent) else _team
-    return functools.partial(team, agent, variant, opener, seeds, efficacies)
+        return answers
+    return functools.partial(_tally_team if looks_at_tally_alone(agent) else _team, answers, variant.options, opener)
 
 
 # --- a table of maesters as a policy ------------------------------------------------------------------------------
 
-# A set of maesters is a number, as in `win_among`: bit k stands for column k.
-
-
-def _members(num_players: int) -> np.ndarray:
-    """Return the members of each set, (2**n, n) bool."""
-    return (np.arange(1 << num_players)[:, None] >> np.arange(num_players) & 1).astype(bool)
-
-
-def _winners(sets: np.ndarray, treated: np.ndarray, saved: np.ndarray, ties: Literal["again", "random"]) -> np.ndarray:
-    """Return P(each maester wins), (m, n), if `sets` (m, 2**n) are the probabilities that exactly this set argues."""
-    wins = np.zeros(treated.shape)
-    for among, members in enumerate(_members(treated.shape[1])):
-        met = np.flatnonzero(sets[:, among] * members.any())
-        if len(met):
-            where = np.ix_(met, np.flatnonzero(members))
-            wins[where] += sets[met, among, None] * argument_chances(treated[where], saved[where], ties)
-    return wins
+# A set of maesters is a number, whose bit k stands for column k.
 
 
 def _tally_team(
-    agent: Any,
-    variant: Variant,
-    opener: int,
-    seeds: np.random.SeedSequence,
-    efficacies: np.ndarray | None,
-    treated: np.ndarray,
-    saved: np.ndarray,
+    answers: Callable[..., np.ndarray], options: Options, opener: int, treated: np.ndarray, saved: np.ndarray
 ) -> np.ndarray:
     """Return P(each maester wins), (m, n), where every maester is an agent that looks at the tally alone."""
-    n, sets = variant.options.num_players, np.ones((len(treated), 1))
+    n, sets = options.num_players, np.ones((len(treated), 1))
     for seat in range(n):
-        states = _states(variant, treated, saved, efficacies)
-        states["opener"] = states["seat"] = seat
-        argues = _answers(agent, variant, states, seeds)[:, [ARGUE]]
+        argues = answers(treated, saved, opener=seat, seat=seat)[:, [ARGUE]]
         sets = np.hstack([sets * (1 - argues), sets * argues])
     last = (opener + treated.sum(axis=1) - 1) % n
     sets[np.arange(len(sets)), 1 << last] += sets[:, 0]  # if all others yield, the last must argue
-    return _winners(sets, treated, saved, variant.options.ties)
+    return np.einsum("ms,msn->mn", sets, set_chances(treated, saved, options.ties))
 
 
 @functools.lru_cache(maxsize=8)
@@ -434,45 +409,25 @@ def _histories(spoken: int) -> np.ndarray:
 
 
 def _team(
-    agent: Any,
-    variant: Variant,
-    opener: int,
-    seeds: np.random.SeedSequence,
-    efficacies: np.ndarray | None,
-    treated: np.ndarray,
-    saved: np.ndarray,
+    answers: Callable[..., np.ndarray], options: Options, opener: int, treated: np.ndarray, saved: np.ndarray
 ) -> np.ndarray:
     """Return P(each maester wins), (m, n), where the agent plays every maester."""
-    n = variant.options.num_players
-    at_once, members = max(1, ROWS_AT_ONCE // len(_histories(n - 1))), _members(n)
+    n = options.num_players
+    at_once = max(1, ROWS_AT_ONCE // len(_histories(n - 1)))
     order = (opener + treated.sum(axis=1)[:, None] + np.arange(n)) % n  # seats as they speak
     blocks = [slice(first, first + at_once) for first in range(0, len(treated), at_once)]
-    tied = np.concatenate(
-        [_tied(agent, variant, treated[rows], saved[rows], order[rows], seeds, efficacies) for rows in blocks]
-    )
-    if variant.options.ties == "again":
-        in_turn = np.take_along_axis(treated, order, axis=1), np.take_along_axis(saved, order, axis=1)
-        wins = _winners(tied, *in_turn, "again")
-    else:
-        wins = tied @ (members / np.maximum(members.sum(axis=1, keepdims=True), 1))
+    tied = np.concatenate([_tied(answers, treated[rows], saved[rows], order[rows]) for rows in blocks])
+    in_turn = np.take_along_axis(treated, order, axis=1), np.take_along_axis(saved, order, axis=1)
+    wins = np.einsum("ms,msn->mn", tied, tie_chances(*in_turn, options.ties))
     by_seat = np.empty(wins.shape)
     np.put_along_axis(by_seat, order, wins, axis=1)
     return by_seat
 
 
-def _tied(
-    agent: Any,
-    variant: Variant,
-    treated: np.ndarray,
-    saved: np.ndarray,
-    order: np.ndarray,
-    seeds: np.random.SeedSequence,
-    efficacies: np.ndarray | None,
-) -> np.ndarray:
+def _tied(answers: Callable[..., np.ndarray], treated: np.ndarray, saved: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return P(each set of maesters keeps the highest die), (m, 2**n) float64, once all have spoken.
 
-    Args:
-        order: (m, n) seats as they speak; column k of a set stands for the k-th of them.
+    `order` (m, n): seats as they speak; column k of a set stands for the k-th of them.
     """
     count, n = treated.shape
     rows = np.arange(count)
@@ -480,12 +435,12 @@ def _tied(
     reached = np.ones((count, 1))  # P(each history)
     for spoken in range(n):
         row, history = np.nonzero(reached)
-        states = _states(variant, treated[row], saved[row], efficacies)
-        states["opener"], states["seat"], states["spoken"] = order[row, 0], order[row, spoken], spoken
-        states["strength"][np.arange(len(row))[:, None], order[row, :spoken]] = _histories(spoken)[history]
-        states["argued"] = states["strength"] != SILENT
+        strength = np.full((len(row), n), SILENT, np.int8)
+        np.put_along_axis(strength, order[row, :spoken], _histories(spoken)[history], axis=1)
+        before = {"spoken": spoken, "strength": strength, "argued": strength != SILENT}
         argues = np.zeros((*reached.shape, 1))
-        argues[row, history] = _answers(agent, variant, states, seeds)[:, [ARGUE]]
+        asked = answers(treated[row], saved[row], opener=order[row, 0], seat=order[row, spoken], **before)
+        argues[row, history] = asked[:, [ARGUE]]
         said = np.concatenate([1 - argues, argues * kept[rows, order[:, spoken]][:, None, :]], axis=2)
         reached = (reached[:, :, None] * said).reshape(count, -1)
     strengths = _histories(n)

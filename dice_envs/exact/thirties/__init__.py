@@ -288,13 +288,6 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
 
 
-def forget_solutions() -> None:
-    """Drop what `solve` and `values_before` have cached."""
-    solve.cache_clear()
-    values_before.cache_clear()
-    _solved.cache_clear()
-
-
 @functools.lru_cache(maxsize=64)
 def values_before(rules: Rules, goal: str) -> np.ndarray:
     """Return the values before a throw of 0, 1, … num_dice dice (rows), with 0, 1, … most pips aside (columns), float64.

@@ -35,13 +35,12 @@ class Distribution(NamedTuple):
 
 
 class Player:
-    """A strategy under given rules: score distributions and expected scores from any position. Results are cached."""
+    """A strategy under given rules: score distributions and expected scores from any position. Its choices are cached."""
 
     def __init__(self, rules: Rules, strategy: Strategy) -> None:
         self.rules = rules
         self.strategy = strategy
         self._moves: dict[Any, dict[tuple[int, Any], int]] = {}
-        self._to_come: dict[Any, int] = {}
 
     def _moves_from(self, num_dice: int, key: Any) -> dict[tuple[int, Any], int]:
         """Return (dice thrown again, dice put aside or their sum) → number of cases."""
@@ -78,39 +77,21 @@ class Player:
         most = sum(aside) + dice * rules.num_faces
         return Distribution(first, tuple(weights[score] for score in range(first, most + 1)), rules.cases(dice))
 
-    def _score_to_come(self, num_dice: int, key: Any) -> int:
-        """Return the expected pips to come, in units of 1 / cases(num_dice)."""
-        if num_dice == 0:
-            return 0
-        at = (num_dice, None if self.strategy.simple else key)
-        total = self._to_come.get(at)
-        if total is None:
-            total = 0
-            cases = self.rules.cases
-            for (again, kept), ways in self._moves_from(num_dice, key).items():
-                later = self._score_to_come(again, self._add(key, kept)) * (cases(num_dice - 1) // cases(again))
-                total += ways * ((sum(kept) if isinstance(kept, tuple) else kept) * cases(num_dice - 1) + later)
-            self._to_come[at] = total
-        return total
-
     def expected_score(self, aside: Dice = ()) -> Fraction:
         """Return the expected score before the throw that follows these dice aside."""
-        dice = self.rules.num_dice - len(aside)
-        return sum(aside) + Fraction(self._score_to_come(dice, self.strategy.key(tuple(aside))), self.rules.cases(dice))
+        return self.distribution(aside).mean
 
     def expected_with(self, num_dice: int) -> Fraction:
         """Return the expected score of that many dice alone. ValueError for strategies that are not simple."""
         if not self.strategy.simple:
             raise ValueError(f"{self.strategy.name} is not simple: its choices depend on what lies aside")
-        return Fraction(self._score_to_come(num_dice, 0), self.rules.cases(num_dice))
+        aside = (1,) * (self.rules.num_dice - num_dice)  # any dice
+        return self.expected_score(aside) - len(aside)
 
     def advice(self, throw: Dice, aside: Dice = ()) -> tuple[int, Fraction]:
         """Return the number of dice to throw again, and the expected final score after that, dice aside included."""
         again = self.strategy(throw, tuple(aside))
-        kept = tuple(sorted((*aside, *throw[again:])))
-        if again == 0:
-            return 0, Fraction(sum(kept))
-        return again, sum(kept) + Fraction(self._score_to_come(again, self.strategy.key(kept)), self.rules.cases(again))
+        return again, self.expected_score(tuple(sorted((*aside, *throw[again:]))))
 
 
 class Analysis(NamedTuple):

@@ -11,30 +11,19 @@ import typer
 
 from dice_envs import Batch, agents, configure
 from dice_envs.agent import Turn
+from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.liars_dice import Numbers, chance_most
 from dice_envs.core.dice import new_streams
 from dice_envs.core.options import check_range
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
-from dice_envs.experiments.arena import MOST_GAMES, play_table
-from dice_envs.experiments.jobs.workers import HERE, Workers, resumable
-from dice_envs.experiments.reproduce import chapter_of, printed
+from dice_envs.experiments import ui
+from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.jobs import HERE, Workers, resumable
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.files import check_report, check_writable
-from dice_envs.experiments.ui.findings import Finding, print_rows
 from dice_envs.experiments.ui.grids import plus_minus
-from dice_envs.experiments.ui.options import (
-    GamesOption,
-    JsonOption,
-    RayOption,
-    ReportOption,
-    ResumeOption,
-    SeedOption,
-)
-from dice_envs.experiments.ui.page import Chapter
-from dice_envs.experiments.ui.plots import ORANGE, saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.ui.pages import ORANGE, saved_plot
 from dice_envs.games.liars_dice import chance_at_least
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
@@ -69,14 +58,14 @@ MOST_DICE = 5  # of each player; more take hours to solve
 
 
 def main(
-    games: GamesOption = 1_000_000,
-    seed: SeedOption = None,
+    games: ui.GamesOption = 1_000_000,
+    seed: ui.SeedOption = None,
     dice: Annotated[int, typer.Option(help="Dice of each player in the game that is solved, 1 to 5.")] = 5,
     precision: Annotated[float, typer.Option(help="The exploitability of the solution, for returns of ±1.")] = 1e-3,
-    json: JsonOption = None,
-    report: ReportOption = None,
-    ray: RayOption = None,
-    resume: ResumeOption = False,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
 ) -> Chapter:
     """Oehm's simulations with two and four players, played as his program plays and as his text says; his posterior and his
     worked examples; then the answer to his question, bluff or play the numbers, from an exact solution of the two-player game.
@@ -88,14 +77,14 @@ def main(
     check_range("games", games, 1, MOST_GAMES)
     check_range("dice", dice, 1, MOST_DICE)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
-    check_writable(json)
-    check_report(report)
+    ui.check_writable(json)
+    ui.check_report(report)
     what = {"source": "liars_dice", "games": games, "dice": dice, "precision": precision}
     with resumable(json, resume, what, seed, ray) as (seed, workers):
         rows = _simulate(games, seed, workers)
         rows += posterior_rows(rows)
         print_rows(f"Liar's Dice, {games:,} games each, seed {seed}", rows, digits=2)
-        console.print(EXPLANATION)
+        ui.console.print(EXPLANATION)
         examples = worked_examples()
         print_rows("The article's worked examples", examples, digits=2)
         answer = work_out(dice, precision)
@@ -118,7 +107,7 @@ def main(
 def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
     """Play both tables in every style; return the shares of wins beside the article's."""
     rows: list[Finding] = []
-    with progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
+    with ui.progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
             variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
             for (style, parameters), style_seed in zip(STYLES.items(), table_seed.spawn(len(STYLES)), strict=True):

@@ -16,7 +16,8 @@ from dice_envs import agents, configure
 from dice_envs.exact.liars_dice.seating import Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
-from dice_envs.experiments.reproduce import across
+from dice_envs.experiments import ui
+from dice_envs.experiments.reproduce import Finding, across
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     FACES_NAMED,
     MOST,
@@ -35,9 +36,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_games,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.findings import Finding
-from dice_envs.experiments.ui.plots import BLUE, ORANGE, saved_plot
+from dice_envs.experiments.ui.pages import BLUE, ORANGE, saved_plot
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
@@ -161,14 +160,14 @@ def dice_in_words(number: int) -> str:
 
 def work_out(dice: int, precision: float) -> Answer:
     """Solve the game, or take its kept solution, and compute all figures. Prints progress."""
-    say = throttled(lambda progress: console.print(line_of(progress)), SAY_EVERY)
-    console.print(f"Bluff or play the numbers? Two players with {dice_in_words(dice)} each, solved to {precision:g}:")
+    say = throttled(lambda progress: ui.console.print(line_of(progress)), SAY_EVERY)
+    ui.console.print(f"Bluff or play the numbers? Two players with {dice_in_words(dice)} each, solved to {precision:g}:")
     solution = solve(configure("liars_dice", num_dice=dice), precision, resume=True, done=say)
     values = values_of_all_rounds(solution, precision, say)
     habits = {each: habits_of(solved) for each, solved in solution.rounds.items()}
     played = {}
     for bluff in BLUFFS:
-        console.print(f"  numbers agent with bluff={bluff:g} against it")
+        ui.console.print(f"  numbers agent with bluff={bluff:g} against it")
         played[bluff] = wins_against(solution, agents.make(f"numbers:bluff={bluff}"))
     return Answer(solution, habits, round_shares(solution), values, played)
 
@@ -231,8 +230,9 @@ def show(answer: Answer, rows: list[Finding]) -> None:
     """Print the answer's rows as tables, then the conclusion."""
     for title, pattern, digits in TABLES:
         across(title, rows, pattern, digits).show()
-    for sentence in conclusion(answer):
-        console.print(sentence)
+    sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
+    for sentence in sentences:
+        ui.console.print(sentence)
 
 
 # --- the conclusion: a few sentences whose figures are computed ------------------------------------------------------
@@ -241,11 +241,6 @@ def show(answer: Answer, rows: list[Finding]) -> None:
 def percent(share: float, digits: int = 1) -> str:
     """Format a share in %, such as "37.5"."""
     return f"{round(100 * share, digits) + 0.0:.{digits}f}"  # + 0.0: no -0.0
-
-
-def conclusion(answer: Answer) -> list[str]:
-    """Return the figures in sentences."""
-    return [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
 
 
 def _about_faces(answer: Answer) -> list[str]:

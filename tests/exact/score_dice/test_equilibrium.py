@@ -1,4 +1,4 @@
-"""Equilibria of score dice, compared with random pairings and best responses."""
+"""Play at random is an equilibrium of score dice: against it no play earns more than another, and it has the game's value."""
 
 from __future__ import annotations
 
@@ -7,77 +7,93 @@ import itertools
 import numpy as np
 import pytest
 
-from dice_envs import Turn, configure
-from dice_envs.agents.score_dice import ScoreDiceNash
-from dice_envs.core.dice import new_streams
+from dice_envs import Batch, configure, response_values
+from dice_envs.core.chance import Drawn
+from dice_envs.core.game import OVER
+from dice_envs.exact import matrix_game
 from dice_envs.exact.score_dice.distribution import score_distribution
-from dice_envs.exact.score_dice.solvers import Equilibrium
-from dice_envs.experiments.arena import tournament
-from dice_envs.games.score_dice import Options
+from dice_envs.games.score_dice import HELD, MAX_ROLLS
+from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
 
+OPTIONS = [
+    {"pool_a": (3, 2), "pool_b": (2, 2), "ties": "reroll"},
+    {"pool_a": (3, 2), "pool_b": (3, 2), "ties": "a"},
+    {"pool_a": (2, 2, 2), "pool_b": (2, 2, 2)},
+    {"pool_a": (3, 2), "pool_b": (3, 2, 2), "reward": "score"},
+    {"pool_a": (3, 2), "pool_b": (3, 3), "ties": "a", "open_hands": True},
+    {"pool_a": (2, 2), "pool_b": (2, 2, 2), "ties": "reroll", "reward": "score", "open_hands": True},
+]
 
-def mean_reward(options, pairing):
-    result = score_distribution(*options.pools, options.ties, pairing)
+
+def value_at_random(options):
+    """Return what A wins if all pairs of dice are equally likely."""
+    found = score_distribution(*options.pools, options.ties, "unsorted")
     if options.reward == "win":
-        return float(result.win_bias) / 100
-    return float(sum(score * chance for score, chance in result.chances.items()))
+        return float(found.win_bias) / 100
+    return float(sum(score * chance for score, chance in found.chances.items()))
 
 
-@few(
-    2,
-    "options",
-    [
-        Options(pool_a=(6, 6), pool_b=(6, 6), ties="a"),
-        Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), ties="a"),
-        Options(pool_a=(4, 3, 2), pool_b=(6, 3, 2), reward="score"),
-        Options(pool_a=(6, 4), pool_b=(4, 4), ties="reroll"),
-        Options(pool_a=(4, 4), pool_b=(4, 4, 4), ties="a"),
-        Options(pool_a=(4, 3), pool_b=(3,), ties="reroll"),
-        Options(pool_a=(4, 4), pool_b=(6, 4), ties="a", open_hands=True),
-        Options(pool_a=(3, 2), pool_b=(3, 3), ties="reroll", open_hands=True),
-    ],
-    ids=str,
-)
-def test_the_equilibrium_is_worth_the_unsorted_game(options):
-    """Random choice is an equilibrium, so all equilibria have its value, which the linear programmes must find."""
-    assert Equilibrium(options).game_value() == pytest.approx(mean_reward(options, "unsorted"), abs=1e-8)
+def worth_against_random(variant, seat):
+    """Return what a seat wins from play at random, after a check that each of its dice wins as much, even if it sees all dice.
+
+    Where ties are rolled again, one more roll is left.
+    """
+    drawn, known = Drawn(variant), {}
+
+    def pair(states, die_a, die_b):
+        ((_, picked),) = every_outcome(drawn, states, die_a)
+        return sum(
+            chance * (float(after["rewards"][0, seat]) + worth(after)) for chance, after in every_outcome(drawn, picked, die_b)
+        )
+
+    def worth(states):
+        (state,) = states
+        if state["seat"] == OVER:
+            return 0.0
+        key = b"".join(state[name].tobytes() for name in state.dtype.names if name not in ("rng", "rewards"))
+        if key not in known:
+            held = [np.flatnonzero(state["status"][who] == HELD).tolist() for who in range(2)]
+            won = np.array([[pair(states, die_a, die_b) for die_b in held[1]] for die_a in held[0]])
+            own = won.mean(axis=1 - seat)
+            assert own == pytest.approx([own[0]] * len(own), abs=1e-12)
+            known[key] = float(own.mean())
+        return known[key]
+
+    total = 0.0
+    for chance, states in every_deal(drawn):
+        states["rolls"] = MAX_ROLLS - 1 if variant.params.reroll else 1
+        total += chance * worth(states)
+    return total
 
 
-def test_pools_too_large_for_an_equilibrium_are_refused():
-    with pytest.raises(ValueError, match="small pools only"):
-        tournament(configure("score_dice"), ["score_nash", "random"], 10, 1)
+@few(2, "options", OPTIONS, ids=str)
+def test_no_play_wins_more_from_play_at_random_than_another(options):
+    variant = configure("score_dice", **options)
+    won = [worth_against_random(variant, seat) for seat in range(2)]
+    assert won[0] == pytest.approx(-won[1], abs=1e-12)
+    if variant.options.ties != "reroll":
+        assert won[0] == pytest.approx(value_at_random(variant.options), abs=1e-12)
+        assert [response_values(variant).start(seat) for seat in range(2)] == pytest.approx(won, abs=1e-12)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("seat", [0, 1])
-def test_nothing_can_be_gained_against_the_equilibrium(seat):
-    """Checked with the best response for every hand. With two dice a side, only the first choice counts."""
-    options = Options(pool_a=(6, 6), pool_b=(8, 6), ties="a")
-    variant = configure("score_dice", pool_a=(6, 6), pool_b=(8, 6), ties="a")
-    rolls = [list(itertools.product(*(range(1, size + 1) for size in pool))) for pool in options.pools]
-    states = np.zeros(len(rolls[1 - seat]), variant.game.state)
-    states["rng"] = new_streams(1, len(states))["rng"]
-    index = np.arange(len(states))
-    variant.kernels.deal(variant.params, states, index)
-    for state, roll in zip(states, rolls[1 - seat], strict=True):
-        state["faces"][1 - seat, :2] = roll
-    if seat == 0:  # the equilibrium moves second, and does not see what was chosen
-        variant.kernels.play(variant.params, states, index, np.zeros(len(states), np.int64))
-    chances = ScoreDiceNash().probabilities(Turn(variant, states, index, new_streams(2, len(states))))
-    assert chances.sum(axis=1) == pytest.approx(1)
-    best = 0.0
-    for own in rolls[seat]:
-        values = []
-        for first in (0, 1):
-            total = 0.0
-            for roll, mix in zip(rolls[1 - seat], chances, strict=True):
-                for place in (0, 1):
-                    pairs = [(own[first], roll[place]), (own[1 - first], roll[1 - place])]
-                    tie = 1 if seat == 0 else -1
-                    score = sum((x > y) - (x < y) or tie for x, y in pairs)
-                    total += mix[place] * ((score > 0) - (score < 0))
-            values.append(total / len(rolls[1 - seat]))
-        best += max(values) / len(rolls[seat])
-    value = Equilibrium(options).game_value()
-    assert best == pytest.approx(value if seat == 0 else -value, abs=1e-9)
+@pytest.mark.parametrize("reward", ["win", "score"])
+def test_it_solves_the_matrix_of_all_strategies(reward):
+    """With two coins a side a strategy names the place shown first with 1 2, and with 2 1; other hands leave no choice."""
+    variant = configure("score_dice", pool_a=(2, 2), pool_b=(2, 2), ties="a", reward=reward)
+    strategies = list(itertools.product(range(2), repeat=2))
+    hands = list(itertools.product((1, 2), repeat=2))
+    payoff = np.zeros((4, 4))
+    for (row, a), (column, b) in itertools.product(enumerate(strategies), repeat=2):
+        for dice in itertools.product(hands, repeat=2):
+            batch = Batch(variant, 1, seed=1)
+            variant.game.arrange(variant.options, batch.states[0], {"dice": [list(hand) for hand in dice]})
+            first = [which[hand[0] > hand[1]] if hand[0] != hand[1] else 0 for which, hand in zip((a, b), dice, strict=True)]
+            for place in (*first, *(1 - each for each in first)):
+                batch.play([place])
+                payoff[row, column] += batch.rewards[0, 0] / 16
+    value = matrix_game.solve(payoff).value
+    assert value == pytest.approx(value_at_random(variant.options), abs=1e-12)
+    for won in (payoff.mean(axis=0), payoff.mean(axis=1)):
+        assert won == pytest.approx([value] * 4, abs=1e-12)
+    assert np.ptp(payoff) > 0  # strategies do differ against others

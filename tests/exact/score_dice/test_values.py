@@ -9,7 +9,6 @@ import pytest
 from dice_envs import Batch, Turn, agents, configure, response_values
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.score_dice.solvers import Equilibrium
 from tests.support.subsets import covering
 
 OPTIONS = [
@@ -75,10 +74,3 @@ def test_values_of_choices_are_the_means_of_what_follows(options, spec):
             for action, followed in actions.items():
                 weights, worth = np.array(followed).T
                 assert found[action] == pytest.approx(weights @ worth / weights.sum(), abs=1e-12)
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_play_at_random_is_worth_what_an_equilibrium_is(options):
-    variant = configure("score_dice", **options)
-    assert response_values(variant).start(0) == pytest.approx(Equilibrium(variant.options).game_value(), abs=1e-9)
-    assert response_values(variant).start(1) == -response_values(variant, "random").start(0)

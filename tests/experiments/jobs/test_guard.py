@@ -151,7 +151,7 @@ def is_running(process):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_outlives_the_one_that_started_it(number):
     code = (
-        "from dice_envs.experiments.jobs.guard import ends_at_once\nfrom dice_envs.experiments.jobs.workers import Processes\n"
+        "from dice_envs.experiments.jobs.guard import ends_at_once\nfrom dice_envs.experiments.jobs import Processes\n"
         "from tests.experiments.jobs.test_guard import endless\n"
         "if __name__ == '__main__':\n    with ends_at_once():\n        list(Processes(2).as_done(endless, [(0,), (1,)]))\n"
     )

@@ -14,9 +14,9 @@ from dice_envs import agents, configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
 from dice_envs.core.own import FILES, load_own, module_of_file
 from dice_envs.exact.liars_dice.solver import solve
+from dice_envs.experiments import jobs
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.jobs import workers
-from dice_envs.experiments.jobs.workers import HERE, Processes, Workers, kept_beside, on_ray
+from dice_envs.experiments.jobs import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.learn.presets import PRESETS
 from tests.support.commands import done, refusal, run
@@ -124,7 +124,7 @@ def test_an_error_in_a_process_is_raised_here():
 @pytest.fixture
 def at_once(monkeypatch):
     """Keep parts from the first second on."""
-    monkeypatch.setattr(workers, "KEEP_AFTER", 0.0)
+    monkeypatch.setattr(jobs, "KEEP_AFTER", 0.0)
 
 
 def stopped(json_file, parts=5, after=3, seed=7):
@@ -186,7 +186,7 @@ def test_parts_that_are_damaged_or_of_other_work_are_done_again_and_named(tmp_pa
     ],
 )
 def test_a_damaged_plan_is_one_line(tmp_path, at_once, content, reason):
-    file, plan = tmp_path / "out.json", tmp_path / "out.json.parts" / workers.PLAN
+    file, plan = tmp_path / "out.json", tmp_path / "out.json.parts" / jobs.PLAN
     stopped(file)
     name = content.partition(":")[0]
     if name in ('"seed"', '"checksum"'):
@@ -201,7 +201,7 @@ def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
     """Earlier versions left such parts if they were killed while removing them."""
     file = tmp_path / "out.json"
     stopped(file)
-    (tmp_path / "out.json.parts" / workers.PLAN).unlink()
+    (tmp_path / "out.json.parts" / jobs.PLAN).unlink()
     with kept_beside(file, False, {"of": "other numbers"}, 8) as kept:
         assert kept.of_next_run(5)[0] == {}
     stopped(file, after=1)
@@ -233,7 +233,7 @@ def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monke
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "the_rule.py").write_text("BONUS = 1")
     (tmp_path / "the_game.py").write_text("import the_rule\nimport numpy.linalg\nBONUS = the_rule.BONUS")
-    monkeypatch.setattr(workers, "BEGUN", time.time() + 1)  # as in a process that begins now
+    monkeypatch.setattr(jobs, "BEGUN", time.time() + 1)  # as in a process that begins now
     assert load_own(str(tmp_path / "the_game.py"), "BONUS", "game") == 1
     assert {Path(file).name for file in FILES if Path(file).is_relative_to(tmp_path)} == {"the_game.py", "the_rule.py"}
     stopped(tmp_path / "out.json")
@@ -254,10 +254,10 @@ def test_parts_by_own_code_that_has_changed_are_refused(tmp_path, at_once, monke
 def test_sources_that_change_while_a_process_runs_are_not_taken_for_what_it_runs(monkeypatch):
     stamps = []
     for begun in (time.time(), time.time(), 0.0):
-        monkeypatch.setattr(workers, "BEGUN", begun)
-        workers.stamp.cache_clear()
-        stamps.append(workers.stamp())
-    workers.stamp.cache_clear()
+        monkeypatch.setattr(jobs, "BEGUN", begun)
+        jobs.stamp.cache_clear()
+        stamps.append(jobs.stamp())
+    jobs.stamp.cache_clear()
     assert stamps[0] == stamps[1] != stamps[2]
 
 
@@ -400,7 +400,7 @@ def test_wrong_settings_are_named(given, message):
     ],
 )
 def test_a_node_without_the_same_sources_is_named_with_the_cure(cluster, monkeypatch, name, value, words):
-    monkeypatch.setattr(workers, name, value)
+    monkeypatch.setattr(jobs, name, value)
     result = run(*ARENA, "--ray", cluster.address)
     assert result.exit_code == 2
     assert re.fullmatch(

@@ -8,10 +8,8 @@ import pytest
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.logs import read_log
 from dice_envs.experiments.play.words import number_choices
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.options import game_options
+from dice_envs.experiments.ui import console, game_options
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import refusal, run
@@ -154,48 +152,6 @@ def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
     assert result.exit_code == 130
     assert "save needs the name of a file" in result.output
     assert "not saved: " in result.output
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_game_is_written_in_its_sources_log_form(seed, tmp_path):
-    """And read again: the choices are those of the game, player 1 being seat 0 where nobody plays."""
-    saved, log = tmp_path / "game.json", tmp_path / "game.csv"
-    sitting = finish(
-        Sitting(configure("fatestones", dice=(112233, 123456, 112233, 123456, 223344, 223344)), seed, ["random", "random"])
-    )
-    sitting.save_to(saved)
-    done = play("--load", saved, "--log", log, typed=["q"])
-    assert done.exit_code == 0, done.output
-    found = read_log(log)
-    made = [entry.action for entry in sitting.history()]
-    assert found.choices.ravel().tolist() == made
-    assert found.sizes.tolist()[0] == 3
-    won, lost, _ = found.record()
-    assert [won, lost] == [sitting.returns[0] > 0, sitting.returns[1] > 0]
-
-
-def test_in_a_log_the_person_is_player_1(tmp_path):
-    log = tmp_path / "game.csv"
-    for seat in (0, 1):
-        done = play("fatestones", "random", "--seat", seat, "--seed", 5, "--log", log, typed=["1"] * 9)
-        assert done.exit_code == 0, done.output
-        found = read_log(log)
-        own = re.search(r"you[^\n]*: ([+-]1)", done.output)[1]
-        won, lost, _ = found.record()
-        assert (won, lost) == ((1, 0) if own == "+1" else (0, 1))
-
-
-def test_what_has_no_log_form_is_refused_before_play(tmp_path):
-    for arguments, words in (
-        (["liars_dice"], "liars_dice has no log format; those that have: fatestones"),
-        (["fatestones", "-o", "hand_size=5"], "hand_size must be at most 3"),
-        (["fatestones", "--web"], "leave out --web or --log"),
-    ):
-        assert words in refusal("play", *arguments, "--log", tmp_path / "x.csv")
-    assert not (tmp_path / "x.csv").exists()
-    stopped = play("fatestones", "--seed", 1, "--log", tmp_path / "x.csv", typed=["q"])
-    assert stopped.exit_code == 130
-    assert (tmp_path / "x.csv").read_text() == "", "nothing was rolled"
 
 
 @pytest.fixture

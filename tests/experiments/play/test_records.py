@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.experiments.play.records import record_of
+from dice_envs.experiments.commands.review import record_of
 from dice_envs.table.review import review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.commands import done, refusal

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 from dice_envs.experiments.bench import environments as bench
+from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.reproduce.liars_dice import PUBLISHED, posterior_rows, worked_examples
-from dice_envs.experiments.ui.findings import Finding
 
 
 @pytest.fixture(scope="module")

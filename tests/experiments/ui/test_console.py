@@ -14,12 +14,9 @@ import typer
 
 from dice_envs import configure
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
-from dice_envs.experiments.ui.console import finish, one_line_errors
-from dice_envs.experiments.ui.files import check_writable, write_json
-from dice_envs.experiments.ui.findings import Finding
-from dice_envs.experiments.ui.options import seed_or_fresh
-from dice_envs.experiments.ui.plots import logarithmic, saved_plot
-from dice_envs.experiments.ui.progress import progress
+from dice_envs.experiments.reproduce import Finding
+from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, seed_or_fresh, write_json
+from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from tests.conftest import ROOT
 from tests.support.commands import done, run
 from tests.support.subsets import few
@@ -95,7 +92,7 @@ def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
     ],
 )
 def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.ui.progress.SOON", float("inf"))  # kernels may compile for longer
+    monkeypatch.setattr("dice_envs.experiments.ui.SOON", float("inf"))  # kernels may compile for longer
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     result = run(*command, "--json", "out.json")
@@ -280,7 +277,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(label, total, told, 
 
 def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
     now = 0.0
-    monkeypatch.setattr("dice_envs.experiments.ui.progress.typer.echo", full)
+    monkeypatch.setattr("dice_envs.experiments.ui.typer.echo", full)
     with progress("games", 10, lambda: now) as done:
         now = 11.0
         done()

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.findings import figure_text
-from dice_envs.experiments.ui.grids import Grid, plus_minus
+from dice_envs.experiments.ui import console
+from dice_envs.experiments.ui.grids import Grid, figure_text, plus_minus
 
 ROWS = [("a | b", "1.5", Text("no", "red")), ("<b>", "12.5", Text("yes", "green"))]
 GRID = Grid("both & one", ("name", "figure", "agrees"), ROWS, words=(0, 2), rules=(0,))

@@ -7,11 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dice_envs.experiments.reproduce import fatestones, liars_dice
-from dice_envs.experiments.ui.findings import Finding
+from dice_envs.experiments.reproduce import Chapter, Finding, fatestones, liars_dice, sections_of
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.page import About, Chapter, Section, command_line, render, sections_of, write_page
-from dice_envs.experiments.ui.plots import plots_noted, saved_plot
+from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, render, saved_plot, write_page
 from tests.support.commands import done
 
 

@@ -7,7 +7,7 @@ from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.subsets import few
 
 pytest.importorskip("nicegui")
-from dice_envs.experiments.web.moves import arrange
+from dice_envs.experiments.web.panels import arrange
 from dice_envs.experiments.web.start_page import fields_of, follows, in_labels, options_of
 
 

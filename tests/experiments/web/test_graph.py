@@ -9,7 +9,7 @@ from dice_envs.evaluation import Scale
 from dice_envs.table.review import Judged, Point, Split, level
 
 pytest.importorskip("nicegui")
-from dice_envs.experiments.web.review_panel import chance_graph
+from dice_envs.experiments.web.panels import chance_graph
 
 WINS = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
 PIPS = Scale(0.0, 1.0, "pips", False, 0.0, 36.0)

@@ -8,7 +8,7 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.evaluation import Scale
-from dice_envs.experiments.web.table import Tables
+from dice_envs.experiments.web import Tables
 from dice_envs.table.review import Judged, Point, Review, Split
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.subsets import few
@@ -95,7 +95,7 @@ async def work_of(sitting):
 
 @few(1, "over", [True, False])
 def test_nothing_on_the_loop_grows_with_the_game(over, monkeypatch):
-    for limit in ("table_page.MOST_ENTRIES", "review_panel.MOST_STEPS"):
+    for limit in ("table_page.MOST_ENTRIES", "panels.MOST_STEPS"):
         monkeypatch.setattr(f"dice_envs.experiments.web.{limit}", 10)
     short, long = (thirties(rounds if over else 1000, moves) for rounds, moves in ((10, 40), (60, 209)))
     assert short.over == long.over == over

@@ -5,7 +5,7 @@ import pytest
 from dice_envs import configure, names
 from dice_envs.agents import NOT_FOUND, for_game
 from dice_envs.agents.ppo import POLICIES
-from dice_envs.experiments.web.table import make_agent
+from dice_envs.experiments.web import make_agent
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.subsets import few
 
@@ -100,8 +100,6 @@ def test_agents_as_they_are_usually_are_let_in(game):
     for variant in variants:
         make_agent(variant, "mcts")
     for name, factory in for_game(game).items():
-        if game == "score_dice" and name == "score_nash":
-            continue  # the default pools are too large for it
         assert name in ("ppo", "dogmatic", "chat") or make_agent(variants[0], name), factory
 
 

@@ -11,7 +11,7 @@ import pytest
 from dice_envs import Promises, configure
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.progress import say
-from dice_envs.experiments.web.table import Tables, Threads
+from dice_envs.experiments.web import Tables, Threads
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
 from tests.support.sittings import finish
@@ -278,7 +278,7 @@ def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
 
 def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeypatch):
     go = threading.Event()
-    monkeypatch.setattr("dice_envs.experiments.web.table.give_hint", lambda *given: go.wait(SOON))
+    monkeypatch.setattr("dice_envs.experiments.web.give_hint", lambda *given: go.wait(SOON))
 
     async def follow():
         table = followed(stones())
@@ -432,7 +432,7 @@ def test_the_library_is_needed_for_the_page_alone():
         "import sys\n"
         "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
         "import dice_envs.experiments.__main__\n"
-        "from dice_envs.experiments.web import table\n"
+        "from dice_envs.experiments import web\n"
         "try:\n"
         "    import dice_envs.experiments.web.server\n"
         "except ImportError as problem:\n"

@@ -1,28 +1,121 @@
-"""A web page of results: tables, plots, and the command that made them. It needs no other file and no network."""
+"""What `--report` writes: plots as files, and a web page of tables, plots and the command that made them.
+
+A page needs no other file and no network.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import contextvars
 import dataclasses
 import datetime
 import platform
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import dice_envs
-from dice_envs.core.extras import needs
-from dice_envs.core.files import write_text
-from dice_envs.experiments.ui.console import console
-from dice_envs.experiments.ui.findings import Finding, findings_grid
+from dice_envs.core.files import atomic, named_in_errors, write_text
+from dice_envs.core.machine import needs
+from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.plots import Plot
 
 with needs("commands", "a page"):
     import jinja2
+
+BLUE, ORANGE = "#2a6f97", "#e76f51"  # told apart by colour-blind people, too
+
+
+class Plot(NamedTuple):
+    """A saved plot and its caption."""
+
+    path: Path
+    caption: str
+
+
+_noted: contextvars.ContextVar[list[Plot] | None] = contextvars.ContextVar("noted", default=None)
+
+
+@contextlib.contextmanager
+def plots_noted() -> Iterator[list[Plot]]:
+    """Collect the plots that the block saves, in order, in the list that this yields."""
+    plots: list[Plot] = []
+    token = _noted.set(plots)
+    try:
+        yield plots
+    finally:
+        _noted.reset(token)
+
+
+# A page shows plots at half their size, in two columns.
+_STYLE: dict[Any, Any] = {
+    "text.parse_math": False,  # a dollar sign in an agent's name is not a formula
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "figure.titlesize": 14,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.8,
+}
+
+
+@contextlib.contextmanager
+def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield a matplotlib canvas and its axes; save it as `report/name.png`, with a caption, unless the block raises.
+
+    The user's own settings of matplotlib are left out: they may need programs that are missing, such as LaTeX.
+    """
+    path = report / f"{name}.png"
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    with matplotlib.style.context(["default", _STYLE]):
+        canvas = Figure(kwargs.pop("figsize", (8, 5)), layout="constrained")
+        yield canvas, canvas.subplots(**kwargs)
+        with named_in_errors(path), atomic(path) as temporary:
+            canvas.savefig(temporary, format="png", dpi=120)
+    console.whole_line(f"plot: {path}")
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(Plot(path, caption or name.replace("_", " ")))
+
+
+def bars(axes: Any, labels: Sequence[str], values: Sequence[float], errors: Sequence[float]) -> None:
+    """Draw horizontal bars with the half-widths of their intervals, the first on top."""
+    places = range(len(values) - 1, -1, -1)
+    axes.barh(places, values, 0.6, xerr=errors, capsize=3, color=BLUE, ecolor="#333333")
+    axes.set_yticks(places, labels)
+
+
+def counted(axes: Any, which: Literal["x", "y"]) -> None:
+    """Label the x or y axis with whole numbers only, for an axis that counts."""
+    from matplotlib.ticker import MaxNLocator
+
+    (axes.xaxis if which == "x" else axes.yaxis).set_major_locator(MaxNLocator(integer=True))
+
+
+def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:
+    """Make the x or y axis of a plot logarithmic, labelled with 1, 2 and 5 times powers of ten.
+
+    matplotlib's own labels are formulas, which `saved_plot` does not render.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+# --- a page ------------------------------------------------------------------------------------------------------------
+
 
 MOST_OPEN = 40  # rows of a table that is not folded
 PAGE = "index.html"
@@ -66,21 +159,6 @@ def command_line(command: str, given: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-@dataclasses.dataclass(frozen=True)
-class Chapter:
-    """Every figure of one source, published beside ours; the result of a module of `dice_envs.experiments.reproduce`.
-
-    Attributes:
-        title: the game and its source.
-        rows: the figures.
-        seed: of all random draws; None: nothing was random.
-    """
-
-    title: str
-    rows: list[Finding]
-    seed: int | None = None
-
-
 def versions() -> dict[str, str]:
     """Return the versions of the software that makes results: name → version."""
     found = {"dice-envs": dice_envs.__version__, "Python": platform.python_version()}
@@ -90,19 +168,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
-    """Return a chapter as a section: plots, disagreeing figures, a table for each source; `apart`: a section for each."""
-    judged = [row for row in chapter.rows if row.agrees is not None]
-    differing = [row for row in judged if not row.agrees]
-    agree = f"{len(judged) - len(differing):,} of {len(judged):,} comparisons agree; {len(chapter.rows):,} figures in all."
-    first = [findings_grid("Those that do not agree", differing)] if differing else []
-    sources = dict.fromkeys(row.source for row in chapter.rows)
-    grids = [findings_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
-    if not apart:
-        return [Section(chapter.title, [agree], [*first, *grids], plots)]
-    return [Section("In short", [agree], first, plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
 
 
 def _anchor(text: str, number: int) -> str:

@@ -1,0 +1,130 @@
+"""Networks that learn: dense layers, the policies that they are, and the states from which their training goes on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dice_envs.agents.ppo import NetworkPolicy
+from dice_envs.core.game import Variant
+from dice_envs.core.machine import needs
+from dice_envs.core.options import check_range
+from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_like, copied
+from dice_envs.learn.presets import Preset
+
+with needs("sb3", "dice_envs.learn.networks"):
+    import torch
+    from torch import nn
+
+
+def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
+    """Make dense layers with tanh between them, from the inputs' size to the outputs'.
+
+    Args:
+        sizes: of the inputs and of each layer.
+        gain: of the last layer's weights, which are orthogonal like the others'; None: PyTorch's initial weights.
+        scale: multiplies the weights of the first of several layers, whose units are then centred on inputs from 0 to 1.
+    """
+    layers = [nn.Linear(size, following) for size, following in itertools.pairwise(sizes)]
+    if gain is not None:
+        for layer in layers:
+            nn.init.orthogonal_(layer.weight, gain if layer is layers[-1] else 2**0.5)
+            nn.init.zeros_(layer.bias)
+    if scale != 1 and len(layers) > 1:
+        with torch.no_grad():
+            layers[0].weight.mul_(scale)
+            layers[0].bias.copy_(-0.5 * layers[0].weight.sum(dim=1))
+    return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
+
+
+def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Copy the dense layers of `mlp`: (weights (out, in), biases (out,)) float32 of each, first layer first."""
+    dense = [part for part in network if isinstance(part, nn.Linear)]
+    return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in dense]
+
+
+class ActorCritic:
+    """Networks with their optimiser and their games, as every learner has them.
+
+    Args:
+        variant: the game.
+        preset: how to train.
+        actors: the dense parts of the "last" policy and, where there is one, of the "averaged" one.
+        networks: the module that holds all networks.
+        optimizer: Adam, for those that learn.
+        games: with `snapshot` and `restore`.
+
+    Attributes:
+        steps: learner steps so far.
+        others: as the arguments.
+    """
+
+    def __init__(
+        self,
+        variant: Variant,
+        preset: Preset,
+        actors: Mapping[str, Iterable[Any]],
+        networks: Any,
+        optimizer: torch.optim.Optimizer,
+        games: Any,
+    ) -> None:
+        self.variant, self.preset, self.steps = variant, preset, 0
+        self.actors, self.networks, self.optimizer, self.games = actors, networks, optimizer, games
+        self._parameters = optimizer.param_groups[0]["params"]
+        # Adam's means, which are 0, are made now, so that every state has them, and they keep their places.
+        for parameter in self._parameters:
+            parameter.grad = torch.zeros_like(parameter)
+        optimizer.step()
+        for part in optimizer.state.values():
+            part["step"].zero_()
+
+    def policy_with(self, layers: list[tuple[np.ndarray, np.ndarray]]) -> NetworkPolicy:
+        """Return these layers as a policy of the game."""
+        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers, floor=self.preset.floor)
+
+    def policy(self, averaged: bool = False) -> NetworkPolicy:
+        """Return a copy of the present policy, or of the running mean of the policies' weights."""
+        return self.policy_with(layers_of(self.actors["averaged" if averaged else "last"]))
+
+    def policies(self) -> dict[str, NetworkPolicy]:
+        """Return copies of the "last" policy and, where there is one, of the "averaged" one."""
+        return {name: self.policy(name == "averaged") for name in self.actors}
+
+    def finite(self) -> bool:
+        """Whether all weights are finite."""
+        return bool(torch.stack([parameter.isfinite().all() for parameter in self._parameters]).all())
+
+    def state(self) -> dict[str, Any]:
+        """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""
+        return {
+            "num_timesteps": self.steps,
+            "policy": copied(self.networks.state_dict()),
+            "optimizer": {number: copied(self.optimizer.state[each]) for number, each in enumerate(self._parameters)},
+            "env": bytes_of(self.games.snapshot()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to what `state` returned for a learner made with the same arguments, on any device.
+
+        Raises:
+            ValueError or KeyError: it is no such state; nothing has changed.
+        """
+        p, steps, mine = self.preset, state["num_timesteps"], self.state()
+        check_range("num_timesteps", steps, 0, 10**15)
+        if steps % (p.num_envs * p.num_steps):
+            raise ValueError(f"num_timesteps must be a multiple of {p.num_envs * p.num_steps}, not {steps}")
+        for name in ("policy", "optimizer", "env"):
+            check_like(name, state[name], mine[name])
+        updates = min(steps * p.epochs // p.minibatch, 2**24)  # float32 counts no further
+        if any((part["exp_avg_sq"] < 0).any() or part["step"] != updates for part in state["optimizer"].values()):
+            raise ValueError(f"optimizer has means of squares below 0 or other steps than {updates}")
+        self.games.restore(arrays_of(state["env"], self.games.snapshot()))
+        self.steps = steps
+        with torch.no_grad():  # in place: CUDA graphs know where everything is
+            self.networks.load_state_dict(state["policy"])
+            for number, parameter in enumerate(self._parameters):
+                for name, tensor in self.optimizer.state[parameter].items():
+                    tensor.copy_(state["optimizer"][number][name])
