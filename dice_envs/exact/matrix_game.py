@@ -16,7 +16,9 @@ import numpy as np
 from dice_envs.core.kernel import kernel
 
 MAX_ACTIONS = 8  # rows and columns that the work space of `solve_kernel` holds
-_ZERO = 1e-12  # smaller numbers are rounding errors in a tableau whose entries are of order 1
+_ZERO = 1e-11  # smaller numbers are rounding errors in a tableau whose entries are of order 1
+_LEAST_PIVOT = 1e-9
+_TINY = 1e-3  # a pivot is tiny if it is a smaller share of another that would do
 
 
 @kernel(allocates=False)
@@ -62,15 +64,25 @@ def _entering(tableau, rows, width):
 
 @kernel(allocates=False)
 def _leaving(tableau, basis, rows, width, entering):
-    """Return the row with the least ratio, of equal ones that with the lowest variable (Bland's rule)."""
-    leaving = -1  # stays so in no case: the scaled matrix is positive, so the programme is bounded
-    best = 0.0
+    """Return the row with the least ratio, of equal ones that with the lowest variable (Bland's rule) and no tiny pivot.
+
+    Division by a tiny pivot makes rounding errors large. Where payoffs are nearly equal, a row with a larger pivot may
+    therefore leave instead, if that breaks no bound by more than _ZERO (P. M. J. Harris, "Pivot selection methods of the
+    Devex LP code", 1973).
+    """
+    longest = np.inf
     for i in range(rows):
-        if tableau[i, entering] > _ZERO:
-            ratio = tableau[i, width] / tableau[i, entering]
-            if leaving < 0 or ratio < best - _ZERO or (ratio <= best + _ZERO and basis[i] < basis[leaving]):
-                leaving = i
-                best = ratio
+        if tableau[i, entering] > _LEAST_PIVOT:
+            longest = min(longest, (max(0.0, tableau[i, width]) + _ZERO) / tableau[i, entering])
+    largest = 0.0
+    for i in range(rows):
+        if tableau[i, entering] > _LEAST_PIVOT and tableau[i, width] <= longest * tableau[i, entering]:
+            largest = max(largest, tableau[i, entering])
+    leaving = -1  # stays so in no case: the scaled matrix is positive, so the programme is bounded
+    for i in range(rows):
+        first = leaving < 0 or basis[i] < basis[leaving]
+        if first and tableau[i, entering] > _TINY * largest and tableau[i, width] <= longest * tableau[i, entering]:
+            leaving = i
     return leaving
 
 
@@ -151,6 +163,8 @@ class MatrixSolution(NamedTuple):
 
 def solve(payoff: np.ndarray) -> MatrixSolution:
     """Solve one game.
+
+    Each strategy secures the value up to rounding, or up to a millionth of the range of payoffs where some are nearly equal.
 
     Args:
         payoff: (rows, columns) numbers, what the row player wins; up to MAX_ACTIONS each way.
