@@ -191,11 +191,22 @@ class Promises:
 
 
 _NONE = Promises()
+# Attributes by which agents declared their promises before there was `promises`; other fields have names of their own.
+_FORMER = frozenset({"played_network", *vars(_NONE)} - {"strategy", "variant", "network", "solution"})
 
 
 def promises_of(agent: Any) -> Promises:
-    """Return what the agent promises."""
+    """Return what the agent promises. AgentError for an attribute of its class that says so outside `promises`."""
+    _check_declared(agent.__class__)
     return getattr(agent, "promises", _NONE)
+
+
+@functools.lru_cache(maxsize=1024)  # asked at every move
+def _check_declared(kind: Any) -> None:
+    for name in sorted(_FORMER.intersection(dir(kind))):
+        raise AgentError(
+            f"{kind.__name__}.{name} is no longer read: declare it in {kind.__name__}.promises, a dice_envs.Promises"
+        )
 
 
 def check_plays(agent: Any, variant: Variant) -> None:

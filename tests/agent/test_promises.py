@@ -1,10 +1,10 @@
-"""Promises, and what exact measures see of them."""
+"""Promises: what exact measures see of them, and declarations that nobody would read."""
 
 import numpy as np
 import pytest
 
-from dice_envs import Promises, configure
-from dice_envs.agent import promises_of
+from dice_envs import AgentError, Promises, configure
+from dice_envs.agent import Uniform, promises_of
 from dice_envs.exact.agents import asked
 
 
@@ -47,3 +47,17 @@ def test_a_measure_keeps_to_what_holds_where_it_asks():
     player = asked(Resigning(), configure("thirties"))
     assert player.promises == Promises(deterministic=True)
     assert player.is_known
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deterministic", "memoryless", "observes_only", "looks_back", "tally_alone", "reads_efficacies", "resigns", "remembers",
+        "played_network", "for_variant", "prepare",
+    ],
+)  # fmt: skip
+def test_a_promise_outside_promises_is_refused(name):
+    former, mixed = (type("Mine", (kind,), {name: True}) for kind in (Acts, Uniform))
+    for kind in (former, mixed):
+        with pytest.raises(AgentError, match=rf"Mine\.{name} is no longer read: declare it in Mine\.promises"):
+            promises_of(kind())

@@ -19,11 +19,22 @@ from dice_envs.agent import Agent, Uniform, ask
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
+from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
 from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, KnownValues, Measurement
 from dice_envs.exact.intervals import half_width, share_half_width
-from dice_envs.exact.shakes.chances import TIE, Policy, Problem, kept_chances, tallies, tie_chances
+from dice_envs.exact.shakes.chances import (
+    TIE,
+    Policy,
+    Problem,
+    code_of,
+    dice_table,
+    multiply,
+    rounded_up,
+    tallies,
+    win_among,
+)
 from dice_envs.exact.shakes.policies import (
     TooManyReached,
     as_policy,
@@ -219,43 +230,90 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 # --- values of choices over one patient ------------------------------------------------------------------------------------
 # All maesters have the same information and the same goal, so these are one player's decisions in turn. Of the argument so far
-# only the highest kept die and its holders matter, a number whose bit k stands for the k-th maester to speak.
+# only the highest kept die and its holders matter. `after[best, holders]` is the value once some have spoken; the sizes of all
+# arrays are those of MAX_SEATS maesters.
 
 
-def _argue_or_yield(variant: Variant, states: np.ndarray, worth: np.ndarray) -> np.ndarray:
-    """Return the values of yielding (NaN where it is illegal) and of arguing, (m, 2) float64.
+@kernel(allocates=False)
+def _settle(worth, wins, random_ties, after):
+    """Set `after` once all have spoken: one of the holders of the highest die treats the patient. In place."""
+    n = len(worth)
+    for holders in range(1, 1 << n):
+        value, count = 0.0, 0
+        for seat in range(n):
+            if holders >> seat & 1:
+                count += 1
+                value += worth[seat] if random_ties else wins[holders, seat] * worth[seat]
+        for best in range(1, FACES + 1):
+            after[best, holders] = value / count if random_ties else value
+
+
+@kernel(allocates=False)
+def _argues(seat, best, holders, kept, after):
+    """Return the value if the maester throws its dice, now that these hold the highest die; SILENT and 0 if nobody does."""
+    value = 0.0
+    for v in range(FACES):
+        die = v + 1
+        if die > best:
+            value += kept[v] * after[die, 1 << seat]
+        else:
+            value += kept[v] * after[best, holders | (1 << seat) if die == best else holders]
+    return value
+
+
+@kernel(allocates=False)
+def _speak_before(seat, must, kept, after, before):
+    """Set `before` from `after`, the values once this maester too has spoken. In place.
+
+    `must`: it is the last, so it must argue if nobody has. Sets of holders that cannot be yet are filled, too, and never read.
+    """
+    for best in range(FACES + 1):
+        for holders in range(1 if best > SILENT else 0, after.shape[1] if best > SILENT else 1):
+            value = _argues(seat, best, holders, kept, after)
+            if not (must and best == SILENT):
+                value = max(value, after[best, holders])
+            before[best, holders] = value
+
+
+@kernel
+def _argue_or_yield(params, states, codes, worth, equal, lower, out):
+    """Write the values of yielding (NaN where it is illegal) and of arguing. In place.
 
     Args:
-        variant: the game.
+        params: of the game.
         states: (m,) states in which a maester is to speak.
-        worth: (m, n) the value if a maester's treatment is given to this patient.
+        codes, worth: (m, n) each maester's tally, and the value if its treatment is given to this patient.
+        equal, lower: (codes, FACES) P(the kept die shows v), P(it shows less).
+        out: (m, 2).
     """
-    n, spoken = worth.shape[1], states["spoken"]
-    sets, order = np.arange(1 << n), (states["opener"][:, None] + np.arange(n)) % n  # seats as they speak
-    known = states["treated"][:, :n], states["saved"][:, :n], states["strength"][:, :n], worth
-    treated, saved, strength, worth = (np.take_along_axis(each, order, axis=1) for each in known)
-    highest = strength.max(axis=1).astype(np.int64)
-    holders = ((strength == highest[:, None]) & (highest > SILENT)[:, None]) @ (1 << np.arange(n))
-    kept = kept_chances(treated, saved)
-    settled = (tie_chances(treated, saved, variant.options.ties) * worth[:, None]).sum(axis=2)
-    after = np.repeat(settled[:, None], FACES + 1, axis=1)  # by the highest die and its holders; at first once all have spoken
-    out = np.empty((len(states), 2))
-    for k in range(n - 1, int(spoken.min(initial=n)) - 1, -1):
-        chance = kept[:, k]
-        alone, among = chance * after[:, 1:, 1 << k], after[:, :, sets | 1 << k]
-        argue = np.empty(after.shape)
-        for best in range(FACES + 1):
-            lower = chance[:, : max(best - 1, 0)].sum(axis=1)
-            argue[:, best] = alone[:, best:].sum(axis=1)[:, None] + lower[:, None] * after[:, best]
-            if best > SILENT:
-                argue[:, best] += chance[:, best - 1, None] * among[:, best]
-        now = np.flatnonzero(spoken == k)
-        out[now, ARGUE], out[now, YIELD] = (value[now, highest[now], holders[now]] for value in (argue, after))
-        may_yield = slice(int(k == n - 1), None)  # the last to speak must argue if nobody has
-        argue[:, may_yield] = np.maximum(argue[:, may_yield], after[:, may_yield])
-        after = argue
-    out[(highest == SILENT) & (spoken == n - 1), YIELD] = np.nan
-    return out
+    n = codes.shape[1]
+    sets = 1 << n
+    all_equal, all_lower = np.empty((sets, FACES)), np.empty((sets, FACES))
+    wins = np.zeros((sets, n))
+    after, before = np.zeros((FACES + 1, sets)), np.zeros((FACES + 1, sets))
+    for row in range(len(states)):
+        state = states[row]
+        if not params.random_ties:
+            multiply(codes, row, equal, all_equal)
+            multiply(codes, row, lower, all_lower)
+            for among in range(1, sets):
+                win_among(among, all_equal, all_lower, False, wins)
+        _settle(worth[row], wins, params.random_ties, after)
+        spoken, opener = np.int64(state["spoken"]), np.int64(state["opener"])
+        for k in range(n - 1, spoken, -1):
+            seat = (opener + k) % n
+            _speak_before(seat, k == n - 1, equal[codes[row, seat]], after, before)
+            after, before = before, after
+        best, holders = 0, 0
+        for seat in range(n):
+            best = max(best, np.int64(state["strength"][seat]))
+        for seat in range(n):
+            if best != SILENT and state["strength"][seat] == best:
+                holders |= 1 << seat
+        seat = (opener + spoken) % n
+        must = best == SILENT and spoken == n - 1
+        out[row, YIELD] = np.nan if must else after[best, holders]
+        out[row, ARGUE] = _argues(seat, best, holders, equal[codes[row, seat]], after)
 
 
 # --- one state and many ---------------------------------------------------------------------------------------------------
@@ -272,7 +330,10 @@ def _values(variant: Variant, states: np.ndarray) -> np.ndarray:
         worth = solve(problem, options.pays).values(treated, saved)
     if options.mode == "physician":
         return worth
-    return _argue_or_yield(variant, states, worth)
+    out = np.empty((len(states), variant.facts.num_actions))
+    tables = dice_table(rounded_up(options.patients))
+    _argue_or_yield(variant.params, states, code_of(treated, saved), worth, *tables, out)
+    return out
 
 
 def _note(variant: Variant) -> str:
