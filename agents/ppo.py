@@ -347,8 +347,9 @@ def check_about(about: Any) -> dict[str, Any]:
     if len(text) > MOST_ABOUT:
         raise ValueError(f"about has {len(text):,} characters as JSON, more than {MOST_ABOUT:,}")
     plain: dict[str, Any] = json.loads(text)
-    for field in _FIELDS.keys() & plain.keys():
-        _check(f"about.{field}", plain[field], _FIELDS[field])
+    for field, form in _FIELDS.items():
+        if field in plain:
+            _check(f"about.{field}", plain[field], form)
     return plain
 
 

@@ -538,3 +538,16 @@ def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
     batch = Batch("liars_dice", 2, seed=1)
     with pytest.raises(AgentError, match=words):
         ask_probabilities(Claims(), Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))
+
+
+def test_where_warnings_are_errors_an_illegal_action_changes_nothing(monkeypatch):
+    monkeypatch.setattr("dice_envs.core.batch._warned", False)
+    env = SeatVectorEnv("liars_dice", 3, illegal_action="lose")
+    env.reset(seed=1)
+    before = remember(env)
+    illegal = [int(np.flatnonzero(mask == 0)[0]) for mask in env.action_masks()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="an illegal action has ended a game"):
+            env.step(illegal)
+    assert remember(env) == before

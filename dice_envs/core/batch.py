@@ -188,16 +188,17 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def check_record(variant: Variant, state: Any, over: bool = False) -> None:
-    """Raise ValueError unless `state` is one record of the variant's states in which a seat is to move.
+def checked_record(variant: Variant, state: Any, over: bool = False) -> Any:
+    """Return one record of the variant's states in which a seat is to move, which may come as an array without dimensions.
 
-    The game's own fields are taken as they are. With `over`, the game may have ended.
+    The game's own fields are taken as they are. With `over`, the game may have ended. ValueError if it is anything else.
     """
     if getattr(state, "dtype", None) != variant.game.state or state.shape != ():
         raise ValueError(f"state must be one record of the states of {variant.game.name}, not {shown(state)}")
     if state["seat"] == OVER and not over:
         raise ValueError("the game is over: nobody has an action")
     check_range("the state's seat", int(state["seat"]), OVER, variant.facts.num_seats - 1)
+    return state if isinstance(state, np.void) else state[()]
 
 
 def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:

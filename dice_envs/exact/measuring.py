@@ -13,7 +13,7 @@ import numpy as np
 from dice_envs.agent import Agent, Uniform, fresh_memory, name_of
 from dice_envs.agent.compiled import Team, compile_legal_chooser, context_of, team_of
 from dice_envs.agent.kernel import Chooser
-from dice_envs.core.batch import check_record
+from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, single_seat
 from dice_envs.core.options import check_range, check_seed
@@ -248,7 +248,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
         ValueError: `state` is no such record, the game is over, no optimal play of the variant is known, or it takes too much
             to compute; the message then says how large the game is.
     """
-    check_record(variant, state)
+    state = checked_record(variant, state)
     found: GameActionValues | None = offered(variant.game, "action_values")
     if found is None:
         raise ValueError(f"no optimal play of {variant.game.name} is known")
@@ -312,7 +312,7 @@ def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None)
     own: GameOdds | None = offered(variant.game, "odds")
     if own is None:
         return random_odds(variant, state, seed, sample)
-    check_record(variant, state)
+    state = checked_record(variant, state)
     return own(variant, state)
 
 
@@ -330,7 +330,7 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
     Raises:
         ValueError: `state` is no such record, the game is over, or wrong arguments.
     """
-    check_record(variant, state)
+    state = checked_record(variant, state)
     seed = check_seed(seed)
     facts, legal = variant.facts, variant.legal_actions(state)
     if sample is None:

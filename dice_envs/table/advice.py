@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs.agent import players
 from dice_envs.agent.casting import make_player
 from dice_envs.agent.compiled import team_of
-from dice_envs.core.batch import check_record
+from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, scale_of
@@ -101,7 +101,7 @@ def values_of(
     Raises:
         ValueError: `state` is no such record, or the game is over.
     """
-    check_record(variant, state)
+    state = checked_record(variant, state)
     try:
         return percent_of_winning(variant, action_values(variant, state, in_passing=True))
     except ValueError:

@@ -119,9 +119,12 @@ def make_run(
     **arguments: Any,
 ) -> TrainingResult:
     """Make a run, show what it was for, and write its files. `arguments` are those of `dice_envs.experiments.train.train`."""
-    check_writable(json)
-    check_report(report)
-    result = train(game, preset, out, **arguments)
+
+    def check() -> None:
+        check_writable(json)
+        check_report(report)
+
+    result = train(game, preset, out, check=check, **arguments)
     for note in result.notes:
         console.print(note)
     if verbose:

@@ -105,6 +105,7 @@ WRONG = [
     ({"command": 1}, "about.command is 1"),
     ({"seed": 1.5}, "about.seed is 1.5"),
     ({"steps": "many"}, "about.steps is 'many'"),
+    ({"steps": "many", "seed": "none", "command": 3}, "about.command is 3"),  # the first of several, whatever the order of sets
     ({"minutes": 10**400}, "about.minutes is a number of about 401 digits"),
     ({"measures": {}}, "about.measures is {}"),
     ({"measures": [{**ABOUT["measures"][0], "value": "0.1"}]}, "about.measures[0].value is '0.1'"),

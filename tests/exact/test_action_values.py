@@ -258,6 +258,13 @@ def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
     assert odds(variant, state, sample=50).unit == "return"
 
 
+@pytest.mark.parametrize("name", names())
+def test_a_state_may_come_as_an_array_without_dimensions(name):
+    variant = configure(name)
+    state = Batch(variant, 1, seed=1).states[0]
+    np.testing.assert_array_equal(odds(variant, np.array(state), 1, 50).values, odds(variant, state, 1, 50).values)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("goal", ["maximize", "minimize_loss", "thirty_or_over", "optimal"])
 def test_thirties_best_value_is_the_optimum(goal):

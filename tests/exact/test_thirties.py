@@ -546,6 +546,12 @@ def test_the_best_strategy_is_best_in_every_position(goal):
                     assert found.score <= score
 
 
+@pytest.mark.parametrize("num_dice", [-1, 7])
+def test_as_many_dice_are_expected_as_the_rules_have(num_dice):
+    with pytest.raises(ValueError, match=f"num_dice must be .*0 to 6, not {num_dice}"):
+        Player(R, solve(R, "maximize")[0]).expected_with(num_dice)
+
+
 @pytest.mark.thorough
 def test_maximizing_is_simple_and_the_other_goals_are_not():
     assert solve(R, "maximize")[0].simple

@@ -293,16 +293,16 @@ class SeatGames:
 
     def _lose(self, moves: Orders) -> dict[int, str]:
         """Let the learner lose the games in which its action is illegal; return the reasons."""
-        reasons = {}
-        for game in np.flatnonzero(moves.todo == FAILS).tolist():
-            state, learner, action = self.states[game], self.learners[game], int(moves.actions[game])
-            if self.illegal_action == "raise":
-                raise illegal_error(self.variant, state, game, action)
-            reasons[game] = explain_illegal(self.variant, state, action)
+        games = np.flatnonzero(moves.todo == FAILS).tolist()
+        if self.illegal_action == "raise":
+            raise illegal_error(self.variant, self.states[games[0]], games[0], int(moves.actions[games[0]]))
+        reasons = {game: explain_illegal(self.variant, self.states[game], int(moves.actions[game])) for game in games}
+        warn_forfeit()  # raises where warnings are errors, so before anything changes
+        for game in games:
+            state, learner = self.states[game], self.learners[game]
             forfeit(self.variant, state, [learner], self.seats.returns[game] + self.seats.earned[game])
             self.seats.earned[game, learner] += state["rewards"][learner]
             moves.todo[game] = FORFEITS
-        warn_forfeit()
         return reasons
 
     def _answer(self, moves: Orders) -> bool:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dice_envs.core.batch import IllegalActionError, check_record
+from dice_envs.core.batch import IllegalActionError, checked_record
 from dice_envs.core.game import OVER, Picture, Variant
 from dice_envs.core.options import check_range, shown
 from dice_envs.core.view import Tone, as_die
@@ -53,7 +53,7 @@ def prompt(game: Sitting | Variant, seat: int, *, state: Any = None, legal: bool
     check_range("seat", seat, 0, variant.facts.num_seats - 1)
     if sitting is not None:
         state = sitting.state
-    check_record(variant, state, over=True)
+    state = checked_record(variant, state, over=True)
     parts = [introduction(variant, seat)] if rules else []
     picture = variant.picture(state, seat)
     if sitting is not None and (moves := _moves(sitting, seat, picture)):
@@ -156,7 +156,7 @@ def read_reply(variant: Variant, state: Any, reply: str) -> int:
         IllegalMove: the move is not legal now.
         ValueError: the game is over.
     """
-    check_record(variant, state)
+    state = checked_record(variant, state)
     legal = variant.legal_actions(state)
     allowed = f"allowed: {listed([variant.describe_action(action) for action in legal])}"
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dice_envs.core.options import check_choice
+from dice_envs.core.options import check_choice, check_range
 from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, expected_given, throws, worth_of
 from dice_envs.games.thirties import GOALS
 
@@ -82,7 +82,12 @@ class Player:
         return self.distribution(aside).mean
 
     def expected_with(self, num_dice: int) -> Fraction:
-        """Return the expected score of that many dice alone. ValueError for strategies that are not simple."""
+        """Return the expected score of that many dice alone.
+
+        Raises:
+            ValueError: the strategy is not simple, or the rules have fewer dice.
+        """
+        check_range("num_dice", num_dice, 0, self.rules.num_dice)
         if not self.strategy.simple:
             raise ValueError(f"{self.strategy.name} is not simple: its choices depend on what lies aside")
         aside = (1,) * (self.rules.num_dice - num_dice)  # any dice
