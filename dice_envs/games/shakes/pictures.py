@@ -30,9 +30,10 @@ def rules_in_short(options: Any) -> list[str]:
     if options.competitive:
         ends = f"Who first saves {options.to_win} wins."
     elif options.pays == "win":
-        ends = f"All win together if {options.to_win} patients are saved."
+        who = "You win" if options.mode == "physician" else "All win together"
+        ends = f"{who} if {options.to_win} patients are saved."
     else:
-        ends = "Save as many as you can, all together."
+        ends = "Save as many as you can" + ("." if options.mode == "physician" else ", all together.")
     if options.competitive and options.pays == "saved":
         ends += " What counts is how many you save."
     return [cures, *acts, ends]
