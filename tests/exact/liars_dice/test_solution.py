@@ -253,7 +253,9 @@ def test_a_hand_that_the_round_does_not_have_is_refused():
         solve(variant, 1e-2).action_values(state)
 
 
-@pytest.mark.parametrize("options", [{"num_dice": 2}, {"num_players": 3, "num_dice": 1}])
+@pytest.mark.parametrize(
+    "options", [{"num_dice": 2}, pytest.param({"num_players": 3, "num_dice": 1}, marks=pytest.mark.thorough)]
+)
 def test_where_a_solution_is_kept_there_is_time_for_a_better_one(options, folder, monkeypatch):
     monkeypatch.setattr(liars_dice_solver, "has_scipy", lambda: False)
     variant = configure("liars_dice", num_faces=3, **options)
