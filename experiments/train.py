@@ -105,17 +105,17 @@ class _Shown(TrainingCallback):
 
     Args:
         variant: the game.
+        policy: whose options these are, as `print_mode` takes it.
         folder: of the run.
-        check: called before the training; it may raise.
         until_ended: keeps what is open during the training.
     """
 
-    def __init__(self, variant: Variant, folder: Path, check: Callable[[], Any], until_ended: contextlib.ExitStack) -> None:
-        self.variant, self.folder, self.check, self.until_ended = variant, folder, check, until_ended
+    def __init__(self, variant: Variant, policy: str, folder: Path, until_ended: contextlib.ExitStack) -> None:
+        self.variant, self.policy, self.folder, self.until_ended = variant, policy, folder, until_ended
         self.signal_noted: Callable[[], int | None] = lambda: None
 
     def started(self, steps: int, until: int, seed: int) -> None:
-        self.check()
+        print_mode(self.variant, self.policy)
         self.first, self.start = steps, time.perf_counter()
         if steps >= until:
             console.print(f"already trained on {self.variant}: {steps:,} steps in {self.folder}, seed {seed}")
@@ -160,11 +160,8 @@ def train(
     device: str = "cpu",
     threads: int | None = None,
     settings: Mapping[str, Any] | None = None,
-    check: Callable[[], Any] = lambda: None,
 ) -> TrainingResult:
     """Train and measure. The arguments are those of the command `train`; `settings` are fields of the preset.
-
-    `check` is called before the training, once the other arguments are known to be right, and may raise.
 
     Raises:
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
@@ -176,13 +173,9 @@ def train(
     if (folder / "checkpoint.pt").exists() and not resume:
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
 
-    def begin() -> None:
-        check()
-        print_mode(variant, policy)
-
     given = {**(settings or {}), **({} if threads is None else {"threads": threads})}
     with contextlib.ExitStack() as until_ended:
-        shown = _Shown(variant, folder, begin, until_ended)
+        shown = _Shown(variant, policy, folder, until_ended)
         trained = dice_envs.train(
             variant, preset=preset, steps=steps, opponents=opponents or None, seed=seed, settings=given, folder=folder,
             learner=learner, device=device, callback=shown,

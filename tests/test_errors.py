@@ -18,7 +18,6 @@ from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVector
 from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
-from dice_envs.envs import aec
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
 from dice_envs.envs.text import prompt, read_reply
 from dice_envs.exact import action_values
@@ -452,43 +451,6 @@ def test_the_error_names_seat_game_and_action():
     faulty.wrong = 9999
     with pytest.raises(AgentError, match=r"Faulty in liars_dice, seat \d of game 49: action 9999 does not exist; actions are"):
         tournament(configure("liars_dice"), ["faulty", "faulty"], 50, 1, agents=[faulty, faulty])
-
-
-def _reset(env):
-    env.reset(**({} if isinstance(env, dice_envs.envs.sb3.SeatVecEnv) else {"seed": 1}))
-    return env
-
-
-def _parallel():
-    env = _reset(aec.parallel_env("score_dice"))
-    return env, lambda action: env.step({"player_0": action, "player_1": 0})
-
-
-def _vector(env):
-    return env, lambda action: env.step([action])
-
-
-# Each returns something at a decision where 0 is legal, whose content must not change, and the way in for one action.
-WAYS_IN = {
-    "raw_env": lambda: (env := _reset(aec.raw_env("liars_dice")), env.step),
-    "env": lambda: ((env := _reset(aec.env("liars_dice", illegal_action="raise"))).unwrapped, env.step),
-    "parallel_env": _parallel,
-    "SeatEnv": lambda: (env := _reset(SeatEnv("liars_dice", seat=0, illegal_action="raise")), env.step),
-    "SeatVectorEnv": lambda: _vector(_reset(SeatVectorEnv("liars_dice", 1, seat=0))),
-    "SeatVecEnv": lambda: _vector(_reset(dice_envs.envs.sb3.make_vec_env("liars_dice", 1, seat=0, seed=2))),
-    "TensorEnv": lambda: _vector(_reset(dice_envs.TensorEnv("liars_dice", 1, seat=0, starter="first"))),
-    "Batch": lambda: (batch := Batch("liars_dice", 1, seed=1), lambda action: batch.play([action])),
-    "Sitting": _sitting,
-    "saved game": _saved,
-    "agent": _agent,
-    "OpenSpiel policy": _policy,
-    **{
-        f"OpenSpiel, {chance}, {node}, {method}": functools.partial(_spiel_method, chance, node, method)
-        for chance in ("explicit", "sampled")
-        for node in ("player", "chance")
-        for method in ("apply_action", "child", "apply_action_with_legality_check")
-    },
-}
 
 
 @pytest.mark.thorough

@@ -66,6 +66,16 @@ def test_nothing_is_nested_deep():
     assert {name: depth(function) for name, function in functions() if depth(function) > DEEPEST} == {}
 
 
+@pytest.mark.parametrize("folder", [*FOLDERS, "tests"])
+def test_a_constant_is_set_once(folder):
+    """Linters find functions that are defined twice, but not constants: the later one would also be that of tests before it."""
+    for path in (ROOT / folder).rglob("*.py"):
+        statements = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+        found = [target.id for node in statements for target in node.targets if isinstance(target, ast.Name)]
+        constants = [name for name in found if name.isupper()]
+        assert len(constants) == len(set(constants)), path
+
+
 @pytest.mark.parametrize(
     ("code", "deepest"),
     [("x = 1", 0), ("if a:\n    pass\nelif b:\n    pass", 1), ("for a in b:\n    if a:\n        pass", 2)],

@@ -119,12 +119,9 @@ def make_run(
     **arguments: Any,
 ) -> TrainingResult:
     """Make a run, show what it was for, and write its files. `arguments` are those of `dice_envs.experiments.train.train`."""
-
-    def check() -> None:
-        check_writable(json)
-        check_report(report)
-
-    result = train(game, preset, out, check=check, **arguments)
+    check_writable(json)
+    check_report(report)
+    result = train(game, preset, out, **arguments)
     for note in result.notes:
         console.print(note)
     if verbose:
