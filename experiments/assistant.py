@@ -248,7 +248,7 @@ class _Server(MCPServer):
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool. ToolError for arguments that it does not have."""
         known = next((tool.input_schema["properties"] for tool in await self.list_tools() if tool.name == name), arguments)
-        for unknown in arguments.keys() - known.keys():
+        for unknown in (each for each in arguments if each not in known):
             takes = f"it takes: {', '.join(known)}" if known else "it takes none"
             raise ToolError(f"Error executing tool {name}: no argument {shown(unknown)}{did_you_mean(unknown, known)}; {takes}")
         return await super().call_tool(name, arguments, context)

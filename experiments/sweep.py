@@ -151,7 +151,6 @@ def sweep(
         rows = []
         for (name, recipe, chosen, seed), (result, files) in zip(runs, trained, strict=True):
             own = folder / name
-            own.mkdir(exist_ok=True)
             for file, content in files.items():
                 with atomic(own / file) as temporary:
                     temporary.write_bytes(base64.b64decode(content))

@@ -82,9 +82,10 @@ def atomic(path: Path) -> Iterator[Path]:
     """A temporary path, renamed to `path` when the block ends without an error. An OSError names `path`.
 
     A link stays, and the file that it leads to is replaced. What is replaced keeps its permissions, and new files have those
-    that the umask leaves.
+    that the umask leaves. Its folder is made where it is missing.
     """
     target = behind_links(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     remove_left_overs(target.parent, target.name, older_than=ABANDONED_AFTER)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -145,7 +146,6 @@ def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
         OSError: the file cannot be written.
     """
     arrays: dict[str, Any] = {name: np.asarray(member) for name, member in members.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **{**arrays, _CHECKSUM: np.array(_checksum(work, arrays))})
 

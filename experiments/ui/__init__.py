@@ -409,13 +409,13 @@ def check_writable(path: Path | None) -> None:
 
 
 def check_folder(folder: Path | None) -> None:
-    """Create the folder if needed. Raises OSError if nothing can be written there."""
+    """Raise OSError if nothing can be written into a folder. It need not exist; whoever writes makes it."""
     if folder is None:
         return
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "this is a file; a folder is needed", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
+    nearest = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not nearest.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "this is a file; a folder is needed", str(nearest))
+    with tempfile.TemporaryFile(dir=nearest):
         pass
 
 

@@ -252,11 +252,24 @@ def test_choose_understands_words():
             "remembers past games: an exact result of two agents is known for agents that look at one round only",
         ),
         ("arena liars_dice random numbers:bluff=1e999", "bluff must be a number from 0 to 1, not inf"),
+        ("solve liars-dice --precision 2", "precision must be a number from 1e-12 to 1, not 2"),
+        ("review nowhere.json", "nowhere.json: No such file or directory"),
+        ("measure liars_dice random --seed -3", "seed must be a whole number from 0 to 2**128 - 1, not -3"),
+        ("evaluate liars_dice random --games 0", "games must be a whole number from 2 to 1000000, not 0"),
+        ("distill liars_dice --seed -3", "seed must be a whole number from 0 to 2**128 - 1, not -3"),
+        ("sheet shakes made/x.html -o num_players=99", "num_players must be a whole number from 2 to 6, not 99"),
+        ("benchmark language --games 0", "games must be a whole number from 2 to 1000000, not 0"),
     ],
 )
 def test_wrong_input_gets_one_line(arguments, words, tmp_path, monkeypatch):
+    """It is refused before anything is made, folders of results included."""
     monkeypatch.chdir(tmp_path)
-    assert words in refusal(*arguments.split())
+    command = get_command(app)
+    for word in arguments.split():
+        command = getattr(command, "commands", {}).get(word, command)
+    options = {option for parameter in command.params for option in parameter.opts} - set(arguments.split())
+    files = {"--json": "made/x.json", "--report": "made/report", "--out": "made/out"}
+    assert words in refusal(*arguments.split(), *(part for pair in files.items() if pair[0] in options for part in pair))
     assert list(tmp_path.iterdir()) == [], "nothing was written"
 
 

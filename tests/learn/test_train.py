@@ -119,14 +119,6 @@ def test_train_saves_and_measures(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("wrong", [("--preset", "nope"), ("--seed", -3), ("--set", "clip=2")])
-def test_wrong_arguments_leave_no_file(tmp_path, wrong):
-    refusal(
-        "train", "liars_dice", *wrong, "--out", tmp_path / "a", "--report", tmp_path / "b", "--json", tmp_path / "c" / "d.json"
-    )
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     out = tmp_path / "result.json"
     report = tmp_path / "report"

@@ -148,7 +148,8 @@ def test_what_cannot_be_asked_for(arguments, words, tmp_path):
 
 
 def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
-    result = play("thirties", "--seed", 1, "--seat", 0, typed=["save", f"save {tmp_path / 'no' / 'folder'}", "q"])
+    (tmp_path / "file").touch()
+    result = play("thirties", "--seed", 1, "--seat", 0, typed=["save", f"save {tmp_path / 'file' / 'below'}", "q"])
     assert result.exit_code == 130
     assert "save needs the name of a file" in result.output
     assert "not saved: " in result.output

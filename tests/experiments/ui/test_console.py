@@ -159,7 +159,9 @@ def test_only_plain_files_are_replaced(tmp_path):
         with pytest.raises(OSError, match="this is no plain file"):
             check_writable(path)
     check_writable(tmp_path / "new" / "file")
-    assert (tmp_path / "new").is_dir()
+    assert not (tmp_path / "new").exists(), "nothing is made before the work"
+    write_json(tmp_path / "new" / "er" / "file", 1)
+    assert (tmp_path / "new" / "er" / "file").is_file()
 
 
 def test_json_has_null_for_what_is_no_number(tmp_path):
@@ -175,8 +177,8 @@ def test_json_is_whole_or_on_the_terminal(tmp_path, capsys, monkeypatch):
     write_json(tmp_path / "a.json", {"a": np.float32(0.5), "b": np.arange(2), "c": Path("d")})
     assert json.loads((tmp_path / "a.json").read_text()) == {"a": 0.5, "b": [0, 1], "c": "d"}
     wide = {"a": "x" * 1000}
-    with pytest.raises(FileNotFoundError):
-        write_json(tmp_path / "none" / "a.json", wide)
+    with pytest.raises(FileExistsError):
+        write_json(tmp_path / "a.json" / "b.json", wide)  # below a file
     assert json.loads(capsys.readouterr().out) == wide, "long lines stay whole"
     write_json(None, wide)
     assert capsys.readouterr().out == ""
