@@ -189,7 +189,7 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
 
 
 def checked_record(variant: Variant, state: Any, over: bool = False) -> Any:
-    """Return one record of the variant's states in which a seat is to move, which may come as an array without dimensions.
+    """Return one record of the variant's states in which a seat is to move, also one given as a 0-d array.
 
     The game's own fields are taken as they are. With `over`, the game may have ended. ValueError if it is anything else.
     """

@@ -18,7 +18,7 @@ from dice_envs.core.kernel import kernel
 MAX_ACTIONS = 8  # rows and columns that the work space of `solve_kernel` holds
 _ZERO = 1e-11  # smaller numbers are rounding errors in a tableau whose entries are of order 1
 _LEAST_PIVOT = 1e-9
-_TINY = 1e-3  # a pivot is tiny if it is a smaller share of another that would do
+_TINY = 1e-3  # a pivot is tiny below this share of the largest one that may be chosen
 
 
 @kernel(allocates=False)

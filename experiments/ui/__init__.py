@@ -409,7 +409,7 @@ def check_writable(path: Path | None) -> None:
 
 
 def check_folder(folder: Path | None) -> None:
-    """Raise OSError if nothing can be written into a folder. It need not exist; whoever writes makes it."""
+    """Raise OSError if nothing can be written into a folder. A missing one is made later, when something is written."""
     if folder is None:
         return
     nearest = next(each for each in (folder, *folder.parents) if os.path.lexists(each))

@@ -259,7 +259,7 @@ def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_state_may_come_as_an_array_without_dimensions(name):
+def test_a_state_may_come_as_a_0d_array(name):
     variant = configure(name)
     state = Batch(variant, 1, seed=1).states[0]
     np.testing.assert_array_equal(odds(variant, np.array(state), 1, 50).values, odds(variant, state, 1, 50).values)

@@ -548,8 +548,11 @@ def test_the_best_strategy_is_best_in_every_position(goal):
 
 @pytest.mark.parametrize("num_dice", [-1, 7])
 def test_as_many_dice_are_expected_as_the_rules_have(num_dice):
+    player = Player(R, solve(R, "maximize")[0])
     with pytest.raises(ValueError, match=f"num_dice must be .*0 to 6, not {num_dice}"):
-        Player(R, solve(R, "maximize")[0]).expected_with(num_dice)
+        player.expected_with(num_dice)
+    with pytest.raises(ValueError, match="the number of dice aside must be .*0 to 6, not 7"):
+        player.expected_score((1,) * 7)
 
 
 @pytest.mark.thorough

@@ -64,7 +64,7 @@ class Orders(NamedTuple):
         actions: (n,) int64, where one is to be played.
         todo: (n,) int8, one of the codes of `turn`, which changes it.
         restart: whether games that end begin again at once.
-        most: the learner's turns in a game; with `restart` one that goes on after so many begins again, too.
+        most: turns of the learner after which a game that goes on begins again, too, if `restart`.
         redeal: whether new games that end before the learner's first turn, in which it decides nothing, are dealt again.
     """
 

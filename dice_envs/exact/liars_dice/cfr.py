@@ -42,8 +42,8 @@ class View(NamedTuple):
     player: int
     mode: int  # LEARN, RESPOND or FOLLOW; in the last two all others follow their averages
     worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the player if each of them loses the die
-    # (numbers,) of any type, never below 0, in proportion to how likely each action is; see `Kinds`:
-    plays: np.ndarray  # as all play who do not respond: by the regrets where the player learns, else by the averages
+    # Strategies, (numbers,) of any type: never below 0, in proportion to how likely each action is; see `Kinds`.
+    plays: np.ndarray  # of all who do not respond: the regrets if the player learns, else the averages
     averages: np.ndarray
     # The weights of an iteration relative to the first one: the inverse of the discounts of what came before.
     weight: float  # of the strategies in their averages

@@ -58,8 +58,13 @@ class Player:
         return tuple(sorted(key + kept)) if self.strategy.sees == "aside" else key + kept
 
     def distribution(self, aside: Dice = ()) -> Distribution:
-        """Return the score's distribution before the throw that follows these dice aside (by default the first throw)."""
+        """Return the score's distribution before the throw that follows these dice aside (by default the first throw).
+
+        Raises:
+            ValueError: more dice lie aside than the rules have.
+        """
         rules = self.rules
+        check_range("the number of dice aside", len(aside), 0, rules.num_dice)
         dice = rules.num_dice - len(aside)
         reached: list[dict[Any, int]] = [{} for _ in range(dice + 1)]
         reached[dice][self.strategy.key(tuple(aside))] = 1
