@@ -131,7 +131,6 @@ def main(
     """
     device = device if device == "cpu" else torch_device(device)  # without PyTorch, a CPU has parts to measure
     parts = chosen_parts(only or [], device)
-    ui.check_writable(json)
     rows, cells = [], []
     for part in parts:
         for row in part.measured(quick, device):

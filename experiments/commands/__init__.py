@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from dice_envs.core.options import check_seed
-from dice_envs.experiments.ui import one_line_errors, own_game
+from dice_envs.experiments.ui import check_report, check_writable, one_line_errors, own_game
 
 PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
 # The list of --help, by heading; commands that no heading names follow as “More”.
@@ -46,7 +46,10 @@ def modules(package: ModuleType) -> dict[str, ModuleType]:
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a command: bad input and Ctrl-C end it with one line, and its help flows to the terminal's width."""
+    """Wrap a command: bad input and Ctrl-C end it with one line, and its help flows to the terminal's width.
+
+    The parameters `game`, `seed`, `json` and `report` are checked here, before the work.
+    """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -54,6 +57,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(kwargs.get("game"), str):
                 kwargs["game"] = own_game(kwargs["game"])
             check_seed(kwargs.get("seed"))
+            check_writable(kwargs.get("json"))
+            check_report(kwargs.get("report"))
             return command(*args, **kwargs)
 
     run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))

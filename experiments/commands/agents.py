@@ -80,7 +80,6 @@ def list_agents(
     `ppo` plays the policies of the package without a path. Their figures are stored in their files, and written with --json;
     `measure GAME ppo -o ...` measures one anew.
     """
-    ui.check_writable(json)
     games = names() if game is None else (load(game).name,)
     if add is not None:
         add_policy(add)

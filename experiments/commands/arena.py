@@ -79,9 +79,7 @@ def main(
     given = {"log": log is not None, "ray": ray is not None, "resume": resume, "without-luck": without_luck}
     _check_together(exact, match, [name for name, is_given in given.items() if is_given])
     writer: Any = arena.log_writer(variant, len(agents)) if log is not None else None
-    ui.check_writable(json)
     ui.check_writable(log)
-    ui.check_report(report)
     ui.print_mode(variant, policy)
     players = logged(players, json, resume)
     meetings = arena.num_meetings(variant, len(agents))

@@ -64,8 +64,6 @@ def language(
     tasks = [task_of(name) for name in task or DEFAULT_TASKS]
     check_range("positions", positions, 2, MOST_POSITIONS)
     check_games(games)
-    ui.check_writable(json)
-    ui.check_report(report)
     named = named_players(players or [], json, resume)
     everybody = {each.name: players_of(each, named, references) for each in tasks}
     for name, player in named.items():

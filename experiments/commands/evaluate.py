@@ -52,8 +52,6 @@ def main(
     specs = [agent] if against is None else [agent, against]
     variant, (player, *_), policy = cast(game, ui.game_options(option), specs, single_seat)
     check_games(games, match)
-    ui.check_writable(json)
-    ui.check_report(report)
     ui.print_mode(variant, policy)
     (player,) = logged([player], json, resume)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}

@@ -72,7 +72,6 @@ def main(
             raise ValueError("--against is measured exactly: leave out --response or --against")
     variant, (player, *_), policy = cast(game, ui.game_options(option), [agent, *(against or ())], single_seat)
     seed = ui.seed_or_fresh(seed)
-    ui.check_writable(json)
     ui.print_mode(variant, policy)
     with on_ray(ray) as workers:
         if response is not None:

@@ -48,8 +48,6 @@ def main(
     """
     if seat is not None and agents:
         raise ValueError("--seat names one seat, --agents all of them: leave out one")
-    ui.check_writable(json)
-    ui.check_report(report)
     games = games_in(files)
     seats = [seats_of(sitting, path, seat, agents) for path, sitting in games]
     played = []

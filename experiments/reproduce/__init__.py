@@ -10,11 +10,13 @@ import functools
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
@@ -23,7 +25,7 @@ from dice_envs.core.options import check_range
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import add_commands, guarded, modules
 from dice_envs.experiments.ui.grids import Grid, figure_text
-from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, plots_noted, write_page
+from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, heat_map, plots_noted, saved_plot, write_page
 
 INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 LEAST_GAMES = 1000  # accepted by every source
@@ -55,8 +57,6 @@ def all_sources(
     """
     if games is not None:
         check_range("games", games, LEAST_GAMES, MOST_GAMES)
-    ui.check_writable(json)
-    ui.check_report(report)
     seed = ui.seed_or_fresh(seed)
     chapters: dict[str, Chapter] = {}
     sections: list[Section] = []
@@ -190,14 +190,12 @@ def printed(source: str, figure: str, published: str, ours: Fraction | float, no
     return Finding(source, figure, float(published), float(ours), 0.0, rounds_to(published, ours), note)
 
 
-def across(title: str, rows: Sequence[Finding], pattern: str, digits: int = 6) -> Grid:
-    """Return rows as a table with several figures in a line, those that are compared with a published one marked.
+def crossed(rows: Sequence[Finding], pattern: str) -> tuple[list[str], dict[str, list[Finding | None]]]:
+    """Arrange rows with several figures in a line: return the columns' names, and the cells of each line by its name.
 
     Args:
-        title: of the table.
-        rows: those whose figures' names fit the pattern are shown.
+        rows: those whose figures' names fit the pattern are taken.
         pattern: a regular expression whose groups `line` and `column` are the place of a figure.
-        digits: decimals.
     """
     lines: dict[str, dict[str, Finding]] = {}
     for row in rows:
@@ -205,12 +203,31 @@ def across(title: str, rows: Sequence[Finding], pattern: str, digits: int = 6) -
             lines.setdefault(found["line"], {})[found["column"]] = row
     found_columns = dict.fromkeys(column for cells in lines.values() for column in cells)
     columns = sorted(found_columns, key=lambda column: int(column) if column.isdigit() else 0)  # numbers rise
+    return columns, {line: [cells.get(column) for column in columns] for line, cells in lines.items()}
+
+
+def across(title: str, rows: Sequence[Finding], pattern: str, digits: int = 6) -> Grid:
+    """Return rows as a table as `crossed` arranges them, those that are compared with a published one marked."""
+    columns, lines = crossed(rows, pattern)
     table: list[tuple[str | Text, ...]] = []
     for line, cells in lines.items():
-        published = {"" if row.published is None else str(row.published) for row in cells.values()}
+        published = {"" if row.published is None else str(row.published) for row in cells if row is not None}
         shared = published.pop() if len(published) == 1 else "marked"
-        table.append((line, shared, *(_cell(cells.get(column), digits) for column in columns)))
+        table.append((line, shared, *(_cell(row, digits) for row in cells)))
     return Grid(title, ("", "published", *columns), table)
+
+
+def draw_across(folder: Path, name: str, title: str, rows: Sequence[Finding], pattern: str, digits: int) -> None:
+    """Save the figures of such a table as a heat map, if there are any."""
+    columns, lines = crossed(rows, pattern)
+    if not lines:
+        return
+    numbers = np.array([[np.nan if row is None else row.ours for row in cells] for cells in lines.values()], float)
+    size = (4 + 1.3 * len(columns), 1.5 + 0.35 * len(lines))
+    with saved_plot(folder, name, f"{title}.", figsize=size) as (canvas, panel):
+        headings = [textwrap.fill(column, 14) for column in columns]
+        heat_map(panel, numbers, f"{{:.{digits}f}}", list(lines), headings, "Blues", np.nanmax(numbers))
+        canvas.suptitle(textwrap.fill(title, int(8 * size[0])))
 
 
 def _cell(row: Finding | None, digits: int) -> Text:

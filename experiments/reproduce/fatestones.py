@@ -103,8 +103,6 @@ def main(
     check_range("work", work, 1e-6, 1e6, whole=False)
     check_range("most", most, 10, 100_000)
     logs = {path: read_log(path) for path in log or []}
-    ui.check_writable(json)
-    ui.check_report(report)
     what = {"source": "fatestones", "games": games, "draws": draws, "work": work, "most": most}
     with resumable(json, resume, what, seed, ray) as (seed, workers):
         ui.console.print(f"seed {seed}")

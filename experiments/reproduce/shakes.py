@@ -22,7 +22,7 @@ from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
-from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, print_rows, printed
+from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, draw_across, print_rows, printed
 from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.pages import counted, saved_plot
@@ -69,6 +69,7 @@ POLICIES = {  # as the table names them: agent and the game's tie rule
     "bayes:win": ("bayes:win", "again"),
 }
 BY_PLAYERS = r"(?P<line>.*), (?P<column>\d players)"  # the names of rows with a column for each number of players
+KEPT_DIE = r"(?P<line>.*): P\(kept die = (?P<column>\d)\)"  # those with a column for each face
 TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, saved); the fourth is the rules' example
 
 
@@ -85,8 +86,6 @@ def main(
     Everything is exact except the last table, which plays games through both environments and compares.
     """
     check_range("games", games, 1000, MOST_GAMES)
-    ui.check_writable(json)
-    ui.check_report(report)
     with resumable(json, resume, {"source": "shakes", "games": games}, seed, ray) as (seed, workers):
         return _reproduce(games, seed, json, report, workers)
 
@@ -106,7 +105,7 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
     for note in dict.fromkeys(row.note for row in claims if row.note):
         ui.console.print(f"  {note}")
     print_rows("What the notebook simulated", notebook, digits=6)
-    across("The die that is kept", dice, r"(?P<line>.*): P\(kept die = (?P<column>\d)\)", 4).show()
+    across("The die that is kept", dice, KEPT_DIE, 4).show()
     equal = sum(bool(row.agrees) for row in dice)
     ui.console.print(f"  {equal} of {len(dice)} agree to 12 digits with SciPy's Beta(saved + 1, failed + 1) × 6, rounded up")
     across("Every agent: patients saved and P(win), exact", all_agents, BY_PLAYERS).show()
@@ -122,8 +121,7 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
     print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
 
     def draw(folder: Path) -> None:
-        _draw_kept_die(folder)
-        _draw_agents(folder, exact)
+        draw_across(folder, "shakes_kept_die", "The chances of the die that a maester keeps", dice, KEPT_DIE, 4)
         _draw_distributions(folder, exact[4], played)
 
     rows = [*claims, *notebook, *dice, *all_agents, *simulated]
@@ -324,54 +322,6 @@ def _played_rows(played: list[tuple[str, np.ndarray, Performance]], goal: int) -
 
 
 # --- plots ------------------------------------------------------------------------------------------------------
-
-
-def _draw_kept_die(report: Path) -> None:
-    from scipy.stats import beta
-
-    caption = (
-        "The die that a maester keeps, counted exactly, beside a Beta(saved + 1, failed + 1) variable times 6, rounded up, for "
-        "six tallies."
-    )
-    with saved_plot(report, "shakes_kept_die", caption, nrows=2, ncols=3, figsize=(11, 6.5), sharex=True, sharey=True) as (
-        canvas,
-        axes,
-    ):
-        x = np.linspace(0, 6, 301)
-        for place, (treated, saved) in zip(axes.flat, TALLIES_SHOWN, strict=True):
-            faces = np.arange(1, 7)
-            dice = [float(chance) for chance in kept_die(treated, saved)]
-            place.bar(faces - 0.7, dice, 0.36, label="kept die")
-            place.bar(faces - 0.3, _beta_masses(treated, saved), 0.36, label="Beta × 6, rounded up")
-            place.plot(x, beta.pdf(x / 6, saved + 1, treated - saved + 1) / 6, "k-", label="Beta × 6, density")
-            place.set_title(f"treated {treated}, saved {saved}")
-            place.set_xticks(faces - 0.5, faces)
-        for place in axes[-1]:
-            place.set_xlabel("kept die")
-        for place in axes[:, 0]:
-            place.set_ylabel("probability")
-        canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        canvas.suptitle("The kept die is a Beta(saved + 1, failed + 1) variable times 6, rounded up")
-
-
-def _draw_agents(report: Path, exact: dict[int, dict[str, Performance]]) -> None:
-    caption = "What each policy reaches, in % of Bayes-optimal play, which has 100; exact."
-    with saved_plot(report, "shakes_agents", caption, ncols=2, figsize=(12, 7.5), sharey=True) as (canvas, axes):
-        import matplotlib
-
-        players, viridis = list(exact), matplotlib.colormaps["viridis"]
-        width = 0.8 / len(players)
-        for place, (column, title) in zip(axes, (("saved", "expected patients saved"), ("win", "P(win)")), strict=True):
-            for i, n in enumerate(players):
-                optimum = exact[n][f"bayes:{column}"].reached(column)
-                shares = [100 * result.reached(column) / optimum for result in exact[n].values()]
-                colour = viridis(0.85 * i / max(1, len(players) - 1))
-                place.barh(np.arange(len(shares)) + i * width, shares, width, label=f"{n} players", color=colour)
-            place.set_yticks(np.arange(len(POLICIES)) + 0.4 - width / 2, list(POLICIES))
-            place.axvline(100, color="grey", linewidth=0.8, linestyle=":")
-            place.set(xlabel="% of Bayes-optimal", title=title)
-        axes[0].invert_yaxis()  # shared: the first policy and the fewest players at the top
-        canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(players))
 
 
 def _draw_distributions(report: Path, exact: dict[str, Performance], played: list[tuple[str, np.ndarray, Performance]]) -> None:

@@ -42,7 +42,6 @@ def main(
     every = comb(bag, hand) * comb(bag - hand, hand)
     if draws == 0 and every > MOST_SOLVED:
         raise ValueError(f"draws must not be 0 for all: there are {every:,} of this bag, {MOST_SOLVED:,} are allowed")
-    ui.check_writable(json)
     start = time.perf_counter()
     what = {"solve": "fatestones", "game": str(variant), "draws": draws}
     with resumable(json, resume, what, seed, ray) as (seed, workers):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -19,7 +19,7 @@ from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.pages import saved_plot
+from dice_envs.experiments.ui.pages import heat_map, saved_plot
 
 PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins
@@ -67,8 +67,6 @@ def main(
         raise ValueError(f"minutes must be above 0, not {minutes}")
     if minutes is not None and ray is not None:
         raise ValueError("--minutes divides the time between rounds solved one after another: leave out --minutes or --ray")
-    ui.check_writable(json)
-    ui.check_report(report)
     ui.print_mode(variant)
     at_table = variant.options.num_players > 2
     if at_table and (threads != 1 or ray is not None):
@@ -99,7 +97,7 @@ def main(
             _draw_table(folder, solution)
             return
         values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
-        draw_values(folder, values, variant.options.rounds == "single")
+        _draw_values(folder, values, variant.options.rounds == "single")
 
     ui.finish(
         lambda: ui.write_json(json, solution.as_dict()),
@@ -146,42 +144,19 @@ def _show(solution: Solution) -> None:
     )
 
 
-def draw_values(folder: Path, values: Mapping[Dice, float], single: bool = False) -> None:
-    """Plot a heat map of the starter's chance to win each round, if `single`, or else the game from there."""
+def _draw_values(folder: Path, values: Mapping[Dice, float], single: bool) -> None:
+    """Plot the starter's chance to win each round, if `single`, or else the game from there."""
     most = max(max(dice) for dice in values)
     grid = np.full((most, most), np.nan)
     for (own, others), value in values.items():
-        grid[own - 1, others - 1] = value
-    won = f"% {'of rounds' if single else 'of games'} that the starter wins"
+        grid[own - 1, others - 1] = 100 * value
+    won, dice = f"% {'of rounds' if single else 'of games'} that the starter wins", range(1, most + 1)
     caption = f"{won}, by the dice of both, when both play the solution."
     with saved_plot(folder, "liars_dice_values", caption, figsize=(2 + most, 1.2 + most)) as (figure, panel):
-        shown = heat_map(panel, 100 * grid, "RdBu", 100, "{:.1f}", lambda share: not 25 < share < 75, aspect="equal")
-        name_dice(panel, most)
-        panel.set_ylabel("dice of the starter")
-        panel.set_title(won)
+        shown = heat_map(panel, grid, "{:.1f}", dice, dice, "RdBu", 100)
+        panel.set(xlabel="dice of the other player", ylabel="dice of the starter", title=won)
+        panel.invert_yaxis()
         figure.colorbar(shown, ax=panel)
-
-
-def heat_map(
-    panel: Any, grid: np.ndarray, colours: str, most: float, form: str, is_dark: Callable[[float], bool], aspect: str = "auto"
-) -> Any:
-    """Draw numbers from 0 to `most` as a heat map with each number in its cell; return it, for a colour bar.
-
-    NaN leaves a cell empty. `is_dark` says which numbers have so dark a colour that they are written in white.
-    """
-    shown = panel.imshow(grid, origin="lower", cmap=colours, vmin=0, vmax=most, aspect=aspect)
-    for (row, column), number in np.ndenumerate(grid):
-        if np.isfinite(number):
-            ink = "white" if is_dark(number) else "black"
-            panel.text(column, row, form.format(number), ha="center", va="center", color=ink)
-    return shown
-
-
-def name_dice(panel: Any, most: int) -> None:
-    """Label the axes of a heat map whose rows are the starter's dice, and whose columns are the other player's."""
-    panel.set_xticks(range(most), range(1, most + 1))
-    panel.set_yticks(range(most), range(1, most + 1))
-    panel.set_xlabel("dice of the other player")
 
 
 # --- three players and more -----------------------------------------------------------------------------------------

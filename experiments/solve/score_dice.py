@@ -31,8 +31,6 @@ def main(
     """
     options = configure("score_dice", **ui.game_options(option)).options
     check_choice("pairing", pairing, PAIRINGS)
-    ui.check_writable(json)
-    ui.check_report(report)
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
     with ui.progress(game) as advance:
         result = score_distribution(

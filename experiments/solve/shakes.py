@@ -36,7 +36,6 @@ def main(
     if options.mode != "physician":
         raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
     agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
-    ui.check_writable(json)
     start = time.perf_counter()
     result = evaluation_of(agent, variant)
     seconds = time.perf_counter() - start

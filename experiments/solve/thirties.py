@@ -55,7 +55,6 @@ def main(
     of_game = {"goal": goal} if valued == goal else {}  # a goal that the game does not have changes nothing in it
     variant = configure("thirties", **{**parsed, "num_players": 1, **of_game})
     rules = Rules.of(variant.options)
-    ui.check_writable(json)
     best_of_all, _ = solve(rules, valued)
     chosen = find(variant, strategy) if strategy else best_of_all
     analysis = analyse(rules, chosen)

@@ -157,7 +157,17 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
     published = [row["published"] for row in rows if isinstance(row["published"], float)]
     assert published == [49.34, 50.66, 23.79, 24.65, 25.4, 26.16, 77]
-    for plot in ("bluffing", "posterior", "faces_named", "bluffs_by_round", "openings", "calls", "values", "losses"):
+    for plot in (
+        "bluffing",
+        "posterior",
+        "faces_named",
+        "faces_by_round",
+        "openings",
+        "quantities",
+        "calls",
+        "values",
+        "losses",
+    ):
         assert (tmp_path / f"liars_dice_{plot}.png").exists()
     ours = {row["figure"]: row["ours"] for row in rows}
     assert ours["2 v 2 dice: chance that the starter wins the game"] == pytest.approx(0.61996075, abs=1e-6)

@@ -77,8 +77,6 @@ def main(
     check_range("games", games, 1, MOST_GAMES)
     check_range("dice", dice, 1, MOST_DICE)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
-    ui.check_writable(json)
-    ui.check_report(report)
     what = {"source": "liars_dice", "games": games, "dice": dice, "precision": precision}
     with resumable(json, resume, what, seed, ray) as (seed, workers):
         rows = _simulate(games, seed, workers)
@@ -94,7 +92,7 @@ def main(
         def draw(folder: Path) -> None:
             _draw_simulations(folder, rows)
             draw_posterior(folder, rows)
-            draw_answer(folder, answer)
+            draw_answer(folder, answers)
 
         title = "Liar's Dice: D. Oehm, “Liar's Dice in R” (2018), and the answer to its question"
         data = {"seed": seed, "games": games, "dice": dice, "precision": precision, "rows": rows + examples + answers}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from dice_envs.exact.liars_dice.seating import Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
 from dice_envs.experiments import ui
-from dice_envs.experiments.reproduce import Finding, across
+from dice_envs.experiments.reproduce import Finding, across, draw_across
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     FACES_NAMED,
     MOST,
@@ -35,42 +35,42 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_against,
     wins_games,
 )
-from dice_envs.experiments.solve.liars_dice import SAY_EVERY, draw_values, heat_map, line_of, name_dice
-from dice_envs.experiments.ui.pages import BLUE, ORANGE, saved_plot
+from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
 ALONE, *BORROWED = PARTS  # an agent's own play, and the parts of it that the solution's play replaces
 SEEN = 5e-4  # least share that is shown
-BAR_COLOURS = (ORANGE, BLUE, "#2a9d8f", "#74c69d", "#b7e4c7", "#b5838d")  # of PARTS
-COLOURS = (BLUE, "#89c2d9", ORANGE, "#f4a261")  # of FACES_NAMED
-LEAST_LABEL = 0.04  # a share below this has no label
 
-# Tables of the figures: title, their names (see `across`), decimals.
+# Tables of the figures: title, their names (see `crossed`), decimals, the name of the plot.
 TABLES = (
     (
         "What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)",
         "whole game, (?P<line>.*): (?P<column>.*), %",
         1,
+        "faces_named",
     ),
-    ("What the solution's bids name, by round, %", "(?P<line>.* dice, .*), solution: (?P<column>.*), %", 1),
-    ("First bids of the first round, %: quantity x face", r".* that are (?P<line>\d+) x (?P<column>\d+)", 1),
+    ("What the solution's bids name, by round, %", "(?P<line>.* dice, .*), solution: (?P<column>.*), %", 1, "faces_by_round"),
+    ("First bids of the first round, %: quantity x face", r".* that are (?P<line>\d+) x (?P<column>\d+)", 1, "openings"),
     (
         "First bids of the first round, %, by how many dice show the best face: quantity",
         r".* dice, (?P<line>\d+) of the best face: % of first bids of (?P<column>\d+)",
         1,
+        "quantities",
     ),
     (
         "When the solution calls in the first round, % of its turns, by how many of the other's dice it takes",
         r".* dice, (?P<column>\D*), (?P<line>\d+) of the other's dice needed: % called",
         1,
+        "calls",
     ),
     (
         "The chance that the starter wins the game, by its dice and the other's",
         r"(?P<line>\d+) v (?P<column>\d+) dice: chance that .*",
         4,
+        "values",
     ),
-    ("Numbers agents against the solution", "numbers (?P<line>[^,:]*): (?P<column>.*)", 1),
+    ("Numbers agents against the solution", "numbers (?P<line>[^,:]*): (?P<column>.*)", 1, "losses"),
 )
 
 
@@ -228,7 +228,7 @@ def findings(answer: Answer) -> list[Finding]:
 
 def show(answer: Answer, rows: list[Finding]) -> None:
     """Print the answer's rows as tables, then the conclusion."""
-    for title, pattern, digits in TABLES:
+    for title, pattern, digits, _ in TABLES:
         across(title, rows, pattern, digits).show()
     sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
     for sentence in sentences:
@@ -312,131 +312,7 @@ def _how_sure(answer: Answer) -> str:
     )
 
 
-# --- the answer as plots ---------------------------------------------------------------------------------------------
-
-
-def draw_answer(folder: Path, answer: Answer) -> None:
-    """Save all plots."""
-    _draw_named(folder, answer)
-    _draw_named_by_round(folder, answer)
-    _draw_openings(folder, answer)
-    _draw_calls(folder, answer)
-    draw_values(folder, {dice: worth.value for dice, worth in answer.values.items()})
-    _draw_losses(folder, answer)
-
-
-def _stack(panel: Any, shares: np.ndarray, labels: list[str], parts: list[str], colours: Any) -> None:
-    """Draw horizontal bars of shares (bars, parts), the first bar at the top."""
-    from matplotlib.colors import to_rgb
-
-    left = np.zeros(len(shares))
-    places = np.arange(len(shares))[::-1]
-    for part, name in enumerate(parts):
-        panel.barh(places, 100 * shares[:, part], left=100 * left, color=colours[part], label=name, height=0.75)
-        for place, begin, share in zip(places, left, shares[:, part], strict=True):
-            if share >= LEAST_LABEL:
-                ink = "white" if np.mean(to_rgb(colours[part])) < 0.45 else "black"
-                panel.text(100 * (begin + share / 2), place, f"{100 * share:.0f}", ha="center", va="center", color=ink)
-        left += np.nan_to_num(shares[:, part])
-    panel.set_yticks(places, labels)
-    panel.set_xlim(0, 100)
-
-
-def _draw_named(folder: Path, answer: Answer) -> None:
-    caption = "Which face bids name, in whole games of the solution."
-    with saved_plot(folder, "liars_dice_faces_named", caption, figsize=(10, 5)) as (figure, panel):
-        shares = shares_of(answer.named).reshape(-1, len(FACES_NAMED))
-        labels = [f"{name}, {namer}" for name in STAGES for namer in NAMERS]
-        _stack(panel, shares, labels, list(FACES_NAMED), COLOURS)
-        title = f"What bids name, {answer.dice} dice each (all at the solution's own decisions)"
-        panel.set(xlabel="% of bids in a whole game", title=title)
-        figure.legend(loc="outside lower center", ncols=2)
-
-
-def _draw_named_by_round(folder: Path, answer: Answer) -> None:
-    most = answer.dice
-    caption = "How often the solution bids on a face that it does not hold though it could name one that it holds, by round."
-    size = (4 + 1.4 * most, 2 + 0.8 * most)
-    with saved_plot(folder, "liars_dice_bluffs_by_round", caption, ncols=2, figsize=size) as (figure, panels):
-        for stage, panel in enumerate(panels):
-            grid = np.full((most, most), np.nan)
-            for (own, others), habits in answer.habits.items():
-                grid[own - 1, others - 1] = 100 * shares_of(habits.named[stage])[0, NONE]
-            shown = heat_map(panel, grid, "Oranges", 60, "{:.0f}", lambda share: share > 36)
-            name_dice(panel, most)
-            panel.set_title(STAGES[stage])
-        panels[0].set_ylabel("dice of the starter")
-        figure.colorbar(shown, ax=panels, label="%")
-        figure.suptitle("% of bids on a face that the solution does not hold, by choice")
-
-
-def _draw_openings(folder: Path, answer: Answer) -> None:
-    import matplotlib
-
-    habits = answer.habits[answer.full]
-    quantities = np.flatnonzero(habits.openings.sum(axis=1) >= SEEN)
-    faces = habits.openings.shape[1]
-    caption = "The solution's first bids: all of them, and their quantity by how many dice show the best face."
-    with saved_plot(folder, "liars_dice_openings", caption, ncols=2, figsize=(12, 5)) as (_, (left, right)):
-        grid = 100 * habits.openings[quantities]
-        most = max(1.0, float(grid.max()))
-        heat_map(left, grid, "Blues", most, "{:.1f}", lambda share: share > 0.6 * most)
-        left.set_xticks(range(faces), range(1, faces + 1))
-        left.set_yticks(range(len(quantities)), quantities + 1)
-        left.set(xlabel="face", ylabel="quantity", title=f"first bids, %, {answer.dice} v {answer.dice} dice")
-        held = np.flatnonzero(habits.openings_by_most.sum(axis=0) > 0)
-        shares = shares_of(habits.openings_by_most[np.ix_(quantities, held)].T)
-        labels = [f"{best} ({100 * habits.openings_by_most[:, best].sum():.3g} %)" for best in held]
-        colours = matplotlib.colormaps["YlGnBu"](np.linspace(0.2, 0.55, len(quantities)))
-        _stack(right, shares, labels, [f"bids {quantity + 1}" for quantity in quantities], colours)
-        right.set(xlabel="%", ylabel="dice of the best face (% of hands)", title="by how many dice show the best face")
-        right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(quantities))
-
-
-def _draw_calls(folder: Path, answer: Answer) -> None:
-    import matplotlib
-
-    caption = "How often the solution calls, by the chance that the bid holds as its own dice say, in every round and seat."
-    with saved_plot(folder, "liars_dice_calls", caption, figsize=(11, 6)) as (figure, panel):
-        panel.plot([0, 100], [100, 0], color=ORANGE, label="article's rule:\nthe chance that the bid fails")
-        panel.plot([0, 50, 50, 100], [100, 100, 0, 0], color="#888888", linestyle="--", label="threshold 0.5")
-        colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, answer.dice))
-        for unseen, colour in enumerate(colours, 1):
-            mine = [each for each in answer.turns if each.dice[1 - each.player] == unseen and answer.shares[each.dice] > 0]
-            panel.scatter(
-                [100 * each.holds for each in mine],
-                [100 * each.calls / each.turns for each in mine],
-                s=[max(350 * answer.shares[each.dice] * each.turns, 3) for each in mine],
-                color=colour,
-                alpha=0.8,
-                label=f"solution, other has {unseen}",
-                zorder=3,
-                linewidths=0,
-            )
-        panel.set(
-            xlabel="% chance that the bid holds, as the own dice say",
-            ylabel="% of such turns at which it calls",
-            title="When the solution calls, in every round and seat (area: how often)",
-        )
-        legend = figure.legend(loc="outside right upper", labelspacing=0.8)
-        for handle in legend.legend_handles[2:]:
-            handle.set_sizes([60])
-
-
-def _draw_losses(folder: Path, answer: Answer) -> None:
-    caption = (
-        "Rounds that numbers agents lose more often than the solution would in their place, and with parts of it replaced."
-    )
-    with saved_plot(folder, "liars_dice_losses", caption, figsize=(12, 6)) as (_, panel):
-        width = 0.8 / len(PARTS)
-        for place, part in enumerate(PARTS):
-            losses = [100 * answer.loss(bluff, part) for bluff in BLUFFS]
-            across_bluffs = np.arange(len(BLUFFS)) + (place - (len(PARTS) - 1) / 2) * width
-            label = "as it plays" if part == ALONE else f"with the solution's {part}"
-            bars = panel.bar(across_bluffs, losses, 0.94 * width, color=BAR_COLOURS[place], label=label)
-            panel.bar_label(bars, fmt="%.1f", fontsize=9)
-        panel.set_xticks(range(len(BLUFFS)), [f"bluff {bluff:g}" for bluff in BLUFFS])
-        title = f"Rounds that numbers agents lose more often than the solution would, {answer.dice} dice each"
-        panel.set(ylabel="% of rounds", title=title)
-        panel.legend(loc="upper left", ncols=3)
-        panel.set_ylim(top=1.25 * panel.get_ylim()[1])
+def draw_answer(folder: Path, rows: list[Finding]) -> None:
+    """Save each of the tables as a heat map."""
+    for title, pattern, digits, name in TABLES:
+        draw_across(folder, f"liars_dice_{name}", title, rows, pattern, digits)
