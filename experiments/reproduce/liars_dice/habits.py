@@ -15,7 +15,6 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, deal, entries_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round, RoundRules
 from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins, wins_game
@@ -60,55 +59,56 @@ class _Choices(NamedTuple):
     blind: np.ndarray  # (slots, hands, faces named) float64: shares if such a face is named at random
 
 
-@kernel(allocates=False)
-def _what_is_named(held, best):
-    if best == 0:
-        return FORCED
-    if held == best:
-        return MOST
-    return FEWER if held > 0 else NONE
+def _what_is_named(held: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Classify faces named, from the dice that show each and those that show the best one that may be named."""
+    return np.select([best == 0, held == best, held > 0], [FORCED, MOST, FEWER], NONE)
 
 
-@kernel(allocates=False)
-def _count(rules, choices, asking, reach, other, habits):
+class _Raises(NamedTuple):
+    """Where each number in `Asking.raises` belongs."""
+
+    entry: np.ndarray  # (numbers,) int64
+    slot: np.ndarray  # (numbers,) int64: that the raise leads to
+    made: np.ndarray  # (numbers,) bool: whether the number is one that may be read
+
+    @classmethod
+    def of(cls, rules: RoundRules, asking: Asking) -> _Raises:
+        """Return the places of a batch's numbers: node by node, raise by raise, by hand."""
+        first = rules.first[asking.slots]
+        edges, hands = rules.first[asking.slots + 1] - first, np.diff(asking.entry_at)
+        counts = np.repeat(hands, edges)
+        slot, made = (np.repeat(each, counts) for each in (rules.child[entries_of(first, edges)], asking.made))
+        return cls(entries_of(np.repeat(asking.entry_at[:-1], edges), counts), slot, made)
+
+
+def _count(rules: RoundRules, choices: _Choices, asking: Asking, reach: np.ndarray, other: np.ndarray, habits: Habits) -> None:
     """Count a player's decisions at the nodes of a batch. In place.
 
     Args:
-        rules: see `RoundRules`.
-        choices: see `_Choices`.
+        rules: of the round.
+        choices: the player's.
         asking: the player's moves, each times its reach.
-        reach: (entries, 1) float64: the player's.
+        reach: (entries,) float64: the player's.
         other: (nodes,) float64: how likely the other player comes to the node.
         habits: counts.
     """
-    made_at = 0
-    for node in range(len(asking.slots)):
-        slot, begin = asking.slots[node], asking.entry_at[node]
-        edges = rules.first[slot + 1] - rules.first[slot]
-        hands = asking.entry_at[node + 1] - begin
-        stage = 0 if slot == 0 else 1
-        for k in range(hands):
-            hand = asking.hand[begin + k]
-            if slot > 0 and choices.free[slot]:
-                need = min(max(rules.need[slot] - choices.matches[hand, rules.face[slot]], 0), choices.unseen + 1)
-                habits.turns[choices.player, need] += reach[begin + k, 0] * other[node]
-                habits.calls[choices.player, need] += asking.calls[begin + k, 0] * other[node]
-            best = choices.best[slot, hand]
-            bids = 0.0
-            for edge in range(edges):
-                if not asking.made[made_at + edge]:
-                    continue
-                weight = asking.raises[asking.raise_at[node] + edge * hands + k, 0] * other[node]
-                bids += weight
-                bid = rules.child[rules.first[slot] + edge]
-                habits.named[stage, 0, _what_is_named(choices.matches[hand, rules.face[bid]], best)] += weight
-                if slot == 0:
-                    habits.openings[rules.need[bid] - 1, rules.face[bid]] += weight
-                    habits.openings_by_most[rules.need[bid] - 1, best] += weight
-            habits.named[stage, 1, MOST if best > 0 else FORCED] += bids
-            for named in range(4):
-                habits.named[stage, 2, named] += bids * choices.blind[slot, hand, named]
-        made_at += edges
+    node = np.repeat(np.arange(len(asking.slots)), np.diff(asking.entry_at))
+    slot, hand, weight = asking.slots[node], asking.hand, other[node]
+    need = np.clip(rules.need[slot] - choices.matches[hand, rules.face[slot]], 0, choices.unseen + 1)
+    may_call = (slot > 0) & choices.free[slot]
+    for counts, chances in ((habits.turns, reach), (habits.calls, asking.calls[:, 0])):
+        np.add.at(counts[choices.player], need[may_call], (chances * weight)[may_call])
+
+    entry, bid, _ = raises = _Raises.of(rules, asking)
+    entry, bid, weight = entry[raises.made], bid[raises.made], (asking.raises[:, 0] * weight[raises.entry])[raises.made]
+    best, stage = choices.best[slot, hand][entry], min(asking.paths.shape[1], 1)
+    named = _what_is_named(choices.matches[hand[entry], rules.face[bid]], best)
+    np.add.at(habits.named[stage, 0], named, weight)
+    np.add.at(habits.named[stage, 1], np.where(best > 0, MOST, FORCED), weight)
+    habits.named[stage, 2] += weight @ choices.blind[slot, hand][entry]
+    if stage == 0:
+        np.add.at(habits.openings, (rules.need[bid] - 1, rules.face[bid]), weight)
+        np.add.at(habits.openings_by_most, (rules.need[bid] - 1, best), weight)
 
 
 def _choices(round_: Round, tree: Tree, player: int) -> _Choices:
@@ -120,8 +120,7 @@ def _choices(round_: Round, tree: Tree, player: int) -> _Choices:
         if len(raises := rules.raises(slot)):
             held = matches[:, np.unique(rules.face[raises])]  # of each face that may be named
             best[slot] = held.max(axis=1)
-            named = np.where(held == best[slot][:, None], MOST, np.where(held > 0, FEWER, NONE))
-            named[best[slot] == 0] = FORCED
+            named = _what_is_named(held, best[slot][:, None])
             blind[slot] = np.stack([(named == each).mean(axis=1) for each in range(len(FACES_NAMED))], axis=1)
     return _Choices(player, round_.dice[1 - player], matches, free, best, blind)
 
@@ -150,7 +149,7 @@ class _Counting(Source):
                 round_.rules,
                 self._choices[mover],
                 self._asking,
-                own.weight[entries_of(own.start[part.rows[:, mover]], np.diff(self._asking.entry_at))],
+                own.weight[entries_of(own.start[part.rows[:, mover]], np.diff(self._asking.entry_at)), 0],
                 arrived[part.rows[:, 1 - mover]],
                 self._habits,
             )
@@ -251,38 +250,6 @@ PARTS = {
 }
 
 
-@kernel(allocates=False)
-def _combine_raises(own, other, takes_other, left, at, hands, edges, mixed):
-    """Write the raises of one hand, which raises with probability `left`. Its numbers lie `hands` apart from `at` on. In place.
-
-    If the player whose raises are taken never raises with this hand, the other's raises are taken.
-    """
-    of_own = 0.0
-    of_other = 0.0
-    for edge in range(edges):
-        of_own += own.raises[at + edge * hands, 0]
-        of_other += other.raises[at + edge * hands, 0]
-    if (of_other if takes_other else of_own) == 0.0:
-        takes_other = not takes_other
-    total = of_other if takes_other else of_own
-    for edge in range(edges):
-        chance = other.raises[at + edge * hands, 0] if takes_other else own.raises[at + edge * hands, 0]
-        mixed.raises[at + edge * hands, 0] = chance * left / total if left > 0.0 and total > 0.0 else 0.0
-
-
-@kernel(allocates=False)
-def _combine(rules, calls_too, opening_too, raises_too, own, other, mixed):
-    """Blend the play of two players into `mixed`: the first one's, with parts of the other's. In place."""
-    for node in range(len(mixed.slots)):
-        slot, entry = mixed.slots[node], mixed.entry_at[node]
-        hands, edges = mixed.entry_at[node + 1] - entry, rules.first[slot + 1] - rules.first[slot]
-        takes_other = opening_too if slot == 0 else raises_too
-        for k in range(hands):
-            call = other.calls[entry + k, 0] if calls_too else own.calls[entry + k, 0]
-            mixed.calls[entry + k, 0] = call
-            _combine_raises(own, other, takes_other, 1.0 - call, mixed.raise_at[node] + k, hands, edges, mixed)
-
-
 def _first_bids(rules: RoundRules, quantities: Asking, faces: Asking) -> np.ndarray:
     """Return chances of first bids (bids, hands), with quantities and faces drawn independently from two players' bids."""
     bids = rules.raises(0)
@@ -305,7 +272,14 @@ class Mixed(Source):
         if asking.slots[0] == 0 and part.opening in (QUANTITY, FACE):
             both = _first_bids(self._rules, *((other, own) if part.opening == QUANTITY else (own, other)))
             other.raises[:, 0] = both.reshape(-1)
-        _combine(self._rules, part.calls, part.opening != KEPT, part.raises, own, other, asking)
+        takes_other = part.raises if asking.paths.shape[1] else part.opening != KEPT
+        chances, instead = (other.raises, own.raises) if takes_other else (own.raises, other.raises)
+        entry = _Raises.of(self._rules, asking).entry
+        total, others_total = (np.bincount(entry, each[:, 0], len(asking.hand)) for each in (chances, instead))
+        never = total == 0  # a hand with which the player whose raises are taken never raises: the other's are taken
+        asking.calls[:] = (other if part.calls else own).calls
+        left = np.divide(1 - asking.calls[:, 0], total := np.where(never, others_total, total), where=total > 0, out=0 * total)
+        asking.raises[:, 0] = np.where(never[entry], instead[:, 0], chances[:, 0]) * left[entry]
 
 
 def _answers(source: Source, asking: Asking) -> Asking:
