@@ -28,7 +28,7 @@ from dice_envs.evaluation import GAMES_WON, scale_of
 from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import expected_returns, play_valued
 from dice_envs.exact import ResponseValues, measure, optima, response_values
-from dice_envs.exact.liars_dice import winning_probability, winning_shares
+from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, TeamResult, parts_of, shares_of
 from dice_envs.experiments.jobs import HERE, Workers
@@ -180,28 +180,25 @@ def exact_tournament(
 ) -> Result:
     """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
-    See `dice_envs.exact.liars_dice.winning_probability` and `winning_shares`, also for what they raise. `done` is called with
-    the share of a pair or table that has been computed since the last call.
+    See `dice_envs.exact.liars_dice.winning_shares`, also for what it raises. `done` is called with the share of a pair or table
+    that has been computed since the last call.
     """
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
     players: Sequence[str | Agent] = specs if agents is None else agents
-    if seats > 2:
-        shares = winning_shares(variant, players, lambda amount, total: done(amount / total))
+    for members in itertools.combinations(range(len(specs)), max(2, seats)):
+        own = [players[member] for member in members]
+        shares = winning_shares(variant, own, lambda amount, total: done(amount / total))
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
-        for seat, (share, earned) in enumerate(zip(shares, returns, strict=True)):
-            result.meetings.append(Meeting(0, seat, share, 0.0, 0.0, earned, 0.0))
-        if len(set(specs)) < seats:
+        for place, (member, share, earned) in enumerate(zip(members, shares, returns, strict=True)):
+            cell = (0, member) if result.one_table else (member, members[1 - place])
+            result.meetings.append(Meeting(*cell, share, 0.0, 0.0, earned, 0.0))
+        if result.one_table and len(set(specs)) < seats:
             copies = Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
-        return result
-    for pair in itertools.combinations(range(len(specs)), 2):
-        first, second = (players[member] for member in pair)
-        rate = winning_probability(variant, first, second, lambda amount, total: done(amount / total))
-        for place, won in ((pair, rate), (pair[::-1], 1 - rate)):
-            result.meetings.append(Meeting(*place, won, 0.0, 0.0, 2 * won - 1, 0.0))
-    result.elo = elo(result.win_rate, MOST_GAMES)
+    if not result.one_table:
+        result.elo = elo(result.win_rate, MOST_GAMES)
     return result
 
 

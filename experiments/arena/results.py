@@ -93,12 +93,10 @@ class Meeting:
         cls, variant: Variant, place: tuple[int, int], shares: np.ndarray, is_tie: np.ndarray, returns: np.ndarray
     ) -> Meeting:
         """Results from an agent's shares and returns, (matches, games) float64, and from the ties, (all games,) bool."""
-        parts = []
-        for first, last in parts_of(shares.shape[1]):
-            own = shares[:, first - 1 : last]
-            parts.append(Part(first, last, float(own.mean()), _share_half_width(own)))
-        won, earned = _figures(variant, shares, returns)
-        return cls(*place, *won, float(is_tie.mean()), *earned, parts)
+        spans = parts_of(shares.shape[1])
+        parts = [Part(first, last, *_mean(shares[:, first - 1 : last], 0.0, 1.0)) for first, last in spans]
+        earned = _mean(returns, variant.facts.min_return, variant.facts.max_return)
+        return cls(*place, *_mean(shares, 0.0, 1.0), float(is_tie.mean()), *earned, parts)
 
 
 @dataclasses.dataclass
@@ -120,12 +118,10 @@ class TeamResult:
     @classmethod
     def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> TeamResult:
         """Results from the returns, (matches, games) float64."""
-        team = cls(members, float(returns.mean()), _return_half_width(variant, returns))
-        winning = variant.facts.winning_return
-        if winning is not None:
-            won = (returns >= winning - 1e-6).astype(np.float64)
-            team.win, team.win_ci95 = float(won.mean()), _share_half_width(won)
-        return team
+        facts = variant.facts
+        earned = _mean(returns, facts.min_return, facts.max_return)
+        won = () if facts.winning_return is None else _mean(returns >= facts.winning_return - 1e-6, 0.0, 1.0)
+        return cls(members, *earned, *won)
 
 
 @dataclasses.dataclass
@@ -156,8 +152,8 @@ class Copies:
             mine = [place for place, other in enumerate(specs) if other == spec]
             share = shares[:, mine].sum(axis=1).reshape(-1, match)
             earned = returns[:, mine].mean(axis=1).reshape(-1, match)
-            won, own = _figures(variant, share, earned)
-            found.append(cls(spec, len(mine), *won, *own))
+            own = _mean(earned, variant.facts.min_return, variant.facts.max_return)
+            found.append(cls(spec, len(mine), *_mean(share, 0.0, 1.0), *own))
         return found
 
 
@@ -285,16 +281,6 @@ def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
 
 
-def _figures(variant: Variant, shares: np.ndarray, returns: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the means of shares and of returns, (matches, games) float64, each with its half-width."""
-    return (float(shares.mean()), _share_half_width(shares)), (float(returns.mean()), _return_half_width(variant, returns))
-
-
-def _share_half_width(shares: np.ndarray) -> float:
-    """Return the 95 % half-width of a mean share, from the shares of each match, (matches, games) float64."""
-    return match_half_width(shares.mean(axis=1), shares.shape[1], 0.0, 1.0)
-
-
-def _return_half_width(variant: Variant, returns: np.ndarray) -> float:
-    """Return the 95 % half-width of a mean return, from the returns of each match, (matches, games) float64."""
-    return match_half_width(returns.mean(axis=1), returns.shape[1], variant.facts.min_return, variant.facts.max_return)
+def _mean(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
+    """Return the mean of figures from `low` to `high`, (matches, games) float64, and its 95 % half-width."""
+    return float(values.mean()), match_half_width(values.mean(axis=1), values.shape[1], low, high)

@@ -223,6 +223,7 @@ def test_choose_understands_words():
         ("arena liars_dice random random --log x.csv", "liars_dice has no log format"),
         ("arena liars_dice random random --exact --log x.csv", "--exact plays no games: leave out --log"),
         ("arena fatestones random nash --exact", "is known for liars_dice only, not for fatestones"),
+        ("arena shakes random random random --exact", "is known for liars_dice only, not for shakes"),
         ("arena liars_dice random reader -o num_dice=3 --exact", "past rounds matter to Reader("),
         pytest.param(
             "arena liars_dice random mcts:2 -o num_dice=1 --exact",

@@ -237,6 +237,8 @@ def winning_shares(
         AgentError: an agent's probabilities or actions are against the rules.
     """
     what = _OF_TWO if len(agents) == 2 else _WHAT
+    if variant.game.name != "liars_dice":
+        raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
     if len(agents) == 2:
         check_measurable(variant, what, MOST_WALKED)
     else:
@@ -256,8 +258,6 @@ def winning_probability(
 
     See `winning_shares`.
     """
-    if variant.game.name != "liars_dice":
-        raise ValueError(f"{_OF_TWO} is known for liars_dice only, not for {variant.game.name}")
     return winning_shares(variant, [agent, other], done)[0]
 
 

@@ -20,7 +20,7 @@ from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
-from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
+from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, draw_across, print_rows, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
 from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.pages import ORANGE, saved_plot
@@ -48,6 +48,7 @@ EXPLANATION = (
     "holds of its best face, is the program's in all rows, because the text does not say how an agent opens."
 )
 
+WON = "(?P<line>.*): % won by (?P<column>bluff .*)"  # the rows with a column for each agent
 AGENT = "Oehm 2018, section 'The agent'"
 RULES = "Oehm 2018, sections 'The rules' and 'Play the game'"
 FACES, DICE = 6, 5
@@ -90,7 +91,7 @@ def main(
         show(answer, answers)
 
         def draw(folder: Path) -> None:
-            _draw_simulations(folder, rows)
+            draw_across(folder, "liars_dice_bluffing", "% of games won, by who plays and the agent's bluff", rows, WON, 1)
             draw_posterior(folder, rows)
             draw_answer(folder, answers)
 
@@ -186,27 +187,6 @@ def draw_posterior(folder: Path, rows: list[Finding]) -> None:
         title = "Posterior of the win rate: 2 players, 6 dice"
         panel.set(xlabel="% of games won by bluff 0", ylabel=f"of {POSTERIOR_DRAWS:,} draws", title=title)
         panel.legend()
-
-
-def _draw_simulations(folder: Path, rows: list[Finding]) -> None:
-    """Plot the article's shares of wins beside ours."""
-    caption = (
-        "% of games won by numbers agents that differ in how often they bluff: the article's counts, its program played again, "
-        "and its text. The dashed line is an even share."
-    )
-    with saved_plot(folder, "liars_dice_bluffing", caption, ncols=2, figsize=(11, 5)) as (figure, panels):
-        for panel, bluffs in zip(panels, PUBLISHED, strict=True):
-            mine = [row for row in rows if row.figure.startswith(f"{len(bluffs)} ")]
-            bars = np.arange(len(bluffs))
-            panel.bar(bars - 0.27, [row.published for row in mine[: len(bluffs)]], 0.25, label="article's 10,000 games")
-            for place, style in enumerate(("its program", "its text")):
-                part = [row for row in mine if f", {style}:" in row.figure]
-                panel.bar(bars + 0.27 * place, [row.ours for row in part], 0.25, yerr=[row.error for row in part], label=style)
-            panel.axhline(100 / len(bluffs), color="black", linewidth=0.8, linestyle="--")
-            panel.set_xticks(bars, [f"bluff {bluff:g}" for bluff in bluffs])
-            panel.set(ylabel="% of games won", title=f"{len(bluffs)} players, 6 dice")
-        figure.suptitle("Who wins: agents that bluff, or those that play the numbers")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 # --- its worked examples: how likely an agent calls, the effect of a known die, and the loser of a call --------------
