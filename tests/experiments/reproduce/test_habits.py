@@ -21,8 +21,8 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     round_shares,
     values_of_all_rounds,
 )
-from dice_envs.games.liars_dice import STATE
-from dice_envs.games.liars_dice.raises import NO_BID
+from tests.experiments.reproduce.test_parts import of_solution
+from tests.support.liars_dice_tables import Plain
 from tests.support.subsets import covering
 
 pytestmark = pytest.mark.thorough
@@ -42,36 +42,24 @@ def roughly_solved(variant, dice):
 
 def plain_habits(variant, dice, solved):
     """Habits from every pair of throws, die by die, and every sequence of bids, by the rules."""
-    faces, wild = variant.params.num_faces, variant.params.wild
-    solution = Solution(variant, {dice: solved})
+    plain, policy, faces = Plain(variant), of_solution(Solution(variant, {dice: solved})), variant.options.num_faces
     counts = Counter()
 
     def held(throw, face):
-        return sum(die == face or (die == wild and wild >= 0) for die in throw)
+        return sum(plain.holds((1, face), [[die]]) for die in throw)
 
     def follow(throws, bids, weight):
-        mover = len(bids) % 2
-        own = throws[mover]
-        state = np.zeros(1, STATE)
-        state["dice"][0, :2] = state["in_round"][0, :2] = dice
-        state["in_round"][0, :2] = 1
-        state["in_play"], state["seat"] = sum(dice), mover
-        state["bid"] = bids[-1] if bids else NO_BID
-        state["num_bids"] = len(bids)
-        state["bids"][0, : len(bids)] = bids
-        state["counts"][0, mover, :faces] = [own.count(face) for face in range(faces)]
-        mask = np.zeros(variant.params.num_actions, np.int8)
-        variant.game.legal(variant.params, state[0], mask)
-        raises = np.flatnonzero(mask[:-1])
-        chances = solution.probabilities(state)[0]
-        assert chances[mask == 0].sum() == 0
+        mover, stage = len(bids) % 2, min(len(bids), 1)
+        own, raises = throws[mover], plain.raises(dice, bids)
+        chances = policy(dice, bids, mover, own)
+        assert sum(chance for bid, chance in chances.items() if bid not in [*raises, "call"]) == 0
         if bids:
-            quantity, face = divmod(bids[-1], faces)
-            if not solved.tree.is_leaf(bids[-1], len(bids) % 2):
-                need = min(max(quantity + 1 - held(own, face), 0), dice[1 - mover] + 1)
+            quantity, face = bids[-1]
+            if not solved.tree.is_leaf((quantity - 1) * faces + face - 1, mover):
+                need = min(max(quantity - held(own, face), 0), dice[1 - mover] + 1)
                 counts["turns", mover, need] += weight
-                counts["calls", mover, need] += weight * chances[-1]
-        nameable = {int(bid) % faces for bid in raises}
+                counts["calls", mover, need] += weight * chances["call"]
+        nameable = {face for _, face in raises}
         best = max((held(own, face) for face in nameable), default=0)
 
         def what(face):
@@ -79,22 +67,20 @@ def plain_habits(variant, dice, solved):
                 return FORCED
             return MOST if held(own, face) == best else FEWER if held(own, face) else NONE
 
-        stage = 1 if bids else 0
-        for bid in raises:
-            share = weight * chances[bid]
+        for quantity, face in raises:
+            share = weight * chances[quantity, face]
             if share == 0:
                 continue
-            quantity, face = divmod(int(bid), faces)
             counts["named", stage, 0, what(face)] += share
             counts["named", stage, 1, MOST if best else FORCED] += share
             for each in nameable:
                 counts["named", stage, 2, what(each)] += share / len(nameable)
             if not bids:
-                counts["opening", quantity, face] += share
-                counts["by most", quantity, best] += share
-            follow(throws, (*bids, int(bid)), share)
+                counts["opening", quantity - 1, face - 1] += share
+                counts["by most", quantity - 1, best] += share
+            follow(throws, (*bids, (quantity, face)), share)
 
-    for throws in itertools.product(*(itertools.product(range(faces), repeat=number) for number in dice)):
+    for throws in itertools.product(*map(plain.hands, dice)):
         follow(throws, (), faces ** -sum(dice))
     return counts
 

@@ -1,14 +1,11 @@
 """Losses of parts of an agent's play against a solution of Liar's Dice, compared with a plain program."""
 
-import itertools
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from dice_envs import agents, configure
-from dice_envs.agent import Turn
 from dice_envs.agents.liars_dice import LiarsDiceNash
-from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.reproduce.liars_dice.habits import (
@@ -21,8 +18,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_against,
     wins_games,
 )
-from dice_envs.games.liars_dice import STATE
-from dice_envs.games.liars_dice.raises import NO_BID
+from tests.support.liars_dice_tables import Plain, of_agent
 from tests.support.subsets import covering
 
 pytestmark = pytest.mark.thorough
@@ -33,65 +29,37 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
+def of_solution(solution):
+    """A solution as a policy for `Plain`."""
+    return of_agent(solution.variant, SimpleNamespace(probabilities=lambda turn: solution.probabilities(turn.states)))
+
+
 def plain_wins(solution, agent, dice, player, part):
     """The probability that the agent, as player 0 or 1, wins a round with a part of its play replaced."""
-    variant = solution.variant
-    faces = variant.params.num_faces
+    as_it_plays, as_solved = of_agent(solution.variant, agent), of_solution(solution)
 
-    def state_of(throws, bids):
-        mover = len(bids) % 2
-        state = np.zeros(1, STATE)
-        state["dice"][0, :2] = dice
-        state["in_round"][0, :2] = 1
-        state["in_play"], state["seat"], state["num_bids"] = sum(dice), mover, len(bids)
-        state["bid"] = bids[-1] if bids else NO_BID
-        state["bids"][0, : len(bids)] = bids
-        state["counts"][0, mover, :faces] = [throws[mover].count(face) for face in range(faces)]
-        return state
+    def raises_of(chances):
+        """The chance of each raise if it raises; empty if it never does."""
+        total = 1 - chances["call"]
+        return {bid: chance / total for bid, chance in chances.items() if bid != "call"} if total > 0 else {}
 
-    def conditional(chances):
-        return chances[:-1] / chances[:-1].sum() if chances[:-1].sum() > 0 else None
+    def marginal(raises, which, value):
+        return sum(chance for bid, chance in raises.items() if bid[which] == value)
 
-    def marginal(bids, of):
-        out = {}
-        for bid, chance in enumerate(bids):
-            out[of(bid)] = out.get(of(bid), 0.0) + chance
-        return out
+    def mixed(dice, bids, place, hand):
+        own, best = (each(dice, bids, place, hand) for each in (as_it_plays, as_solved))
+        call = (best if part.calls else own)["call"]
+        raises, others = raises_of(own), raises_of(best)
+        if part.raises if bids else part.opening == BOTH:
+            raises, others = others, raises
+        elif not bids and part.opening != KEPT:
+            quantities, faces = (others, raises) if part.opening == QUANTITY else (raises, others)
+            raises = {bid: marginal(quantities, 0, bid[0]) * marginal(faces, 1, bid[1]) for bid in raises}
+        return {**{bid: (1 - call) * chance for bid, chance in (raises or others).items()}, "call": call}
 
-    def policy(state, bids):
-        best = solution.probabilities(state)[0]
-        if len(bids) % 2 != player:
-            return best
-        own = agent.probabilities(Turn(variant, state, np.arange(1), new_streams(0, 1)))[0]
-        call = (best if part.calls else own)[-1]
-        raises, others = conditional(own), conditional(best)
-        if bids:
-            if part.raises:
-                raises, others = others, raises
-        elif part.opening == BOTH:
-            raises = others
-        elif part.opening != KEPT:
-            quantities, named = (others, raises) if part.opening == QUANTITY else (raises, others)
-            quantities, named = marginal(quantities, lambda bid: bid // faces), marginal(named, lambda bid: bid % faces)
-            raises = np.array([quantities[bid // faces] * named[bid % faces] for bid in range(len(own) - 1)])
-        raises = others if raises is None else raises
-        return np.append((1 - call) * raises if call < 1 else np.zeros(len(own) - 1), call)
-
-    def wins(throws, bids):
-        mover, total = len(bids) % 2, 0.0
-        for action, chance in enumerate(policy(state_of(throws, bids), bids)):
-            if chance == 0:
-                continue
-            if action == variant.params.call:
-                quantity, face = divmod(bids[-1], faces)
-                holds = sum(throw.count(face) for throw in throws) > quantity
-                total += chance * ((mover == player) != holds)
-            else:
-                total += chance * wins(throws, (*bids, action))
-        return total
-
-    throws = itertools.product(*(itertools.product(range(faces), repeat=number) for number in dice))
-    return np.mean([wins(each, ()) for each in throws])
+    options = {"num_dice": dice, "num_faces": solution.variant.options.num_faces, "rounds": "single", "starter": "first"}
+    policies = (mixed, as_solved) if player == 0 else (as_solved, mixed)
+    return Plain(configure("liars_dice", **options), *policies).share("plays", dice, player)
 
 
 ALL = Replaced(calls=True, opening=BOTH, raises=True)
