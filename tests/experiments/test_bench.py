@@ -17,11 +17,6 @@ def test_the_name_of_a_game_stands_for_all_that_is_about_it():
     assert chosen_parts(["liars-dice"]) == chosen_parts(["liars_dice"])
 
 
-def test_an_unknown_part_is_named_with_those_that_are_known():
-    with pytest.raises(ValueError, match="unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"):
-        chosen_parts(["chess"])
-
-
 def test_another_device_has_the_parts_that_run_on_it():
     assert {part.game for part in chosen_parts(["tensors"], "cuda")} == set(names())
     assert chosen_parts(["training"], "cuda") == list(training.PARTS)

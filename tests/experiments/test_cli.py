@@ -244,7 +244,7 @@ def test_choose_understands_words():
         ("play liars_dice random --people 2", "name no opponent, since people take all seats; not 1"),
         ("train liars_dice --preset huge", "unknown preset 'huge'; presets are: quick, full"),
         ("train liars_dice --steps 0", "steps must be a whole number from 1"),
-        ("bench chess", "unknown part 'chess'; parts are: "),
+        ("bench chess", "unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"),
         ("reproduce liars-dice --games 0", "games must be a whole number from 1"),
         ("reproduce liars-dice --dice 6", "dice must be a whole number from 1 to 5, not 6"),
         ("reproduce liars-dice --precision 0", "precision must be a number from 1e-12 to 1, not 0"),
@@ -269,7 +269,42 @@ def test_choose_understands_words():
         ("evaluate liars_dice random --games 0", "games must be a whole number from 2 to 1000000, not 0"),
         ("distill liars_dice --seed -3", "seed must be a whole number from 0 to 2**128 - 1, not -3"),
         ("sheet shakes made/x.html -o num_players=99", "num_players must be a whole number from 2 to 6, not 99"),
+        ("sheet liars_dice a.html", "liars_dice has no score sheet; those that have: shakes"),
+        ("sheet shakes a.png", "a score sheet is written as .html, not 'a.png'"),
+        ("sheet shakes a.html --paper a5", "paper must be one of 'a4', 'letter', not 'a5'"),
+        ("sheet shakes a.html -o maesters=a,b", "maesters must be 3 names"),
+        ("sheet shakes .", "a score sheet is written as .html"),
         ("benchmark language --games 0", "games must be a whole number from 2 to 1000000, not 0"),
+        ("benchmark language --task chess", "no task 'chess'; tasks are: "),
+        ("benchmark language --positions 1", "positions must be"),
+        ("benchmark language --task liars_dice_openspiel_1 champion", "champion plays liars_dice with"),
+        ("benchmark language --task liars_dice_openspiel_1 wizard", "unknown agent 'wizard'"),
+        ("solve shakes -o variation=competitive", 'variation must be "cooperative"'),
+        ("solve shakes --policy dogmatic", "dogmatic is a maester"),
+        ("solve shakes --policy wizard", "unknown agent 'wizard'"),
+        (
+            "solve liars-dice -o num_players=3 --threads 2",
+            "--threads and --ray are for two players: leave them out with num_pl",
+        ),
+        (
+            "solve liars-dice -o num_players=3 --ray local",
+            "--threads and --ray are for two players: leave them out with num_pl",
+        ),
+        ("arena liars_dice random numbers --without-luck --exact", "leave out --without-luck or --exact"),
+        ("arena liars_dice random numbers --without-luck --log games.log", "leave out --without-luck or --log"),
+        ("arena liars_dice random numbers --without-luck --games 10 --match 10", "games must be"),
+        ("arena liars_dice random numbers random --without-luck -o num_players=3", "--without-luck is for pairs"),
+        ("arena fatestones random random -o dice=@", "dice=@ must be followed by the name of a file"),
+        ("arena fatestones random random -o =@bag", "KEY=VALUE"),
+        ("train liars_dice --set speed=3", "--set 'speed': no such setting; settings are: steps, "),
+        ("train liars_dice --set opponents=random", "--set 'opponents': no such setting"),
+        ("train liars_dice --set epochs", "--set must be NAME=VALUE or NAME=VALUE,VALUE,..., not 'epochs'"),
+        ("train liars_dice --set epochs=1.5", "--set epochs must be a whole number, not '1.5'"),
+        ("train liars_dice --set epochs=0", "epochs must be a whole number from 1 to 1000, not 0"),
+        ("train liars_dice --set normalize=maybe", "--set normalize must be true or false, not 'maybe'"),
+        ("train liars_dice --set hidden=64,x", "--set hidden must be sizes such as 128x128, not 'x'"),
+        ("train liars_dice --set epochs=1,1", "--set epochs has a value twice: 1,1"),
+        ("train liars_dice --set hidden=64,64", "value twice: 64,64; the layers of one network are written 128x128"),
     ],
 )
 def test_wrong_input_gets_one_line(arguments, words, tmp_path, monkeypatch):
@@ -287,14 +322,15 @@ def test_wrong_input_gets_one_line(arguments, words, tmp_path, monkeypatch):
 def test_unwritable_output_is_found_before_the_work(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    for arguments in (
-        ["arena", "liars_dice", "random", "random", "--json", blocked / "out.json"],
-        ["arena", "liars_dice", "random", "random", "--report", blocked / "report"],
-        ["arena", "liars_dice", "random", "random", "--json", tmp_path],
-        ["train", "liars_dice", "--out", blocked / "run"],
-        ["reproduce", "liars-dice", "--json", blocked / "x.json"],
+    arena = ["arena", "liars_dice", "random", "random"]
+    for arguments, words in (
+        ([*arena, "--json", blocked / "out.json"], f"{blocked}: this is a file; a folder is needed"),
+        ([*arena, "--report", blocked / "report"], f"{blocked}: this is a file; a folder is needed"),
+        ([*arena, "--json", tmp_path], f"{tmp_path}: this is a folder; a file is needed"),
+        (["train", "liars_dice", "--out", blocked / "run"], f"{blocked / 'run'}: Not a directory"),
+        (["reproduce", "liars-dice", "--json", blocked / "x.json"], f"{blocked}: this is a file; a folder is needed"),
     ):
-        refusal(*arguments)
+        assert refusal(*arguments) == f"error: {words}"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

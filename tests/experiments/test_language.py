@@ -201,18 +201,3 @@ def test_what_models_use_elsewhere_is_counted(tmp_path):
         np.testing.assert_array_equal(found, play_table(variant, [agent, make_agent("random")], 12, 1))
     assert dataclasses.astuple(workers.tallies[0]) == pytest.approx(dataclasses.astuple(agent.tally))
     assert agent.tally.cost > 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--task", "chess"], "no task 'chess'; tasks are: "),
-        (["--positions", "1"], "positions must be"),
-        (["--games", "1"], "games must be"),
-        (["champion"], "champion plays liars_dice with"),
-        (["wizard"], "unknown agent 'wizard'"),
-        (["--resume"], "--resume needs --json"),
-    ],
-)
-def test_wrong_words_are_named(words, message):
-    assert message in refusal(*COMMAND[:4], *words)

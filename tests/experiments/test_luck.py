@@ -10,7 +10,7 @@ from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.experiments import arena
 from dice_envs.experiments.arena import known_values, tournament
 from tests.evaluation.test_evaluate import SMALL, values
-from tests.support.commands import done, refusal, run
+from tests.support.commands import done, run
 from tests.support.subsets import few
 
 ARENA = ("arena", "liars_dice", "-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single", "--seed", "1")
@@ -102,19 +102,6 @@ def test_the_option_says_what_was_done(only_nash, tmp_path):
 def test_who_thinks_by_the_clock_is_named():
     result = run(*ARENA, "random", "mcts:1,seconds=1", "--games", 10)
     assert "MCTS thinks by the clock: the seed does not repeat its games" in result.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--exact",), "leave out --without-luck or --exact"),
-        (("--log", "games.log"), "leave out --without-luck or --log"),
-        (("--games", 10, "--match", 10), "games must be"),
-        (("-o", "num_players=3", "random"), "--without-luck is for pairs"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(arguments, words):
-    assert words in refusal(*ARENA, "random", "numbers", "--without-luck", *arguments)
 
 
 def test_agents_without_fixed_probabilities_have_no_values():

@@ -1,9 +1,7 @@
 """Game options on the command line, including lists in files."""
 
 import pytest
-from typer.testing import CliRunner
 
-from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.ui import game_options, whole_number
 from tests.support.commands import run
 from tests.support.subsets import few
@@ -97,22 +95,3 @@ def test_what_is_no_whole_number(typed):
 )
 def test_a_slip_gets_a_suggestion(typed, meant):
     assert run(*typed).output.endswith(f"; did you mean '{meant}'?\n")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("option", "words"), [("dice=@", "dice=@ must be followed by the name of a file"), ("=@bag", "KEY=VALUE")]
-)
-def test_half_an_option_gets_one_line(option, words):
-    result = CliRunner().invoke(app, [*ARENA, "-o", option])
-    assert result.exit_code == 2
-    (line,) = result.stderr.strip().splitlines()
-    assert words in line
-
-
-@pytest.mark.thorough
-def test_a_file_where_a_folder_is_needed(tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    done = CliRunner().invoke(app, [*ARENA, "--report", str(file)])
-    assert done.output == f"error: {file}: this is a file; a folder is needed\n"

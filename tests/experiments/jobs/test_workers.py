@@ -348,6 +348,7 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
             "--minutes divides the time between rounds solved one after",
         ),
         ([*ARENA, "--resume"], "--resume needs --json: finished parts are kept beside its file"),
+        (["benchmark", "language", "--resume"], "--resume needs --json"),
     ],
 )
 def test_what_cannot_be_shared_out_gets_one_line(command, words):
@@ -371,24 +372,6 @@ def test_settings_that_only_go_together_are_taken_together(given):
     assert set(parse_settings(given, preset)) == {pair.partition("=")[0] for pair in given}
     with pytest.raises(ValueError, match="must be false with central_critic|must divide"):
         parse_settings(given[:1], preset)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("speed=3", "--set 'speed': no such setting; settings are: steps, "),
-        ("opponents=random", "--set 'opponents': no such setting"),
-        ("epochs", "--set must be NAME=VALUE or NAME=VALUE,VALUE,..., not 'epochs'"),
-        ("epochs=1.5", "--set epochs must be a whole number, not '1.5'"),
-        ("epochs=0", "epochs must be a whole number from 1 to 1000, not 0"),
-        ("normalize=maybe", "--set normalize must be true or false, not 'maybe'"),
-        ("hidden=64,x", "--set hidden must be sizes such as 128x128, not 'x'"),
-        ("epochs=1,1", "--set epochs has a value twice: 1,1"),
-        ("hidden=64,64", "--set hidden has a value twice: 64,64; the layers of one network are written 128x128"),
-    ],
-)
-def test_wrong_settings_are_named(given, message):
-    assert message in refusal("train", "liars_dice", "--set", given)
 
 
 @pytest.mark.slow

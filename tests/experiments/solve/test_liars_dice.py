@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.commands import done, run
+from tests.support.commands import done
 
 TABLE = ("solve", "liars-dice", "-o", "num_players=3", "-o", "num_dice=1", "-o", "num_faces=2")
 
@@ -18,10 +18,3 @@ def test_a_table_is_solved_with_a_line_for_each_round(tmp_path, monkeypatch):
     assert sum(found["shares"]) == pytest.approx(1)
     assert found["gain"] == pytest.approx(sum(found["best_responses"]) - sum(found["shares"]))
     assert (tmp_path / "report" / "liars_dice_shares.png").stat().st_size > 1000
-
-
-@pytest.mark.parametrize("arguments", [("--threads", 2), ("--ray", "local")])
-def test_what_is_for_two_players_only_is_refused(arguments):
-    result = run(*TABLE, *arguments)
-    assert result.exit_code != 0
-    assert "--threads and --ray are for two players: leave them out with num_players above 2" in " ".join(result.output.split())

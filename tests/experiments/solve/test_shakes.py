@@ -3,14 +3,12 @@
 import json
 import math
 
-import pytest
-
 from dice_envs import configure
 from dice_envs.agents import make
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.reproduce import rounds_to
-from tests.support.commands import done, refusal
+from tests.support.commands import done
 from tests.support.subsets import few
 
 
@@ -32,15 +30,3 @@ def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
     policy = as_policy(make("argument"), configure("shakes", mode="physician"))
     problem = Problem.of(configure("shakes").options)
     assert math.isclose(evaluate(problem, policy, merged=False).saved, evaluate(problem, argument_chances).saved)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["-o", "variation=competitive"], 'variation must be "cooperative"'),
-        (["--policy", "dogmatic"], "dogmatic is a maester"),
-        (["--policy", "wizard"], "unknown agent 'wizard'"),
-    ],
-)
-def test_solve_explains_what_is_wrong(words, message):
-    assert message in refusal("solve", "shakes", *words)
