@@ -11,7 +11,7 @@ import numpy as np
 from dice_envs.core.options import options_text
 from dice_envs.experiments.arena.results import Edge, Result
 from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
-from dice_envs.experiments.ui.pages import ORANGE, bars, saved_plot
+from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
 
 def show(result: Result) -> None:
@@ -221,14 +221,12 @@ def _plot_bars(axes: Any, result: Result, names: list[str]) -> None:
 
 def _plot_win_rates(axes: Any, result: Result, names: list[str]) -> None:
     """Draw the cross table as coloured cells."""
-    axes.imshow(np.array(result.win_rate, float), cmap="RdBu", vmin=0, vmax=1)  # None becomes NaN, which is left blank
+    texts = [[""] * len(names) for _ in names]
     for each in result.meetings:
-        text = f"{100 * each.win_rate:.1f}" + ("" if result.exact else f"\n±{100 * each.ci95:.1f}")
-        color = "white" if abs(each.win_rate - 0.5) > 0.25 else "black"
-        axes.text(each.column, each.row, text, ha="center", va="center", fontsize=10, color=color)
-    axes.set_xticks(range(len(names)), [f"v {letter}" for letter in letters(len(names))])
+        texts[each.row][each.column] = f"{100 * each.win_rate:.1f}" + ("" if result.exact else f"\n±{100 * each.ci95:.1f}")
+    columns = [f"v {letter}" for letter in letters(len(names))]
+    heat_map(axes, np.array(result.win_rate, float), texts, names, columns, "RdBu", 1)  # None becomes NaN
     axes.xaxis.tick_top()
-    axes.set_yticks(range(len(names)), names)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     how = "exactly" if result.exact else f"{result.games:,} games each, seed {result.seed}"

@@ -59,16 +59,14 @@ def all_sources(
         check_range("games", games, LEAST_GAMES, MOST_GAMES)
     seed = ui.seed_or_fresh(seed)
     chapters: dict[str, Chapter] = {}
-    sections: list[Section] = []
     for name, module in modules(sys.modules[__name__]).items():
         ui.console.print(f"\nreproduce {name.replace('_', '-')}")
         parameters = inspect.signature(module.main).parameters
         wanted = {"games": games, "seed": seed, "report": report, "ray": ray}
-        with plots_noted() as plots:
-            given = {key: value for key, value in wanted.items() if key in parameters and value is not None}
-            chapters[name] = module.main(**given)
-        sections += sections_of(chapters[name], plots)
+        given = {key: value for key, value in wanted.items() if key in parameters and value is not None}
+        chapters[name] = module.main(**given)
     rows = {name: chapter.rows for name, chapter in chapters.items()}
+    sections = [section for chapter in chapters.values() for section in sections_of(chapter)]
     about = About(
         command_line("reproduce all", {"games": games, "seed": seed, "report": report}), {"games": games or "usual"}, seed
     )
@@ -89,8 +87,7 @@ def _with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
 
     @functools.wraps(main)
     def run(**given: Any) -> Chapter:
-        with plots_noted() as plots:
-            chapter = main(**given)
+        chapter = main(**given)
         report = given.get("report")
         if report is not None:
             changed = {name: value for name, value in given.items() if value != parameters[name].default and name not in FILES}
@@ -99,9 +96,7 @@ def _with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
             seed = {} if chapter.seed is None else {"seed": chapter.seed}
             command = command_line(f"reproduce {name}", {**changed, **seed, "report": report})
             about = About(command, options, chapter.seed)
-            write_page(
-                report, chapter.title, _intro("Every figure of the source."), sections_of(chapter, plots, apart=True), about
-            )
+            write_page(report, chapter.title, _intro("Every figure of the source."), sections_of(chapter, apart=True), about)
         return chapter
 
     return run
@@ -160,14 +155,16 @@ class Chapter:
         title: the game and its source.
         rows: the figures.
         seed: of all random draws; None: nothing was random.
+        plots: saved ones.
     """
 
     title: str
     rows: list[Finding]
     seed: int | None = None
+    plots: Sequence[Plot] = ()
 
 
-def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = False) -> list[Section]:
+def sections_of(chapter: Chapter, apart: bool = False) -> list[Section]:
     """Return a chapter as a section: plots, disagreeing figures, a table for each source; `apart`: a section for each."""
     judged = [row for row in chapter.rows if row.agrees is not None]
     differing = [row for row in judged if not row.agrees]
@@ -176,8 +173,8 @@ def sections_of(chapter: Chapter, plots: Sequence[Plot] = (), apart: bool = Fals
     sources = dict.fromkeys(row.source for row in chapter.rows)
     grids = [findings_grid(source or "ours", [row for row in chapter.rows if row.source == source]) for source in sources]
     if not apart:
-        return [Section(chapter.title, [agree], [*first, *grids], plots)]
-    return [Section("In short", [agree], first, plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
+        return [Section(chapter.title, [agree], [*first, *grids], chapter.plots)]
+    return [Section("In short", [agree], first, chapter.plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
 
 
 def rounds_to(published: str, ours: Fraction | float) -> bool:
@@ -226,7 +223,8 @@ def draw_across(folder: Path, name: str, title: str, rows: Sequence[Finding], pa
     size = (4 + 1.3 * len(columns), 1.5 + 0.35 * len(lines))
     with saved_plot(folder, name, f"{title}.", figsize=size) as (canvas, panel):
         headings = [textwrap.fill(column, 14) for column in columns]
-        heat_map(panel, numbers, f"{{:.{digits}f}}", list(lines), headings, "Blues", np.nanmax(numbers))
+        texts = [["" if row is None else f"{row.ours:.{digits}f}" for row in cells] for cells in lines.values()]
+        heat_map(panel, numbers, texts, list(lines), headings, "Blues", np.nanmax(numbers))
         canvas.suptitle(textwrap.fill(title, int(8 * size[0])))
 
 
@@ -249,5 +247,6 @@ def chapter_of(
         json, report: as given on the command line.
         draw: saves the plots in a folder.
     """
-    ui.finish(lambda: ui.write_json(json, data), lambda: draw(report) if report is not None else None)
-    return Chapter(title, data["rows"], data.get("seed"))
+    with plots_noted() as plots:
+        ui.finish(lambda: ui.write_json(json, data), lambda: draw(report) if report is not None else None)
+    return Chapter(title, data["rows"], data.get("seed"), plots)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
 from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve, throws
@@ -252,21 +252,6 @@ def _luck_or_chance(computed: Computed) -> Iterator[Finding]:
         yield compared("6", f"relative skill against {name}", published, skill, note)
 
 
-def _plot_scores(axes: Any, computed: Computed) -> None:
-    """Draw the paper's plot: the distribution of the score under each strategy of section 5.2."""
-    for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
-        found = computed.analyses[name].distribution
-        scores = [found.first + i for i in range(len(found.weights))]
-        share = [100 * weight / found.total for weight in found.weights]
-        axes.plot(scores, share, marker=marker, markersize=4, linewidth=1, label=label)
-    axes.axvline(30, color="grey", linewidth=0.8, linestyle=":")
-    axes.set(
-        xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %", title="The game of 30s: scores of the strategies"
-    )
-    counted(axes, "x")
-    axes.legend(loc="upper left")
-
-
 def main(
     json: ui.JsonOption = None,
     report: ui.ReportOption = None,
@@ -281,11 +266,21 @@ def main(
         print_rows(source, list(group), digits=6)
     agreeing = sum(bool(row.agrees) for row in rows)
     ui.console.print(f"{agreeing} of {len(rows)} figures agree")
-
-    def draw(folder: Path) -> None:
-        caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."
-        with saved_plot(folder, "thirties_scores", caption, figsize=(9, 5)) as (_, axes):
-            _plot_scores(axes, computed)
-
     title = "The game of 30s: M. Veeningen, “The game of 30s: an analysis” (2008)"
-    return chapter_of(title, {"rows": rows}, json, report, draw)
+    return chapter_of(title, {"rows": rows}, json, report, lambda folder: _draw(folder, computed))
+
+
+def _draw(folder: Path, computed: Computed) -> None:
+    """Save the paper's plot: the distribution of the score under each strategy of section 5.2."""
+    caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."
+    with saved_plot(folder, "thirties_scores", caption, figsize=(9, 5)) as (_, axes):
+        for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
+            found = computed.analyses[name].distribution
+            scores = range(found.first, found.first + len(found.weights))
+            share = [100 * weight / found.total for weight in found.weights]
+            axes.plot(scores, share, marker=marker, markersize=4, linewidth=1, label=label)
+        axes.axvline(30, color="grey", linewidth=0.8, linestyle=":")
+        axes.set(xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %")
+        axes.set_title("The game of 30s: scores of the strategies")
+        counted(axes, "x")
+        axes.legend(loc="upper left")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +12,13 @@ from rich.text import Text
 
 from dice_envs import configure
 from dice_envs.core.files import NOT_KEPT
-from dice_envs.exact.liars_dice.seating import Dice, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.pages import heat_map, saved_plot
+from dice_envs.experiments.ui.pages import saved_plot
 
 PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins
@@ -92,16 +91,9 @@ def main(
     if CACHE not in NOT_KEPT:
         ui.console.print(f"kept in {cache_folder()}", soft_wrap=True)
 
-    def plot(folder: Path) -> None:
-        if at_table:
-            _draw_table(folder, solution)
-            return
-        values = {dice: solution.chance(dice, expected=True).lower for dice in rounds_of(variant.options)}
-        _draw_values(folder, values, variant.options.rounds == "single")
-
     ui.finish(
         lambda: ui.write_json(json, solution.as_dict()),
-        lambda: plot(report) if report is not None else None,
+        lambda: _draw(report, solution) if report is not None else None,
     )
 
 
@@ -144,21 +136,6 @@ def _show(solution: Solution) -> None:
     )
 
 
-def _draw_values(folder: Path, values: Mapping[Dice, float], single: bool) -> None:
-    """Plot the starter's chance to win each round, if `single`, or else the game from there."""
-    most = max(max(dice) for dice in values)
-    grid = np.full((most, most), np.nan)
-    for (own, others), value in values.items():
-        grid[own - 1, others - 1] = 100 * value
-    won, dice = f"% {'of rounds' if single else 'of games'} that the starter wins", range(1, most + 1)
-    caption = f"{won}, by the dice of both, when both play the solution."
-    with saved_plot(folder, "liars_dice_values", caption, figsize=(2 + most, 1.2 + most)) as (figure, panel):
-        shown = heat_map(panel, grid, "{:.1f}", dice, dice, "RdBu", 100)
-        panel.set(xlabel="dice of the other player", ylabel="dice of the starter", title=won)
-        panel.invert_yaxis()
-        figure.colorbar(shown, ax=panel)
-
-
 # --- three players and more -----------------------------------------------------------------------------------------
 
 
@@ -187,20 +164,22 @@ def _show_table(solution: Solution) -> None:
     )
 
 
-def _draw_table(folder: Path, solution: Solution) -> None:
+def _draw(folder: Path, solution: Solution) -> None:
     """Plot the shares of each round as bars, one on another, the starter's first."""
-    rounds = list(solution.rounds.items())[-MOST_PLOTTED:]
+    rounds = list(solution.rounds)[-MOST_PLOTTED:]
     what = "share of the win, %" if solution.variant.options.rounds == "single" else "% of games won"
-    most = max(len(dice) for dice, _ in rounds)
-    shares = np.zeros((len(rounds), most))
-    for row, (dice, each) in zip(shares, rounds, strict=True):
-        row[: len(dice)] = 100 * each.certificate.plays
+    shares = np.zeros((len(rounds), max(map(len, rounds))))
+    for row, dice in zip(shares, rounds, strict=True):
+        if len(dice) == 2 and solution.variant.options.num_players == 2:
+            wins = solution.chance(dice, expected=True).lower
+            row[:] = 100 * wins, 100 * (1 - wins)
+        else:
+            row[: len(dice)] = 100 * solution.rounds[dice].certificate.plays
     caption = f"{what} by each player when all play the solution, by the dice of those left, the starter's first."
     with saved_plot(folder, "liars_dice_shares", caption, figsize=(8, 1.5 + 0.3 * len(rounds))) as (_, panel):
-        for player in range(most):
+        for player, share in enumerate(shares.T):
             left = shares[:, :player].sum(axis=1)
-            label = "starter" if player == 0 else f"{player} after it"
-            panel.barh(range(len(rounds)), shares[:, player], left=left, label=label)
-        panel.set_yticks(range(len(rounds)), [_named(dice) for dice, _ in rounds])
+            panel.barh(range(len(rounds)), share, left=left, label=f"{player} after it" if player else "starter")
+        panel.set_yticks(range(len(rounds)), map(_named, rounds))
         panel.set_xlabel(what)
-        panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=most)
+        panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=shares.shape[1])

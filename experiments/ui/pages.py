@@ -10,7 +10,6 @@ import contextlib
 import contextvars
 import dataclasses
 import datetime
-import math
 import platform
 import re
 import shlex
@@ -95,22 +94,23 @@ def bars(axes: Any, labels: Sequence[str], values: Sequence[float], errors: Sequ
 
 
 def heat_map(
-    axes: Any, numbers: Any, form: str, lines: Sequence[Any], columns: Sequence[Any], colours: str, most: float
-) -> Any:
-    """Draw numbers from 0 to `most`, a row for each line, as coloured cells with the numbers in them; NaN leaves one empty.
-
-    Returns the picture, for a colour bar.
-    """
+    axes: Any,
+    numbers: Any,
+    texts: Sequence[Sequence[str]],
+    lines: Sequence[str],
+    columns: Sequence[str],
+    colours: str,
+    most: float,
+) -> None:
+    """Draw numbers from 0 to `most`, a row for each line, as coloured cells with a text in each; NaN leaves one blank."""
     shown = axes.imshow(numbers, cmap=colours, vmin=0, vmax=most, aspect="auto")
-    for row, cells in enumerate(numbers):
-        for column, number in enumerate(cells):
-            if math.isfinite(number):
-                red, green, blue, _ = shown.cmap(shown.norm(number))
-                ink = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else "black"
-                axes.text(column, row, form.format(number), ha="center", va="center", color=ink)
+    for row, cells in enumerate(texts):
+        for column, text in enumerate(cells):
+            red, green, blue, _ = shown.cmap(shown.norm(numbers[row][column]))
+            ink = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else "black"
+            axes.text(column, row, text, ha="center", va="center", color=ink)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(lines)), lines)
-    return shown
 
 
 def counted(axes: Any, which: Literal["x", "y"]) -> None:

@@ -23,12 +23,6 @@ from tests.support.policies import save_random_policy
 from tests.support.subsets import few
 
 
-def test_help_names_every_command():
-    result = done("--help")
-    for command in ("agents", "arena", "bench", "games", "play", "reproduce", "solve", "train"):
-        assert command in result
-
-
 def test_games_and_agents_explain_their_options():
     assert "raise_rule=quantity" in run("games").output
     one = run("games", "liars_dice").output

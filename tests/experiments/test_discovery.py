@@ -9,6 +9,7 @@ from dice_envs import agents, configure, names
 from dice_envs.agent.casting import cast, make_players
 from dice_envs.core.game import single_seat
 from dice_envs.experiments.commands import LISTED, modules
+from tests.support.commands import done
 from tests.support.policies import save_random_policy
 
 
@@ -114,3 +115,4 @@ def test_every_command_has_a_heading():
     commands = get_command(app).commands
     assert sorted(commands) == sorted(name for listed in LISTED.values() for name in listed)
     assert next(iter(commands["reproduce"].commands)) == "all"
+    assert all(f" {name} " in done("--help") for name in commands)

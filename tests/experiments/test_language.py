@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ from dice_envs import TASKS, action_values, configure, make_agent, response_valu
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.jobs import Workers
 from dice_envs.experiments.language import named_players, players_of, positions_of, score
 from dice_envs.experiments.ui.chats import Counted
+from tests.experiments.jobs.test_workers import Shuffled
 from tests.support.chat_server import lowest, said, serving
 from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
@@ -183,19 +182,10 @@ def test_other_commands_go_on_too_and_count_all(command, tmp_path):
     assert f"tiny: {asked} moves, 0 replies without a legal move" in " ".join(result.output.split())
 
 
-class Elsewhere(Workers):
-    """Workers in another process, as far as what they get and return is concerned."""
-
-    def _each(self, function, shared, parts, sizes, done):
-        for number, part in parts:
-            function_there, shared_there, part_there = pickle.loads(pickle.dumps((function, shared, part)))
-            yield number, function_there(*shared_there, *part_there, done)
-
-
 def test_what_models_use_elsewhere_is_counted(tmp_path):
     with serving() as server:
         agent = Chat("tiny", url=server.url, price=1.0)
-        workers = Counted(Elsewhere(), [agent])
+        workers = Counted(Shuffled(), [agent])
         variant = configure("liars_dice", num_dice=1)
         found = play_table(variant, [agent, make_agent("random")], 12, 1, workers=workers)
         np.testing.assert_array_equal(found, play_table(variant, [agent, make_agent("random")], 12, 1))

@@ -84,6 +84,9 @@ def test_a_game_to_the_end(name):
         begun = await call("new_game", game=name, opponent=opponent, seat=seats - 1, seed=5, options=options)
         moves, texts = await play(call, 1, begun, np.random.default_rng(5))
         assert await call("look", game_id=1) == texts[-1]
+        for tool, more in (("move", {"move": moves[0]}), ("price", {"move": moves[0]}), ("hint", {})):
+            with pytest.raises(ValueError, match="the game is over"):
+                await call(tool, game_id=1, **more)
         return moves, texts, await call("review", game_id=1)
 
     moves, texts, review = using(use)
@@ -394,16 +397,3 @@ print(result.exit_code, result.output)
 @pytest.mark.thorough
 def test_the_command_names_its_extra(run_python):
     assert run_python(WITHOUT) == '2 error: the server for assistants needs mcp: pip install "dice-envs[mcp]"\n\n'
-
-
-@pytest.mark.thorough
-def test_a_game_that_is_over_takes_no_moves():
-    async def use(call):
-        text = await call("new_game", game="thirties", seed=1, options={"num_players": 1})
-        await play(call, 1, text, np.random.default_rng(1))
-        for tool in ("move", "price", "hint"):
-            more = {} if tool == "hint" else {"move": "keep all"}
-            with pytest.raises(ValueError, match="the game is over"):
-                await call(tool, game_id=1, **more)
-
-    using(use)
