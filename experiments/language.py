@@ -63,11 +63,6 @@ class Positions:
         """The unit of the values: "% of games won", "pips" and so on."""
         return self.values[0].unit
 
-    @property
-    def note(self) -> str:
-        """What the values assume."""
-        return self.values[0].note
-
     def regrets(self, actions: np.ndarray) -> np.ndarray:
         """Return what each of (n,) actions gives away, (n,) float64: the best move's value less its own."""
         return costs_of(np.array([each.values for each in self.values]), actions)

@@ -175,21 +175,21 @@ def tournament(
 def exact_tournament(
     variant: Variant,
     specs: Sequence[str],
-    done: Callable[[float], Any] = lambda amount: None,
+    done: Callable[[float, float], Any] = lambda amount, total: None,
     agents: Sequence[Agent] | None = None,
 ) -> Result:
     """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
-    See `dice_envs.exact.liars_dice.winning_shares`, also for what it raises. `done` is called with the share of a pair or table
-    that has been computed since the last call.
+    See `dice_envs.exact.liars_dice.winning_shares`, also for `done` and what it raises.
     """
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
     result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
     players: Sequence[str | Agent] = specs if agents is None else agents
+    part = _part_of(done, num_meetings(variant, len(specs)))
     for members in itertools.combinations(range(len(specs)), max(2, seats)):
         own = [players[member] for member in members]
-        shares = winning_shares(variant, own, lambda amount, total: done(amount / total))
+        shares = winning_shares(variant, own, part)
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
         for place, (member, share, earned) in enumerate(zip(members, shares, returns, strict=True)):
             cell = (0, member) if result.one_table else (member, members[1 - place])

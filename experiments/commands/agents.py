@@ -101,8 +101,8 @@ def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> Non
         ui.print_docstring(factory.__doc__ or "")
 
 
-def add_policy(folder: Path) -> Path:
-    """Put a run's policy into the package, under the folder's name and in half precision, and measure it so. Return its file.
+def add_policy(folder: Path) -> None:
+    """Put a run's policy into the package, under the folder's name and in half precision, and measure it so.
 
     Its header has the command that made it, the result of `measure` with the run's seed (if the variant has an exact measure)
     and its row of the run's cross table.
@@ -135,17 +135,12 @@ def add_policy(folder: Path) -> Path:
             continue
         about[key] = measures_as_dicts(found)
         about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
-    path = POLICIES / f"{name}.npz"
     policy.about = check_about(about)
-    save_policy(path, policy, half=True)
-    return path
+    save_policy(POLICIES / f"{name}.npz", policy, half=True)
 
 
-def list_policies(json: Path | None, games: Sequence[str]) -> list[dict[str, Any]]:
-    """Print the policies of the package for these games: the first measure of each, then its variant and its command.
-
-    Returns what was written as JSON.
-    """
+def list_policies(json: Path | None, games: Sequence[str]) -> None:
+    """Print the policies of the package for these games: the first measure of each, then its variant and its command."""
     rows = [_row(name, policy) for name, policy in shipped().items() if policy.variant.game.name in games]
     fields = ("file", "measured", "value", "greedy_value", "optimum")
     cells = [[figure_text(row[field], 4) for field in fields] for row in rows]
@@ -153,7 +148,6 @@ def list_policies(json: Path | None, games: Sequence[str]) -> list[dict[str, Any
     for row in rows:
         ui.console.whole_line(f"{row['file']}, {row['bytes']:,} bytes, plays {row['plays']}; made by\n  {row['command']}")
     ui.write_json(json, {"policies": rows})
-    return rows
 
 
 def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:

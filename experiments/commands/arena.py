@@ -86,7 +86,7 @@ def main(
     hand_over = functools.partial(_hand_over, variant, players, json, report, log, writer)
     if exact:
         with ui.progress("computing") as done:
-            result = arena.exact_tournament(variant, agents, lambda share: done(share / meetings), players)
+            result = arena.exact_tournament(variant, agents, done, players)
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}

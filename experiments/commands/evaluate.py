@@ -58,7 +58,7 @@ def main(
     with resumable(json, resume, what, seed, ray) as (seed, plain):
         workers = Counted(plain, [player])
         with ui.progress("values of choices") as valued:
-            values = response_values(variant, against, done=lambda amount, total: valued(amount / total))
+            values = response_values(variant, against, done=valued)
         with ui.progress(f"{games:,} games", games) as done:
             found = evaluate(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run

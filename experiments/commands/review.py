@@ -150,11 +150,6 @@ class Played(NamedTuple):
         """Its result as play and luck; None if that is unknown."""
         return self.review.splits.get(self.seat)
 
-    @property
-    def marks(self) -> Counter[str]:
-        """The marks of its moves."""
-        return self.review.marks(self.seat)
-
 
 class Group(NamedTuple):
     """Games of one kind with the same player.

@@ -430,21 +430,17 @@ def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:
     def refuse(reason: str) -> NoReturn:
         raise ValueError(f"{folder} holds parts of a run with {reason}; remove it to start anew")
 
-    damaged = f"a damaged {PLAN}"
     try:
         its = read_json(folder / PLAN)
-        stated = its.pop("checksum", None)
-        is_damaged = stated not in (None, _checksum(its))
+        stated, right = its.pop("checksum", None), _checksum(its)
         its_seed = seed_or_fresh(int(its.pop("seed")))
+        if stated != right:
+            raise ValueError("its checksum is wrong")
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as problem:
-        refuse(f"{damaged} ({problem})")
-    if is_damaged:
-        refuse(f"{damaged} (its checksum is wrong)")
-    for name in {**plan, **its}:  # earlier versions differ in their sources
+        refuse(f"a damaged {PLAN} ({problem})")
+    for name in {**plan, **its}:
         if plan.get(name) != its.get(name):
             refuse(f"other {name} ({shown(its.get(name))}, not {shown(plan.get(name))})")
-    if stated is None:
-        refuse(f"{damaged} (its checksum is missing)")
     if seed not in (None, its_seed):
         refuse(f"seed {its_seed}, not {seed}")
     return its_seed

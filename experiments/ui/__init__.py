@@ -355,7 +355,8 @@ def progress(
         clock: seconds now.
 
     Yields:
-        A callback that takes the work done since the last call: its amount, 1 if left out, or its share of the whole.
+        A callback that takes the work done since the last call: its amount, 1 if left out, or with another number the amount
+        that is the whole. Without a total that is a share of the whole.
     """
     errors = Console(stderr=True, markup=False, highlight=False, emoji=False)
     if not errors.is_terminal:
@@ -365,7 +366,7 @@ def progress(
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), counted, TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(what, total=1 if total is None else total)
-        yield lambda amount=1: bar.advance(task, amount)
+        yield lambda amount=1, of=1: bar.advance(task, amount / of)
 
 
 class _Lines:
@@ -377,8 +378,8 @@ class _Lines:
         self.left = time_left(clock)
         self.next_line = clock() + SOON
 
-    def __call__(self, amount: float = 1) -> None:
-        self.amount += amount
+    def __call__(self, amount: float = 1, of: float = 1) -> None:
+        self.amount += amount / of
         now = self.clock()
         share = self.amount if self.total is None else self.amount / self.total
         seconds = self.left(share)

@@ -175,7 +175,7 @@ def joined(names: Sequence[str]) -> str:
 def measuring(agent: str) -> Iterator[Callable[[float, float], Any]]:
     """Show the progress of one measurement; yields the callback `done` for `measure`."""
     with progress(f"measuring {agent}") as done:
-        yield lambda amount, total: done(amount / total)
+        yield done
 
 
 def measures_grid(measured: Measures, trained: bool = False) -> Grid:

@@ -182,7 +182,7 @@ def test_parts_that_are_damaged_or_of_other_work_are_done_again_and_named(tmp_pa
     [
         *((text, "damaged") for text in ("", "[1,2,3]", "{}", "3", '{"seed": NaN}', "[" * 100_000, '{"seed": null}')),
         ('"seed": 8', "its checksum is wrong"),
-        ('"checksum": null', "its checksum is missing"),
+        ('"checksum": null', "its checksum is wrong"),
     ],
 )
 def test_a_damaged_plan_is_one_line(tmp_path, at_once, content, reason):
