@@ -142,7 +142,6 @@ def test_arena_without_playing(tmp_path):
 
 @pytest.mark.thorough
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(console, "width", 200)
     out = tmp_path / "rows.json"
     command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--json", out, "--report", tmp_path]

@@ -28,11 +28,6 @@ from tests.support.subsets import covering
 pytestmark = pytest.mark.thorough
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def roughly_solved(variant, dice):
     """A round after a few iterations, so that nearly every action has a positive probability."""
     solver = RoundSolver(Tree(variant, dice))

@@ -24,11 +24,6 @@ from tests.support.subsets import covering
 pytestmark = pytest.mark.thorough
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def of_solution(solution):
     """A solution as a policy for `Plain`."""
     return of_agent(solution.variant, SimpleNamespace(probabilities=lambda turn: solution.probabilities(turn.states)))
