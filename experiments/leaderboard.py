@@ -88,17 +88,11 @@ class Standing:
     wins_error: float | None = None
 
 
-@dataclasses.dataclass
-class TaskBoard:
+@dataclasses.dataclass(frozen=True)
+class TaskBoard(Task):
     """A task and its standings: measured agents, the best first, then the others."""
 
-    name: str
-    game: str
-    options: dict[str, Any]
-    headline: str
-    asks: str
-    field: list[str]
-    standings: list[Standing]
+    standings: Sequence[Standing] = ()
 
 
 @dataclasses.dataclass
@@ -325,10 +319,8 @@ def board(
     found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts, done=done)]
     places = []
     for task in wanted:
-        mine = [each for each in found if each.task == task.name]
-        mine.sort(key=_order)
-        options = dict(task.options)
-        places.append(TaskBoard(task.name, task.game, options, task.headline, task.asks, list(task.field), mine))
+        mine = sorted((each for each in found if each.task == task.name), key=_order)
+        places.append(TaskBoard(**{**vars(task), "options": dict(task.options)}, standings=mine))
     return Board(seed, sample, places, versions())
 
 

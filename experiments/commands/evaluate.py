@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from dice_envs import evaluate, response_values
 from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
-from dice_envs.evaluation import GAMES_WON, Evaluation, Loss, check_games
+from dice_envs.evaluation import GAMES_WON, Evaluation, check_games
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.chats import Counted, logged
@@ -115,19 +116,12 @@ def _value_grid(found: Evaluation, notes: Sequence[str]) -> Grid:
 def _loss_grids(found: Evaluation) -> list[Grid]:
     headings = ("", "decisions", "of them wrong", f"given away a game ({_unit(found)})")
     grids = []
-    for heading, losses in _by_heading(found).items():
+    for heading, losses in itertools.groupby(found.losses, lambda each: each.by):
         rows = [
             (each.label, f"{each.decisions:,}", f"{each.wrong:,}", _figure(found, each.loss, each.error)) for each in losses
         ]
         grids.append(Grid(f"given away by {heading}", headings, rows))
     return grids
-
-
-def _by_heading(found: Evaluation) -> dict[str, list[Loss]]:
-    groups: dict[str, list[Loss]] = {}
-    for loss in found.losses:
-        groups.setdefault(loss.by, []).append(loss)
-    return groups
 
 
 def _worst_grids(found: Evaluation) -> list[Grid]:
@@ -138,7 +132,7 @@ def _worst_grids(found: Evaluation) -> list[Grid]:
 
 def _save_plots(folder: Path, found: Evaluation) -> None:
     """Save a plot of where the player gives wins away, one part for each heading."""
-    groups = _by_heading(found)
+    groups = {heading: list(losses) for heading, losses in itertools.groupby(found.losses, lambda each: each.by)}
     if not groups:
         return
     factor, rows = 100 if found.unit == GAMES_WON else 1, [len(losses) for losses in groups.values()]

@@ -21,7 +21,7 @@ from torch.distributions import Categorical
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
-from dice_envs.experiments.examples import CommandLine, print_wins
+from dice_envs.experiments.examples import CommandLine, network, print_wins
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # this opponent's past rounds tell nothing
 OPPONENT = "numbers"
@@ -39,23 +39,12 @@ MAX_GRADIENT = 0.5
 BATCH = NUM_ENVS * NUM_STEPS
 
 
-def layer(inputs: int, outputs: int, scale: float = 2**0.5) -> nn.Linear:
-    """A dense layer with orthogonal initial weights and a bias of 0."""
-    made = nn.Linear(inputs, outputs)
-    nn.init.orthogonal_(made.weight, scale)
-    nn.init.zeros_(made.bias)
-    return made
-
-
 class ActorCritic(nn.Module):
     """A policy and a value, each with a network of its own."""
 
     def __init__(self, observation_size: int, num_actions: int) -> None:
         super().__init__()
-        self.actor = nn.Sequential(
-            layer(observation_size, 128), nn.Tanh(), layer(128, 128), nn.Tanh(), layer(128, num_actions, 0.01)
-        )
-        self.critic = nn.Sequential(layer(observation_size, 128), nn.Tanh(), layer(128, 128), nn.Tanh(), layer(128, 1, 1.0))
+        self.actor, self.critic = network(observation_size, num_actions, 0.01), network(observation_size, 1, 1.0)
 
     def policy(self, observations: torch.Tensor, masks: torch.Tensor) -> Categorical:
         """The distribution of actions. A logit of -inf gives probability 0, so that only legal actions are drawn and illegal
