@@ -53,18 +53,12 @@ from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from dice_envs.games.fatestones import CODES, COUNTS, NUM_FACES
 
 SOURCE = "FateStones README, Results"
-# The source's table, player 1's wins, losses and ties over 10,000 games; and the agents that replay it.
+# The source's table, player 1's wins, losses and ties over 10,000 games.
 PUBLISHED = {
     "random v random": (4913, 5031, 2033),
     "MCTS(10) v random": (4951, 5006, 2025),
     "MCTS(50) v random": (4910, 5061, 1959),
     "MCTS(10) v MCTS(10)": (5025, 4940, 1969),
-}
-REPLAYS = {
-    "random v random": ("random", "random"),
-    "MCTS(10) v random": ("project:10", "random"),
-    "MCTS(50) v random": ("project:50", "random"),
-    "MCTS(10) v MCTS(10)": ("project:10", "project:10"),
 }
 
 RULES = {  # the curves: label → agent; {} is its number of simulations
@@ -217,13 +211,15 @@ def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> li
 def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, workers: Workers) -> list[Finding]:
     """Play the source's pairs again; return player 1's shares of decided games and of the edge, and the share of ties."""
     rows = []
-    parts = [*zip(REPLAYS.values(), derived_seeds(seed, "pairs", len(REPLAYS)), strict=True)]
+    # The source's MCTS(10) is the search below, project:10.
+    pairs = [[name.replace("MCTS(", "project:").rstrip(")") for name in label.split(" v ")] for label in PUBLISHED]
+    parts = [*zip(pairs, derived_seeds(seed, "pairs", len(pairs)), strict=True)]
     with ui.progress("the source's pairs, games", len(parts) * games) as done:
         played = workers.run(_played_again, (games,), parts, [games] * len(parts), done)
-    for (label, specs), (wins, losses, ties, share, error) in zip(REPLAYS.items(), played, strict=True):
+    for (label, counts), specs, (wins, losses, ties, share, error) in zip(PUBLISHED.items(), pairs, played, strict=True):
         for what, part, whole, known, known_whole in (
-            ("% of decided games", wins, wins + losses, PUBLISHED[label][0], sum(PUBLISHED[label][:2])),
-            ("% of rolls tied", ties, wins + losses + ties, PUBLISHED[label][2], sum(PUBLISHED[label])),
+            ("% of decided games", wins, wins + losses, counts[0], sum(counts[:2])),
+            ("% of rolls tied", ties, wins + losses + ties, counts[2], sum(counts)),
         ):
             ours, published = part / whole, known / known_whole
             half = Z95 * math.sqrt(ours * (1 - ours) / whole)

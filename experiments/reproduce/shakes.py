@@ -34,6 +34,8 @@ EXACT = "exact distribution"
 DICE_IN_THE_BOX = 10  # the rules ask for about ten
 GAMES_AT_ONCE = 4096
 
+RANDOM_TIES = "argument, ties at random"
+
 # Figures computed independently of this program, to the digits given: (players, agent, column) → figure.
 CHECKED = {
     (2, "argument", "saved"): "4.704392",
@@ -47,26 +49,20 @@ CHECKED = {
     (3, "bayes:saved", "saved"): "6.361764",
     (3, "bayes:win", "win"): "0.775049",
     (4, "bayes:win", "win"): "0.8056",
-    (2, "argument, ties at random", "win"): "0.5175",
-    (3, "argument, ties at random", "win"): "0.6463",
-    (4, "argument, ties at random", "win"): "0.6885",
+    (2, RANDOM_TIES, "win"): "0.5175",
+    (3, RANDOM_TIES, "win"): "0.6463",
+    (4, RANDOM_TIES, "win"): "0.6885",
 }
 # The notebook simulates 4 players with ties at random.
 NOTEBOOK_GAMES = 1000
 NOTEBOOK_WIN = 0.688
 NOTEBOOK_MORE_THAN_TEN = 0.272  # games in which some treatment was given to more than ten patients
 
+AGENTS = ("random", "ucb", "greedy", "greedy:permutations", "thompson", "thompson:permutations", "argument")
 POLICIES = {  # as the table names them: agent and the game's tie rule
-    "random": ("random", "again"),
-    "ucb": ("ucb", "again"),
-    "greedy": ("greedy", "again"),
-    "greedy:permutations": ("greedy:permutations", "again"),
-    "thompson": ("thompson", "again"),
-    "thompson:permutations": ("thompson:permutations", "again"),
-    "argument": ("argument", "again"),
-    "argument, ties at random": ("argument", "random"),
-    "bayes:saved": ("bayes:saved", "again"),
-    "bayes:win": ("bayes:win", "again"),
+    **{name: (name, "again") for name in AGENTS},
+    RANDOM_TIES: ("argument", "random"),
+    **{name: (name, "again") for name in ("bayes:saved", "bayes:win")},
 }
 BY_PLAYERS = r"(?P<line>.*), (?P<column>\d players)"  # the names of rows with a column for each number of players
 KEPT_DIE = r"(?P<line>.*): P\(kept die = (?P<column>\d)\)"  # those with a column for each face
@@ -100,7 +96,7 @@ def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, wo
     seconds = time.perf_counter() - start
 
     claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
-    notebook = _notebook_rows(exact[4]["argument, ties at random"])
+    notebook = _notebook_rows(exact[4][RANDOM_TIES])
     across("What the rules say", claims, BY_PLAYERS).show()
     for note in dict.fromkeys(row.note for row in claims if row.note):
         ui.console.print(f"  {note}")
