@@ -115,8 +115,10 @@ def test_a_record_has_means_with_intervals_and_a_trend():
 
 def test_few_games_have_no_interval_and_no_trend():
     one, two = (record_of([reviewed(-0.1, 0.0)] * count) for count in (1, 2))
+    alike = record_of([reviewed(0.0, 0.0)] * 3)
     assert (one.error, one.trend) == (None, None)
     assert (two.error, two.trend) == (half_width(np.full(2, 0.1), 0, 1), None)
+    assert (alike.trend, alike.trend_error) == (0, 0), "and not NaN, as of a regression without residuals"
     with pytest.raises(ValueError, match="needs a game"):
         record_of([])
     with pytest.raises(ValueError, match="one kind"):
