@@ -421,8 +421,7 @@ class Terminal:
         sitting = self.sitting
         if at:
             say(entry_text(sitting.variant, sitting.history(None, at - 1, at)[0], None))
-        position = sitting.position(at)
-        typer.echo(ansi(position.picture))
+        typer.echo(ansi(sitting.picture(moves=at)))
         if at == len(sitting) and (sitting.over or sitting.people):
-            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(position.returns))
+            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(sitting.returns))
             say(earned if sitting.over else "the game was saved here; it is not over")

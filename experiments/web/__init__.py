@@ -435,7 +435,7 @@ class Place:
             ValueError: nothing may be seen from here, or fewer moves were played.
         """
         viewer = None if everything and self.sees_all else self.viewer
-        return self.sitting.position(len(self.sitting) if moves is None else moves, viewer).picture
+        return self.sitting.picture(viewer, moves)
 
     def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""

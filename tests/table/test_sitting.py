@@ -47,7 +47,7 @@ def wander(sitting, choices, moves=None):
 
 def told(sitting, viewer=None):
     """Everything that a sitting shows."""
-    shown = [sitting.position(k, viewer).picture for k in range(len(sitting) + 1)]
+    shown = [sitting.picture(viewer, k) for k in range(len(sitting) + 1)]
     return shown, sitting.history(viewer), sitting.returns.tolist(), sitting.mover, sitting.legal()
 
 

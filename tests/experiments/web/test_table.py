@@ -114,8 +114,8 @@ def test_a_seat_sees_what_it_may(seat):
     assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
     finish(sitting)
     assert place.may_save
-    assert place.picture(0, everything=True) == sitting.position(0).picture
-    assert place.picture(0) == sitting.position(0, seat).picture
+    assert place.picture(0, everything=True) == sitting.picture(moves=0)
+    assert place.picture(0) == sitting.picture(seat, 0)
 
 
 def test_people_who_share_a_device_are_kept_apart():
