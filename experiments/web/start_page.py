@@ -304,7 +304,7 @@ class StartPage:
     async def _find_players(self) -> None:
         """Offer the agents that play the variant as fast as people wait for, and no others."""
         variant, before = self.variant, self.players
-        found = await self.tables.threads.run(lambda: _players(variant))
+        found = await self.tables.run(lambda: _players(variant))
         if variant is self.variant and found != before and not self.client.is_deleted:
             with self.client:
                 self._offer(found)
@@ -369,7 +369,7 @@ class StartPage:
         self.error.content = ""
         self.wait.visible = True
         try:
-            table = await self.tables.make(make)
+            table = await self.tables.run(lambda: self.tables.add(make()))
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(in_labels(self.game, str(problem)))
             return

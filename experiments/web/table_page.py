@@ -242,11 +242,11 @@ class TablePage:
         table, sitting, present = self.table, self.place.sitting, self.at is None
         if table.thinking and present:
             ui.spinner(size="1.2em")
-        if present and table.thinking and table.solving:
-            self._follow(lambda: f"It solves the game first, once. {sentence(table.solving)}.")
+        if present and table.thinking and table.told:
+            self._follow(lambda: f"It solves the game first, once. {sentence(table.told)}.")
         elif present and table.preparing:
             usual = "your opponent prepares itself, which takes a while the first time"
-            self._follow(lambda: sentence(f"{table.solving or usual}."))
+            self._follow(lambda: sentence(f"{table.told or usual}."))
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
@@ -313,7 +313,7 @@ class TablePage:
         secret = not place.may_save and not table.thinking
         with ui.element("div").classes("line"):
             if sitting.over:
-                may = table.reviewing is None and table.review is None
+                may = not table.reviewing and table.review is None
                 button("Review", table.judge, "tool main", enabled=may, name="review")
             elif place.kind != "watch":
                 can = place.to_move and self.at is None and self.asking is None
@@ -375,15 +375,13 @@ class TablePage:
 
     def _advice(self) -> bool:
         """Add advice, a review, or how far they are; return whether there is any."""
-        table, reviewing, advice = self.table, self.table.reviewing, self._current
+        table, advice = self.table, self._current
         if self.asking is not None:
             usual = "Working out each choice; the first time, the game may have to be solved"
-            self._wait(lambda: sentence(table.solving) or usual)
+            self._wait(lambda: sentence(table.told) or usual)
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
-        elif reviewing is not None:
-            self._wait(lambda: "Working out the cost of each move: {} of {}".format(*table.reviewing or reviewing))
-            if table.solving:
-                self._follow(lambda: f"The game is solved first, once. {sentence(table.solving)}.")
+        elif table.reviewing:
+            self._wait(lambda: f"Working out the cost of each move: {table.told}".rstrip(": "))
         elif table.review is not None:
             show_review(table.review, self.place, self.at, self.reviewed, self._choose, self._jump)
         elif advice is not None:

@@ -5,13 +5,14 @@ import json
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from dice_envs import Promises, configure
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.progress import say
-from dice_envs.experiments.web import Tables, Threads
+from dice_envs.experiments.web import Tables
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
 from tests.support.sittings import finish
@@ -240,7 +241,7 @@ def test_slow_agents_leave_the_page_to_others(slow):
         async with asyncio.timeout(SOON):
             await other.again()
             assert (await place_of(other).hint()).rows
-            assert (await tables.make(stones)).links
+            assert (await tables.run(lambda: tables.add(stones()))).links
             await over.judge()
         assert over.review
         assert all(table.thinking for table in busy), "they think still"
@@ -253,7 +254,7 @@ def test_slow_agents_leave_the_page_to_others(slow):
 def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
     async def follow():
         tables = Tables(pause=0.0)
-        tables.threads = Threads(1)
+        tables.threads = ThreadPoolExecutor(1)
         busy, gone, moved, old = (
             followed(sitting, tables) for sitting in (liars(slow, PERSON), liars(slow, PERSON), stones(), liars(slow, PERSON))
         )
@@ -341,10 +342,10 @@ def test_agents_play_only_while_somebody_is_there():
 @pytest.mark.parametrize("end", ["gone", "undone", "again"])
 def test_a_review_stops_between_moves(end):
     async def follow():
-        table = followed(Sitting(configure("shakes", num_patients=10), 1, [PERSON, "random", "random"]))
+        table = followed(Sitting(configure("shakes", num_patients=40), 1, [PERSON, "random", "random"]))
         finish(table.sitting)
         judged = asyncio.ensure_future(table.judge())
-        await until(lambda: table.reviewing and table.reviewing[0] > 0)
+        await until(lambda: "reviewed" in table.told)
         if end == "undone":
             place_of(table).undo()
         elif end == "gone":
@@ -352,8 +353,7 @@ def test_a_review_stops_between_moves(end):
         else:
             await table.again()
         await judged
-        assert table.review is None
-        assert table.reviewing is None
+        assert (table.review, table.reviewing) == (None, False)
 
     asyncio.run(follow())
 
@@ -364,7 +364,7 @@ def test_progress_changes_words_and_builds_no_page_anew():
     async def follow():
         table = followed(Sitting(configure("thirties", num_players=1), 1, [PERSON]))
         built = []
-        table.listeners.append(lambda: built.append(table.solving))
+        table.listeners.append(lambda: built.append(table.told))
         await table.work(lambda: [say(f"solved {number} of 3 rounds") for number in (1, 2, 3)], lambda: True)
         assert built == ["solved 1 of 3 rounds"]
 
@@ -398,7 +398,7 @@ def test_agents_prepare_themselves_while_people_look():
         await until(lambda: not table.preparing)
         assert not agent.prepared, "nobody looks"
         heard = []
-        table.listeners.append(lambda: heard.append(table.solving))
+        table.listeners.append(lambda: heard.append(table.told))
         table.prepare()
         table.prepare()
         await until(lambda: "solved 1 of 2 rounds" in heard)
@@ -410,7 +410,7 @@ def test_agents_prepare_themselves_while_people_look():
         agent.may_end.set()
         await until(lambda: not table.preparing)
         table.prepare()
-        assert (agent.prepared, table.preparing, table.solving) == (1, False, "")
+        assert (agent.prepared, table.preparing, table.told) == (1, False, "")
 
     asyncio.run(follow())
 
