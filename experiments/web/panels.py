@@ -13,6 +13,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from nicegui import events, ui
@@ -22,8 +23,10 @@ from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
 from dice_envs.experiments.web import Place
 from dice_envs.experiments.web.parts import FEWER, MORE, TAKEN, button, die, heading, markup, reporting, sentence, words
-from dice_envs.table.advice import Advice
 from dice_envs.table.review import Judged, Point, Review, Split, amount, level
+
+if TYPE_CHECKING:
+    from dice_envs.experiments.web.table_page import TablePage
 
 # --- legal moves -------------------------------------------------------------------------------------------------------
 
@@ -60,23 +63,10 @@ def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, lis
     return (grid if placed else None), [action for action in legal if action not in pairs]
 
 
-def show_moves(
-    place: Place,
-    advice: Advice | None,
-    quantity: int | None,
-    play: Callable[[int, int], None],
-    pick: Callable[[int], None],
-) -> None:
-    """Add the buttons of all legal moves of the person to move.
-
-    Args:
-        place: the person's place.
-        advice: a hint for this position; the buttons then show how often optimal play takes each move.
-        quantity: the number of dice that was picked for a bid; None: the one that a hint likes best, or the lowest.
-        play: called with an action and the number of moves before it.
-        pick: called with a number of dice.
-    """
-    variant, moves = place.sitting.variant, len(place.sitting)
+def show_moves(page: TablePage) -> None:
+    """Add the buttons of all legal moves of the person to move. After a hint they show how often optimal play takes each."""
+    place, moves = page.place, len(page.place.sitting)
+    variant, advice = place.sitting.variant, page.advice
     shares = {row.action: row.share or 0.0 for row in advice.rows} if advice else {}
     grid, others = arrange(variant, place.sitting.legal())
 
@@ -87,7 +77,7 @@ def show_moves(
             content += f'<span class="often">{100 * share:.0f} %</span>'
             classes += " optimal"
         name = name or f"action-{action}"
-        button(label, lambda: play(action, moves), classes, content=content, name=name, key=key)
+        button(label, lambda: page.play(action, moves), classes, content=content, name=name, key=key)
 
     dice = _dice_to_choose(place)
     said = {action: variant.describe_action(action) for action in others}
@@ -99,7 +89,7 @@ def show_moves(
                 content = dice.get(number[1], "") if number else ""
                 add(content or html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
     if grid:
-        _picker(grid, _usual_row(grid, shares) if quantity is None else quantity, add, pick)
+        _picker(page, grid, page.quantity or _usual_row(grid, shares), add)
         _grid(grid, add)
 
 
@@ -118,15 +108,15 @@ def _usual_row(grid: BidGrid, shares: Mapping[int, float]) -> int:
     return row if shares.get(liked) else grid.rows[0]
 
 
-def _picker(grid: BidGrid, chosen: int, add: Add, pick: Callable[[int], None]) -> None:
+def _picker(page: TablePage, grid: BidGrid, chosen: int, add: Add) -> None:
     """Add a number of dice to change by one, and the faces to bid with it."""
     at = grid.rows.index(chosen)
     fewer, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
     with ui.element("div").classes("picker").props('role=group aria-label="choose a bid"'):
         with ui.element("div").classes("stepper"):
-            button("fewer dice", lambda: pick(fewer), content="−", enabled=fewer < chosen, name="fewer", key=FEWER)
+            button("fewer dice", lambda: page.pick(fewer), content="−", enabled=fewer < chosen, name="fewer", key=FEWER)
             words(f"{chosen} ×", "quantity").props("aria-live=polite")
-            button("more dice", lambda: pick(more), content="+", enabled=more > chosen, name="more", key=MORE)
+            button("more dice", lambda: page.pick(more), content="+", enabled=more > chosen, name="more", key=MORE)
         with ui.element("div").classes("faces"):
             for column in grid.columns:
                 _bid(grid, chosen, column, die(column), add, name=f"face-{column}", key=str(column))
@@ -178,47 +168,31 @@ def _chip(mark: str, title: str = "", count: int | None = None) -> str:
     return f'<span class="mark {mark}" title="{html.escape(title or text)}">{sign} {text}</span>'
 
 
-def _seat_of(review: Review, place: Place, chosen: int | None) -> int | None:
+def _seat_of(page: TablePage, review: Review) -> int | None:
     """Return the seat whose review is shown: the chosen one, that of the person here, or the first."""
     seats = list(review.splits or review.totals)
-    wanted = [chosen, place.seat, *place.sitting.people, *seats]
+    wanted = [page.reviewed, page.place.seat, *page.place.sitting.people, *seats]
     return next((seat for seat in wanted if seat in seats), None)
 
 
-def show_review(
-    review: Review,
-    place: Place,
-    at: int | None,
-    chosen: int | None,
-    choose: Callable[[int], None],
-    look: Callable[[int], None],
-) -> None:
-    """Add the content of the card.
-
-    Args:
-        review: of the game at the place.
-        place: the place whose page it is.
-        at: number of moves of the position shown; None: all.
-        chosen: the seat whose graph is shown; None: the usual one.
-        choose: called with another seat.
-        look: called with a number of moves: shows the position after them.
-    """
-    seat, split = _seat_of(review, place, chosen), None
+def show_review(page: TablePage, review: Review) -> None:
+    """Add the content of the card with a review."""
+    place, seat, split = page.place, _seat_of(page, review), None
     heading("Review")
     if seat is not None:
         split, worst = review.splits.get(seat), review.worst(seat)
         if len(review.splits) > 1:
-            _whose(review, place, seat, choose)
+            _whose(page, review, seat)
         if split is not None:
             words(sentence(split.text), "split total", "p")
         with ui.element("div").classes("line marks"):
             marks = review.marks(seat)
             markup(" ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks[mark]))
         if split is not None and len(split.points) <= MOST_STEPS:
-            _graph(review, place, seat, at, look)
+            _graph(page, review, seat)
         if worst is not None:
             with ui.element("div").classes("line"):
-                button("Show me the worst move", lambda: look(worst.number - 1), "tool main", name="worst")
+                button("Show me the worst move", lambda: page.jump(worst.number - 1), "tool main", name="worst")
     for each, text in review.texts.items():
         if each != seat or split is None:
             words(f"{place.name(each)}: {text if text.startswith('nothing') else f'cost {text}'}", "words total")
@@ -227,37 +201,37 @@ def show_review(
     words("Save keeps this game. The terminal's command review makes a record of a folder of them.", "words note")
 
 
-def _whose(review: Review, place: Place, seat: int, choose: Callable[[int], None]) -> None:
+def _whose(page: TablePage, review: Review, seat: int) -> None:
     with ui.element("div").classes("pick small").props('role=group aria-label="whose review"'):
         for each in review.splits:
             classes = "tool chosen" if each == seat else "tool"
-            made = button(place.name(each), functools.partial(choose, each), classes, name=f"of-{each}")
+            made = button(page.place.name(each), functools.partial(page.choose, each), classes, name=f"of-{each}")
             made.props["aria-pressed"] = str(each == seat).lower()
 
 
-def _graph(review: Review, place: Place, seat: int, at: int | None, look: Callable[[int], None]) -> None:
+def _graph(page: TablePage, review: Review, seat: int) -> None:
     """Add the graph of a seat, and its key."""
+    place, split = page.place, review.splits[seat]
 
     def go(event: events.GenericEventArguments) -> None:
         check_range("position", event.args, 0, len(place.sitting))
-        look(event.args)
+        page.jump(event.args)
 
-    split = review.splits[seat]
     numbers = {point.number for point in split.points if point.number}
     entries = [entry for number in numbers for entry in place.history(False, number - 1, number)]
     said = {entry.number: f"{place.name(entry.seat)}: {entry.words}" for entry in entries}
     mine = seat == place.seat
-    here = len(place.sitting) if at is None else at
-    graph = chance_graph(split, said, review.by_number, here, "your" if mine else f"{place.name(seat)}'s")
+    graph = chance_graph(split, said, review.by_number, page.shown, "your" if mine else f"{place.name(seat)}'s")
     markup(graph).classes("graph-box").on("click", reporting(go), js_handler=GO)
     key = {"luck": "dice and others", "play": "your play" if mine else "own play"}
     markup("".join(f'<span class="key {by}">{text}</span>' for by, text in key.items())).classes("words keys")
 
 
-def show_lesson(review: Review, place: Place, at: int, chosen: int | None) -> None:
-    """Add what was played after move `at` and what would have been better, if the seat of the review moved there."""
+def show_lesson(page: TablePage, review: Review) -> None:
+    """Add the move after the position shown and what would have been better, if the seat of the review moved there."""
+    place, at = page.place, page.shown
     move = review.by_number.get(at + 1)
-    if move is None or move.seat != _seat_of(review, place, chosen):
+    if move is None or move.seat != _seat_of(page, review):
         return
     split = review.splits.get(move.seat)
     who = "You" if move.seat == place.seat else place.name(move.seat)
