@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of, promises_of
-from dice_envs.agent.casting import make_harmless, make_players
+from dice_envs.agent.casting import make_harmless, make_player
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
@@ -86,10 +86,6 @@ class Position(NamedTuple):
         return int(self.states["seat"][0])
 
 
-def _make_any(variant: Variant, spec: str) -> Agent:
-    return make_players(variant, [spec])[0]
-
-
 class Sitting:
     """One game, from the deal to the end.
 
@@ -120,7 +116,7 @@ class Sitting:
         variant: Variant,
         seed: int,
         seats: Sequence[str | Agent],
-        make: Callable[[Variant, str], Agent] = _make_any,
+        make: Callable[[Variant, str], Agent] = make_player,
     ) -> None:
         seed = check_seed(seed)
         if seed is None:
@@ -400,7 +396,7 @@ class Sitting:
             if len(agents) not in (min(1, most), most):
                 raise ValueError(f"agents: the saved game has {most}; name as many, or one for all, not {len(agents)}")
             chosen = dict(zip(replaced, list(agents) * (most // len(agents)), strict=True))
-            seats, make = [chosen.get(seat, who) for seat, who in enumerate(seats)], _make_any
+            seats, make = [chosen.get(seat, who) for seat, who in enumerate(seats)], make_player
         sitting = _naming("seats", lambda: cls(variant, seed, seats, make))
         for number, action in enumerate(data["actions"], 1):
             _naming(f"actions: move {number}", functools.partial(sitting._repeat, action))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dice_envs import Variant
 from dice_envs.agent import Agent
-from dice_envs.agent.casting import cast
+from dice_envs.agent.casting import cast, make_player
 from dice_envs.agents import NOT_FOUND
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range, did_you_mean
@@ -102,7 +102,7 @@ def set_up(
     made = dict(zip(opponents, agents, strict=True))
     specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
     seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
-    sitting = _sit(variant, seed, [seated[place] for place in range(seats)], made)
+    sitting = Sitting(variant, seed, [seated[place] for place in range(seats)], _maker(made))
     return Seated(sitting, policy, made)
 
 
@@ -169,11 +169,9 @@ def open_game(path: Path, game: str | None, start: int | None = None, opponents:
     return sitting
 
 
-def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agent]) -> Sitting:
-    """Return a sitting with agents that were made before; `random` is made here where needed."""
-    if all(who in made or who == PERSON for who in seats):
-        return Sitting(variant, seed, seats, lambda variant, spec: made[spec])
-    return Sitting(variant, seed, seats)
+def _maker(made: dict[str, Agent]) -> Callable[[Variant, str], Agent]:
+    """Return a function that makes agents from specs, but for those that were made before."""
+    return lambda variant, spec: made.get(spec) or make_player(variant, spec)
 
 
 def _title(sitting: Sitting) -> Text:
@@ -195,7 +193,7 @@ def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: flo
     totals = [earned]
     for spec in made:
         typer.echo(f"\n{spec} plays the same deal")
-        terminal = Terminal(_sit(variant, seed, [spec], made))
+        terminal = Terminal(Sitting(variant, seed, [spec], _maker(made)))
         terminal.play_on()
         typer.echo(ansi(terminal.sitting.picture()))
         totals += terminal.sitting.returns.tolist()
@@ -210,6 +208,17 @@ def _tell_winner(returns: np.ndarray, person: int) -> None:
 
 
 # --- what people type, and the table as they see it --------------------------------------------------------------------
+
+
+LEAVING = ("q", "quit", "exit")
+
+
+def _typed(prompt: str) -> str:
+    """Return what is typed, which may be nothing; "q" where nothing more can be read."""
+    try:
+        return str(typer.prompt(prompt, prompt_suffix="> ", default="", show_default=False)).strip()
+    except typer.Abort:
+        return LEAVING[0]
 
 
 class Terminal:
@@ -251,10 +260,7 @@ class Terminal:
         """Read commands after the end. Return whether to play on, after `undo` or `from N`."""
         say(f"the game is over: {AFTER}")
         while True:
-            try:
-                words = str(typer.prompt("", prompt_suffix="> ", default="", show_default=False)).strip()
-            except typer.Abort:  # nothing more to read
-                return False
+            words = _typed("")
             if words.lower() == "undo":
                 self._undo(self._reader)
                 return True
@@ -288,7 +294,7 @@ class Terminal:
             words = str(typer.prompt("your move", prompt_suffix="> ")).strip()
             moves = {plain(sitting.variant.describe_action(action)) for action in legal}
             if plain(words) not in moves:  # a move's words come before a command of the same name
-                if words.lower() in ("q", "quit", "exit"):
+                if words.lower() in LEAVING:
                     raise KeyboardInterrupt
                 if words.lower() == "undo":
                     if self._undo(person):
@@ -386,11 +392,8 @@ class Terminal:
         if sitting.over and sitting.people:
             say(OVER)
         while True:
-            try:
-                words = str(typer.prompt(f"move {at}", prompt_suffix="> ", default="", show_default=False)).strip().lower()
-            except typer.Abort:  # nothing more to read
-                return False
-            if words in ("q", "quit", "exit"):
+            words = _typed(f"move {at}").lower()
+            if words in LEAVING:
                 return False
             if words == "b":
                 at = max(0, at - 1)
