@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -121,23 +121,19 @@ class Review:
         return {move.number: move for move in self.moves}
 
     @functools.cached_property
-    def _counted(self) -> dict[int, list[Judged]]:
-        """Seat → its moves that count, the costliest first."""
-        seats = {move.seat for move in self.moves if move.counted}
-        costly = sorted((move for move in self.moves if move.counted), key=lambda move: -move.cost)
-        return {seat: [move for move in costly if move.seat == seat] for seat in seats}
-
-    def worst(self, seat: int) -> Judged | None:
-        """Return a seat's costliest move of those that count, the first of several; None if it gave nothing away."""
-        return next((move for move in self._counted.get(seat, ())[:1] if move.cost), None)
-
-    def marks(self, seat: int) -> Counter[str]:
-        """Return mark → number of a seat's moves that count."""
-        return self._marks.get(seat, Counter())
+    def worst(self) -> dict[int, Judged]:
+        """Seat → its costliest move of those that count, the first of several; without seats that gave nothing away."""
+        costly = [move for move in reversed(self.moves) if move.counted and move.cost]
+        return {move.seat: move for move in sorted(costly, key=lambda move: move.cost)}
 
     @functools.cached_property
-    def _marks(self) -> dict[int, Counter[str]]:
-        return {seat: Counter(str(move.mark) for move in moves) for seat, moves in self._counted.items()}
+    def marks(self) -> Mapping[int, Counter[str]]:
+        """Seat → mark → number of its moves that count."""
+        found = defaultdict[int, Counter[str]](Counter)
+        for move in self.moves:
+            if move.counted:
+                found[move.seat][move.mark] += 1
+        return found
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:

@@ -107,7 +107,7 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         if seat not in found.splits:
             raise ValueError("the result of a game cannot be divided into play and luck: optimal play of it is not known")
         splits.append(found.splits[seat])
-        marks += found.marks(seat)
+        marks += found.marks[seat]
     if len({split.scale for split in splits}) != 1:
         raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
     given = np.array([-split.play for split in splits])
@@ -151,11 +151,6 @@ class Played(NamedTuple):
     def split(self) -> Split | None:
         """Its result as play and luck; None if that is unknown."""
         return self.review.splits.get(self.seat)
-
-    @property
-    def marks(self) -> Counter[str]:
-        """The marks of its moves."""
-        return self.review.marks(self.seat)
 
 
 class Group(NamedTuple):
@@ -241,7 +236,7 @@ def show(groups: Sequence[Group]) -> None:
 def _games_grid(found: Group) -> Grid:
     rows: list[Sequence[str]] = []
     for each in found.played:
-        worst, split = each.review.worst(each.seat), each.split
+        worst, split = each.review.worst.get(each.seat), each.split
         said = f"{worst.number}, {worst.words} [{worst.mark}]" if worst else ""
         if split is None:
             play = f"{0.0 - each.review.totals.get(each.seat, 0.0):.3f}".replace("-", "−")

@@ -180,13 +180,13 @@ def show_review(page: TablePage, review: Review) -> None:
     place, seat, split = page.place, _seat_of(page, review), None
     heading("Review")
     if seat is not None:
-        split, worst = review.splits.get(seat), review.worst(seat)
+        split, worst = review.splits.get(seat), review.worst.get(seat)
         if len(review.splits) > 1:
             _whose(page, review, seat)
         if split is not None:
             words(sentence(split.text), "split total", "p")
         with ui.element("div").classes("line marks"):
-            marks = review.marks(seat)
+            marks = review.marks[seat]
             markup(" ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks[mark]))
         if split is not None and len(split.points) <= MOST_STEPS:
             _graph(page, review, seat)

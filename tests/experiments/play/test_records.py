@@ -53,7 +53,7 @@ def test_several_games_make_a_record(turns, tmp_path):
         split = game["split"]
         assert split["start"] + split["play"] + split["luck"] == pytest.approx(split["result"], abs=1e-12)
         assert [move["mark"] for move in game["moves"]] == [move.mark for move in each.moves]
-        assert each.worst(0).words.split()[0] in result  # long words fold
+        assert each.worst[0].words.split()[0] in result  # long words fold
     assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in result
     assert f"luck a game: {expected.luck:+.2f} ± {expected.luck_error:.2f} pips" in result
     assert "which may be none" in result
