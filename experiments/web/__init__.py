@@ -66,7 +66,6 @@ class Table:
         preparing: whether agents prepare themselves, such as by solving the game.
         looking: the seat whose view is uncovered, where people share a device; None at first.
         told: the last line of a solver or a review that works for this table; empty if none does.
-        hinting: identifies the hint that is being found, None if none is.
         listeners: called after every change, but not where only the progress of a solver or a review has changed: a page that
             is built anew loses the clicks of that moment.
         changes: number of changes so far.
@@ -82,7 +81,6 @@ class Table:
         self.review: Review | None = None
         self.looking: int | None = None
         self.told = ""
-        self.hinting: object | None = None
         self.listeners: list[Callable[[], None]] = []
         self.changes = 0
         places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
@@ -248,26 +246,7 @@ class Table:
         self.looking = None
         self.change_course()
 
-    # --- advice ---------------------------------------------------------------------------------------------------
-
-    async def advise(self, odds: bool) -> Advice | None:
-        """Return the value of each choice of the seat to move, or its odds, found in a thread.
-
-        Returns None if the game goes on, all listeners go, or `hinting` is set to None before it is found.
-        """
-        now, state, moves = self.now, self.sitting.state, len(self.sitting)
-        find, variant = give_odds if odds else give_hint, self.sitting.variant
-        self.hinting = mine = object()
-
-        def wanted() -> bool:
-            return self.hinting is mine and self.now == now
-
-        try:
-            found = await self.work(lambda: find(variant, state, moves), wanted)
-            return found if wanted() else None  # it may have been found after the last line of a solver
-        finally:
-            if self.hinting is mine:
-                self.hinting = None
+    # --- reviews --------------------------------------------------------------------------------------------------
 
     async def judge(self) -> None:
         """Review all moves, in a thread. It stops when the game changes or the last listener has gone.
@@ -401,10 +380,22 @@ class Place:
         self.table.changed()
         self.table.wake()
 
-    async def hint(self, odds: bool = False) -> Advice | None:
-        """Return advice for the person here, as in `Table.advise`. ValueError if it is not this person's turn."""
+    async def hint(self, odds: bool = False, wanted: Callable[[], bool] = lambda: True) -> Advice | None:
+        """Return the value of each choice of the person here, or its odds, found in a thread.
+
+        Returns None if the game goes on, all listeners go, or `wanted` is false before it is found.
+
+        Raises:
+            ValueError: it is not this person's turn.
+        """
         self._check_turn()
-        return await self.table.advise(odds)
+        now, variant, state, moves = self.table.now, self.sitting.variant, self.sitting.state, len(self.sitting)
+
+        def waited_for() -> bool:
+            return self.table.now == now and wanted()
+
+        found = await self.table.work(lambda: (give_odds if odds else give_hint)(variant, state, moves), waited_for)
+        return found if waited_for() else None  # it may have been found after the last line of a solver
 
     def _check_turn(self) -> None:
         if not self.to_move:

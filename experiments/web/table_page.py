@@ -352,12 +352,11 @@ class TablePage:
     # --- advice -------------------------------------------------------------------------------------------------------
 
     async def _ask(self, odds: bool) -> None:
-        now = self.table.now
         self.asking = mine = object()
         self.refresh()
         try:
-            advice = await self.place.hint(odds)
-            if advice is not None and self.table.now == now:
+            advice = await self.place.hint(odds, lambda: self.asking is mine)
+            if advice is not None:
                 self.advice, self.quantity = advice, None
         finally:
             if self.asking is mine:  # else it was stopped, and another may have been asked for
@@ -366,8 +365,7 @@ class TablePage:
                 self.client.run_javascript(TO_ADVICE)
 
     def _stop(self) -> None:
-        self.table.hinting = None  # a solver stops at its next line; what it has solved is kept
-        self.asking = None
+        self.asking = None  # a solver stops at its next line; what it has solved is kept
         self.refresh()
 
     def _advice(self) -> bool:

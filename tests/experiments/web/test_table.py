@@ -263,7 +263,7 @@ def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
         gone.wake()
         hint = asyncio.ensure_future(place_of(moved).hint())
         old.wake()
-        await until(lambda: gone.thinking and moved.hinting and old.thinking)
+        await until(lambda: gone.thinking and old.thinking)
         gone.listeners.clear()
         place_of(moved).play(0, 0)
         first, again = old.sitting, asyncio.ensure_future(old.again())
@@ -282,16 +282,14 @@ def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.web.give_hint", lambda *given: go.wait(SOON))
 
     async def follow():
-        table = followed(stones())
-        stopped = asyncio.ensure_future(place_of(table).hint())
-        await until(lambda: table.hinting)
+        place, wanted = place_of(followed(stones())), [True]
+        stopped = asyncio.ensure_future(place.hint(False, lambda: wanted[0]))
         await asyncio.sleep(0.1)  # the thread has begun
-        table.hinting = None
-        second = asyncio.ensure_future(place_of(table).hint())
+        wanted[0] = False
+        second = asyncio.ensure_future(place.hint())
         await asyncio.sleep(0.1)
         go.set()
         assert (await stopped, await second) == (None, True)
-        assert table.hinting is None
 
     asyncio.run(follow())
 
