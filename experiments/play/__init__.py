@@ -91,18 +91,17 @@ def set_up(
     people = 0 if watch else people
     rng = np.random.default_rng(seed)
     first = (0 if watch else int(rng.integers(seats))) if seat is None else seat
-    persons = [(first + i) % seats for i in range(people)]
-    others = [(first + people + i) % seats for i in range(seats - people)]
+    others = seats - people
     alone = seats == 1 and not watch
-    if opponents and not alone and len(opponents) not in (min(1, len(others)), len(others)):
+    if opponents and not alone and len(opponents) not in (min(1, others), others):
         what = "agent" if watch else "opponent"
         allowed = {0: "no opponent, since people take all seats", 1: f"1 {what}"}
-        some = allowed.get(len(others), f"1 {what}, or {len(others)}, one for each {'seat' if watch else 'other seat'}")
+        some = allowed.get(others, f"1 {what}, or {others}, one for each {'seat' if watch else 'other seat'}")
         raise ValueError(f"name {some}; not {len(opponents)}")
     made = dict(zip(opponents, agents, strict=True))
-    specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
-    seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
-    sitting = Sitting(variant, seed, [seated[place] for place in range(seats)], _maker(made))
+    specs = list(opponents) if len(opponents) == others else [*(opponents or ["random"])][:1] * others
+    turns = [PERSON] * people + specs  # from the first person on
+    sitting = Sitting(variant, seed, [turns[place - first] for place in range(seats)], _maker(made))
     return Seated(sitting, policy, made)
 
 
@@ -351,27 +350,28 @@ class Terminal:
             typer.echo(f"saved; `play --load {name}` goes on")  # unbroken, so that it can be copied
 
     def _undo(self, person: int | None) -> bool:
-        try:
-            self.sitting.undo(person)
-        except ValueError as problem:
-            say(str(problem))
-            return False
-        self._forget()
-        return True
+        return self._take_back(lambda: self.sitting.undo(person))
 
     def _go_back(self, words: str) -> bool:
         """Take back move N and all after it, as `from N` says. Return whether that was possible."""
         number, most = words[len("from") :].strip(), len(self.sitting)
-        if not is_number(number) or not 1 <= int(number) <= most:
-            say(f"from needs the number of a move, 1 to {most}, as in: from {most}")
-            return False
-        self.sitting.cut(int(number) - 1)
-        self._forget()
-        return True
 
-    def _forget(self) -> None:
-        """Forget that moves were shown that have been taken back."""
-        self._shown = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._shown.items()}
+        def cut() -> None:
+            if not is_number(number) or not 1 <= int(number) <= most:
+                raise ValueError(f"from needs the number of a move, 1 to {most}, as in: from {most}")
+            self.sitting.cut(int(number) - 1)
+
+        return self._take_back(cut)
+
+    def _take_back(self, moves: Callable[[], None]) -> bool:
+        """Take moves back, and forget that they were shown. Return whether that was possible; if not, say why."""
+        try:
+            moves()
+        except ValueError as problem:
+            say(str(problem))
+            return False
+        self._shown = {viewer: min(shown, len(self.sitting)) for viewer, shown in self._shown.items()}
+        return True
 
     def _tell(self, viewer: int | None) -> None:
         """Show the moves that are new to the viewer, up to the first that it may not know yet."""
