@@ -68,7 +68,7 @@ def fields_of(game: Game) -> dict[str, Field]:
 def _field(default: Any, kinds: Sequence[Any], words: OptionWords) -> Field:
     optional = types.NoneType in kinds
     said = [kind for kind in kinds if kind is not types.NoneType]
-    kind = said[0] if len(said) == 1 else None
+    kind: Any = said[0] if len(said) == 1 else None
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is bool:
         return Field(default, words, {True: "yes", False: "no"})
