@@ -310,14 +310,15 @@ def chance_graph(split: Split, said: Mapping[int, str], judged: Mapping[int, Jud
     mark = {"silent": True, "symbol": "none", "label": {"show": False}, "data": [{"xAxis": here}], **here_line}
     axis = {"type": "value", "axisLabel": {"color": "var(--soft)"}, "splitNumber": 4, "splitLine": edge}
     percent = {"max": 100, "interval": 25, "axisLabel": {"color": "var(--soft)", "formatter": "{value} %"}}
-    name = {"name": "move", "nameLocation": "middle", "nameGap": 22, "nameTextStyle": {"color": "var(--soft)"}}
+    named = {"name": "move", "nameLocation": "middle", "nameGap": 22, "nameTextStyle": {"color": "var(--soft)"}}
+    numbers = {"max": max(points[-1].number, 1), "minInterval": 1, "offset": 8, "splitLine": {"show": False}}
     series = {"type": "line", "emphasis": {"disabled": True}}
     return {
         "animation": False,
-        "grid": {"left": 4, "right": 14, "top": 40, "bottom": 46, "containLabel": True},
+        "grid": {"left": 4, "right": 14, "top": 40, "bottom": 54, "containLabel": True},
         "legend": {**_words(), "data": [luck, play], "selectedMode": False, "bottom": 0, "icon": "rect", "itemHeight": 3},
         "tooltip": {**_words(), "trigger": "axis", ":formatter": "all => all[0].name", "backgroundColor": "var(--paper)"},
-        "xAxis": {**axis, "max": max(points[-1].number, 1), "minInterval": 1, "splitLine": {"show": False}, **name},
+        "xAxis": {**axis, **named, **numbers},
         "yAxis": {**axis, **(percent if shares else {"scale": True})},
         "series": [
             {**series, "name": luck, "data": dots, "color": COLOURS["luck"], "markLine": mark},

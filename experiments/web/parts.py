@@ -231,7 +231,7 @@ _REVIEW = """
 .mark.slip { color: var(--slip); }
 .mark.blunder { color: var(--bad); }
 .marks { gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }
-.graph { height: 250px; cursor: pointer; margin-bottom: 8px; }
+.graph { height: 258px; cursor: pointer; margin-bottom: 8px; }
 .pick.small { margin-bottom: 8px; }
 .tool.chosen { border-color: var(--accent); color: var(--accent); font-weight: 600; }
 .advice .line { margin: 10px 0; }
