@@ -337,7 +337,7 @@ def _title(split: Split, k: int, said: Mapping[int, str], owner: str) -> str:
     point, before = split.points[k], split.points[max(k - 1, 0)]
     move = f"move {point.number}: {said.get(point.number, '')}" if point.number else "before the first move"
     step = f"{amount(point.value - before.value, split.scale)}, {CAUSES[point.by].format(owner)}"
-    return in_names(f"{html.escape(move)}<br>{level(point.value, split.scale)} ({step})")
+    return in_names(f"{html.escape(move)}<br>{html.escape(f'{level(point.value, split.scale)} ({step})')}")
 
 
 def _dot(point: Point, judged: Judged | None, count: int) -> dict[str, Any]:

@@ -22,12 +22,12 @@ LOST = [(0, 0.5, "luck"), (0, 0.6, "luck"), (1, 0.5, "play"), (1, 0.7, "luck"), 
 
 def test_a_graph_has_each_step_by_its_cause():
     blunder = Judged(1, 0, 4, "3 x <5>", 0.1, 5, "", mark="blunder")
-    graph = chance_graph(split(LOST), {1: "player 1: 3 x <5>"}, {1: blunder}, 2, "your")
+    graph = chance_graph(split(LOST), {1: "player 1: 3 x <5>"}, {1: blunder}, 2, "<b>'s")
     every, own = (each["data"] for each in graph["series"])
     assert [dot["value"] for dot in every] == [(0, 50), (0, 60), (0.5, 50), (1, 70), (2, 70), (3, 0)]
     assert own == [(0, 60), (0.5, 50), (None, None), (1, 70), (2, 70), (None, None)]
     assert every[1]["name"] == "before the first move<br>60 % (+10 %, dice and others)"
-    assert every[2]["name"] == "move 1: Ben: 3 x &lt;5&gt;<br>50 % (−10 %, your play)"
+    assert every[2]["name"] == "move 1: Ben: 3 x &lt;5&gt;<br>50 % (−10 %, &lt;b&gt;&#x27;s play)"
     assert [dot["label"]["formatter"] for dot in every if "label" in dot] == ["??"]
     assert graph["series"][0]["markLine"]["data"] == [{"xAxis": 2}]
 
