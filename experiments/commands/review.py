@@ -6,7 +6,6 @@ A record says what a player gave away in many games.
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -129,14 +128,12 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
 
 def _trend(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
     """Return the slope of values in their order, and half of its 95 % interval."""
-    count = len(values)
-    if count < 3:
+    from scipy.stats import linregress  # slow to import
+
+    if len(values) < 3:
         return None, None
-    place = np.arange(count) - (count - 1) / 2
-    spread = float(place @ place)
-    slope = float(place @ values) / spread
-    rest = np.asarray(values) - np.mean(values) - slope * place
-    return slope, t95(count - 2) * math.sqrt(float(rest @ rest) / (count - 2) / spread)
+    line = linregress(np.arange(len(values)), values)
+    return float(line.slope), t95(len(values) - 2) * float(line.stderr)
 
 
 class Played(NamedTuple):
