@@ -35,7 +35,6 @@ from dice_envs.table.sitting import Entry
 
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
 MOST_SAID = 6  # moves that the line above the buttons repeats
-TELLING = 0.5  # seconds after which words about a solver or a review are brought up to date
 SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by seconds before a move
 # On a phone the picture is far above what leads to another position.
 TO_PICTURE = """
@@ -96,7 +95,6 @@ class TablePage:
         self.asking: object | None = None  # identifies the hint that is being found for this tab
         self.hinted = False  # whether a hint has been shown
         self.quantity: int | None = None  # number of dice picked for a bid there; None: the usual one
-        self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words about a solver or a review, and what they are now
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
         begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if home else "")
@@ -119,7 +117,6 @@ class TablePage:
                 with ui.element("details").classes("card rules"):
                     words("Keys", "", "summary")
                     keys()
-        ui.timer(TELLING, self._tell)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
         self.refresh()
         self.client.on_connect(functools.partial(self._enter, self.table.changes))
@@ -164,7 +161,6 @@ class TablePage:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
         if self.now != self.table.now:
             self.now, self.advice, self.quantity = self.table.now, None, None
-        self.progress = []
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
@@ -209,19 +205,17 @@ class TablePage:
         self.table.guided = False
         self.table.changed()
 
-    def _follow(self, text: Callable[[], str]) -> None:
-        """Add words about a solver or a review, which `_tell` keeps up to date."""
-        self.progress.append((words(text()), text))
+    def _follow(self, text: Callable[[str], str]) -> None:
+        """Add words about the last line of a solver or a review.
 
-    def _wait(self, text: Callable[[], str]) -> None:
+        They alone change with it: a click on a button that is built anew in that moment would be lost.
+        """
+        words("").bind_content_from(self.table, "told", lambda told: html.escape(text(told)))
+
+    def _wait(self, text: Callable[[str], str]) -> None:
         with ui.element("div").classes("line"):
             ui.spinner(size="1.4em")
             self._follow(text)
-
-    def _tell(self) -> None:
-        """Change only the words about progress: a click on a button that is built anew in that moment would be lost."""
-        for shown, text in self.progress:
-            shown.content = html.escape(text())
 
     def _mark(self) -> None:
         """Write the state of the game into attributes, for scripts and tests."""
@@ -243,10 +237,10 @@ class TablePage:
         if table.thinking and present:
             ui.spinner(size="1.2em")
         if present and table.thinking and table.told:
-            self._follow(lambda: f"It solves the game first, once. {sentence(table.told)}.")
+            self._follow(lambda told: f"It solves the game first, once. {sentence(told)}.")
         elif present and table.preparing:
             usual = "your opponent prepares itself, which takes a while the first time"
-            self._follow(lambda: sentence(f"{table.told or usual}."))
+            self._follow(lambda told: sentence(f"{told or usual}."))
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
@@ -373,10 +367,10 @@ class TablePage:
         table, advice = self.table, self.advice
         if self.asking is not None:
             usual = "Working out each choice; the first time, the game may have to be solved"
-            self._wait(lambda: sentence(table.told) or usual)
+            self._wait(lambda told: sentence(told) or usual)
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
         elif table.reviewing:
-            self._wait(lambda: f"Working out the cost of each move: {table.told}".rstrip(": "))
+            self._wait(lambda told: f"Working out the cost of each move: {told}".rstrip(": "))
         elif table.review is not None:
             show_review(self, table.review)
         elif advice is not None:
