@@ -79,7 +79,7 @@ class Split:
         play: what its own moves gave away, 0 or less.
         luck: what dice and the other players did.
         points: how the expected result changed.
-        text: all this in one line.
+        who: the seat's name.
         scale: of all these.
     """
 
@@ -88,13 +88,25 @@ class Split:
     play: float
     luck: float
     points: tuple[Point, ...]
-    text: str
+    who: str
     scale: Scale
 
     @property
     def outcome(self) -> str:
-        """The result in words: "won", "lost" or "tied", else what the seat got."""
-        return _outcome(self.result, self.scale)
+        """The result in words: "won", "lost" or "tied" of a game with a winner, else its figure."""
+        if self._is_won:
+            return {0.0: "lost", 1.0: "won"}.get(self.result, "tied")
+        return f"{self.result:g} {self.scale.unit}"
+
+    @property
+    def _is_won(self) -> bool:
+        return self.scale.unit == GAMES_WON and self.scale.is_share
+
+    @property
+    def text(self) -> str:
+        """All this in one line."""
+        got = "" if self._is_won else "got "
+        return f"{self.who} {got}{self.outcome}: luck {amount(self.luck, self.scale)}, play {amount(self.play, self.scale)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,16 +174,11 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     if not seats:
         return Review((), {}, {}, "")
     try:
-        values = _quick_values(variant, sitting.position(0).state)
+        action_values(variant, sitting.position(0).state, in_passing=True)  # else people would wait for too long
+        values = response_values(variant)
     except ValueError:
         return _by_single_values(sitting, seats, entries, done)
     return _by_response_values(sitting, seats, entries, values, done)
-
-
-def _quick_values(variant: Variant, state: Any) -> ResponseValues:
-    """Return the values against optimal play. ValueError if they are not known, or take too long while people wait."""
-    action_values(variant, state, in_passing=True)
-    return response_values(variant)
 
 
 def _by_single_values(
@@ -246,18 +253,8 @@ def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: Respons
             points += [Point(move.number - 1, move.before, "luck"), Point(move.number, move.after, "play")]
     points.append(Point(len(sitting), result, "luck"))
     play = sum(after.value - before.value for before, after in itertools.pairwise(points) if after.by == "play")
-    luck = result - start - play
     who = sitting.variant.seat_name(seat, seat if sitting.people == (seat,) else None)
-    got = "" if scale.unit == GAMES_WON and scale.is_share else "got "
-    text = f"{who} {got}{_outcome(result, scale)}: luck {amount(luck, scale)}, play {amount(play, scale)}"
-    return Split(start, result, play, luck, tuple(points), text, scale)
-
-
-def _outcome(result: float, scale: Scale) -> str:
-    """Return a result in words: "won", "lost" or "tied" of a game with a winner, else its figure."""
-    if scale.unit == GAMES_WON and scale.is_share:
-        return {0.0: "lost", 1.0: "won"}.get(result, "tied")
-    return f"{result:g} {scale.unit}"
+    return Split(start, result, play, result - start - play, tuple(points), who, scale)
 
 
 def level(value: float, scale: Scale) -> str:
