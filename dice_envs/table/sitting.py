@@ -428,14 +428,14 @@ class Sitting:
         self._advance(action, memories)
 
 
-def parse_saved(content: bytes, what: str = "this", most: int = MOST_BYTES) -> Any:
+def parse_saved(content: bytes, what: str = "this") -> Any:
     """Parse the content of a file, for `Sitting.load`.
 
     Raises:
-        ValueError: the content is not JSON, or longer than `most` bytes; the message calls it `what`.
+        ValueError: the content is not JSON, or longer than MOST_BYTES; the message calls it `what`.
     """
-    if len(content) > most:
-        raise ValueError(f"{what} is no saved game: these have at most {most:,} bytes")
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{what} is no saved game: these have at most {MOST_BYTES:,} bytes")
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as problem:

@@ -140,9 +140,9 @@ def short(name: str, most: int = LONGEST) -> str:
     return f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
-def legend(names: Sequence[str], most: int = LONGEST) -> list[str]:
+def legend(names: Sequence[str]) -> list[str]:
     """Return `A = NAME` for each name that `short` cuts, with its letter among all names."""
-    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > most]
+    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > LONGEST]
 
 
 def joined(names: Sequence[str]) -> str:
