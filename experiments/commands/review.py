@@ -131,7 +131,7 @@ def _trend(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | 
     if len(values) < 3:
         return None, None
     line = linregress(np.arange(len(values)), values)
-    return float(line.slope), t95(len(values) - 2) * float(line.stderr)
+    return float(line.slope), t95(len(values) - 2) * float(np.nan_to_num(line.stderr))  # NaN where all values are the same
 
 
 class Played(NamedTuple):
