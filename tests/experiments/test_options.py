@@ -56,7 +56,7 @@ def test_a_file_that_will_not_do_gets_one_line(content, words, tmp_path):
 
 
 def test_the_command_line_starts_without_heavy_libraries(run_python):
-    heavy = ("torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "pyspiel", "tensorboard")
+    heavy = ("torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "icepool", "pyspiel", "tensorboard")
     code = f"import sys, dice_envs.experiments.__main__; print([name for name in {heavy} if name in sys.modules])"
     assert run_python(code) == "[]\n"
 

@@ -12,12 +12,13 @@ from fractions import Fraction
 import pytest
 
 from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
+from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import cells, pool_name
 from tests.support.commands import done, refusal
 from tests.support.subsets import few
 
-icepool_tables = pytest.importorskip("tests.support.icepool_tables")
+pytest.importorskip("icepool")
 
 
 @few(4, "table", TABLES, ids=lambda table: f"{table.section}-{table.rows[0][0]}")
@@ -27,8 +28,8 @@ def test_every_published_cell_agrees(table):
 
 
 def test_tables_equal_those_of_icepool():
-    for table in TABLES:
-        for (name, *_), result, die in zip(table.rows, table.compute(), icepool_tables.rows_of(table), strict=True):
+    for table, dice in zip(TABLES, icepool_tables.tables(TABLES), strict=True):
+        for (name, *_), result, die in zip(table.rows, table.compute(), dice, strict=True):
             assert result.chances == icepool_tables.chances(die), (table.section, name)
 
 
@@ -89,7 +90,7 @@ def test_small_pools_equal_brute_force(a, b, ties, pairing):
     ("a", "b"), [((6,) * 9, (8,) * 8), pytest.param((6,) * 20, (6,) * 20, marks=pytest.mark.slow)], ids=["9d6-8d8", "20d6"]
 )
 def test_large_pools_equal_icepool(a, b):
-    peer = icepool_tables.sorted_pairs(icepool_tables.SortedPairs("none"), a, b)
+    peer = icepool_tables.sorted_pairs(icepool_tables.evaluators()["none"], a, b)
     assert score_distribution(a, b).chances == icepool_tables.chances(peer)
 
 
@@ -143,7 +144,7 @@ def test_reproduce_command(tmp_path):
 @pytest.mark.parametrize("ties", ["none", "a"])
 def test_random_sorted_pools_equal_icepool(ties):
     rng = random.Random(1)
-    evaluator = icepool_tables.SortedPairs(ties)
+    evaluator = icepool_tables.evaluators()[ties]
     for _ in range(100):
         a, b = (tuple(rng.choice((4, 6, 8, 10, 12, 20)) for _ in range(rng.randint(1, 5))) for _ in range(2))
         peer = icepool_tables.sorted_pairs(evaluator, a, b)
