@@ -3,12 +3,10 @@
 import gymnasium
 import numpy as np
 import pytest
-from pettingzoo.utils.conversions import aec_to_parallel
 
 import dice_envs.envs.sb3
-from dice_envs import SeatEnv, SeatVectorEnv, configure
-from dice_envs.core.game import load, names
-from dice_envs.envs import aec
+from dice_envs import SeatEnv, SeatVectorEnv
+from dice_envs.core.game import load
 from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
@@ -121,26 +119,6 @@ def test_torchrl_reads_infos():
     assert done["next", "illegal_action"].any()
     assert done["action_mask"].any(-1).all()
     assert done["next", "action_mask"].any(-1).all()
-
-
-@pytest.mark.thorough
-@pytest.mark.library("pettingzoo", "aec_to_parallel plays simultaneous games")
-@pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.simultaneous])
-def test_the_aec_environment_of_a_simultaneous_game_is_parallelizable(name):
-    """Observations, masks, rewards and ends are those of the parallel environment."""
-    ours, theirs = aec.parallel_env(name), aec_to_parallel(aec.raw_env(name))
-    rng = np.random.default_rng(1)
-    for seed in range(5):
-        told = [env.reset(seed=seed) for env in (ours, theirs)]
-        while ours.agents:
-            for agent in ours.agents:
-                for key in ("observation", "action_mask"):
-                    np.testing.assert_array_equal(told[0][0][agent][key], told[1][0][agent][key])
-                np.testing.assert_array_equal(told[0][-1][agent]["action_mask"], told[1][-1][agent]["action_mask"])
-            actions = {agent: legal_action(rng, info["action_mask"]) for agent, info in told[1][-1].items()}
-            told = [env.step(actions) for env in (ours, theirs)]
-            assert told[0][1:4] == told[1][1:4]
-        assert not theirs.agents
 
 
 @pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")

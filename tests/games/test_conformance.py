@@ -21,6 +21,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
+from pettingzoo.utils.conversions import aec_to_parallel
 from scipy.stats import chi2
 
 import dice_envs
@@ -34,7 +35,7 @@ from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT, scaled
-from tests.support.variants import IDS, MARKED, MARKED_ONCE
+from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 every_learner = pytest.mark.parametrize(("name", "options"), MARKED_ONCE, ids=IDS)  # compiled anew for each variant
@@ -442,34 +443,34 @@ def test_pettingzoo_render(name):
         render_test(lambda render_mode=None: aec.env(name, render_mode=render_mode))
 
 
-@every_variant
-def test_parallel_env(name, options):
-    if not configure(name, **options).facts.simultaneous:
-        with pytest.raises(ValueError, match="not simultaneous"):
-            aec.parallel_env(name, **options)
-        return
+SIMULTANEOUS = [each for each, (name, options) in zip(MARKED, VARIANTS) if configure(name, **options).facts.simultaneous]
+
+
+@pytest.mark.library("pettingzoo", "aec_to_parallel plays simultaneous games")
+@pytest.mark.parametrize(("name", "options"), SIMULTANEOUS)
+def test_a_parallel_environment_is_what_pettingzoo_makes_of_the_aec_environment(name, options):
+    """Observations, masks, rewards and ends are the same."""
     with quiet():
         parallel_api_test(aec.parallel_env(name, **options), num_cycles=200)
-    # The parallel environment plays the same game as the AEC environment.
-    parallel, turns = aec.parallel_env(name, **options), aec.raw_env(name, **options)
+    ours, theirs = aec.parallel_env(name, **options), aec_to_parallel(aec.raw_env(name, **options))
     rng = np.random.default_rng(1)
     for seed in range(20):
-        observations, infos = parallel.reset(seed=seed)
-        turns.reset(seed=seed)
-        while parallel.agents:
-            actions = {a: int(rng.choice(np.flatnonzero(info["action_mask"]))) for a, info in infos.items()}
-            before = dict.fromkeys(actions, 0.0)
-            for _ in actions:
-                agent = turns.agent_selection
-                mask = turns.observe(agent)["action_mask"]
-                np.testing.assert_array_equal(mask, infos[agent]["action_mask"])
-                turns.step(actions[agent])
-                before = {a: before[a] + turns.rewards[a] for a in before}
-            observations, rewards, terminations, _, infos = parallel.step(actions)
-            assert rewards == pytest.approx(before)
-            assert terminations == {a: turns.terminations[a] for a in actions}
-            for agent in actions:
-                np.testing.assert_array_equal(observations[agent]["observation"], turns.observe(agent)["observation"])
+        told = [env.reset(seed=seed) for env in (ours, theirs)]
+        while ours.agents:
+            for agent in ours.agents:
+                for key in ("observation", "action_mask"):
+                    np.testing.assert_array_equal(told[0][0][agent][key], told[1][0][agent][key])
+                np.testing.assert_array_equal(told[0][-1][agent]["action_mask"], told[1][-1][agent]["action_mask"])
+            actions = {agent: int(rng.choice(np.flatnonzero(info["action_mask"]))) for agent, info in told[1][-1].items()}
+            told = [env.step(actions) for env in (ours, theirs)]
+            assert told[0][1:4] == told[1][1:4]
+        assert not theirs.agents
+
+
+@pytest.mark.parametrize("name", [name for name in names() if not configure(name).facts.simultaneous])
+def test_a_game_of_turns_has_no_parallel_environment(name):
+    with pytest.raises(ValueError, match="not simultaneous"):
+        aec.parallel_env(name)
 
 
 @pytest.mark.library("gymnasium", "check_env")
@@ -649,31 +650,3 @@ def test_plain_observations(name):
             api_test(aec.env(name, observation="box"), num_cycles=50)
     with pytest.raises(ValueError, match="observation must be"):
         aec.raw_env(name, observation="image")
-
-
-@pytest.mark.thorough
-@pytest.mark.library("gymnasium", "make_vec")
-@every_learner
-def test_vector_env_is_so_many_single_envs(name, options):
-    options = gym_options(name, options)
-    vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
-    singles = [SeatEnv(name, illegal_action="raise", **options) for _ in range(3)]
-    observations, infos = vector.reset(seed=20)
-    firsts = [env.reset(seed=20 + i) for i, env in enumerate(singles)]
-    rng = np.random.default_rng(0)
-    for i, (observation, info) in enumerate(firsts):
-        np.testing.assert_array_equal(observations[i], observation)
-        np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
-    for _ in range(150):
-        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
-        observations, rewards, terminated, truncated, infos = vector.step(actions)
-        assert not truncated.any()
-        for i, env in enumerate(singles):
-            observation, reward, ended, _, info = env.step(actions[i])
-            assert reward == pytest.approx(rewards[i])
-            assert ended == terminated[i]
-            if ended:
-                np.testing.assert_array_equal(infos["final_obs"][i], observation)
-                observation, info = env.reset()
-            np.testing.assert_array_equal(observations[i], observation)
-            np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
