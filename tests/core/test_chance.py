@@ -5,7 +5,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from dice_envs.core import dice
 from dice_envs.core.batch import Batch
@@ -15,7 +14,7 @@ from dice_envs.core.game import OVER, configure, load, names
 from dice_envs.core.kernel import kernel
 from dice_envs.core.state import start_game
 from tests.conftest import scaled
-from tests.support.chance import every_deal, every_outcome
+from tests.support.chance import assert_distributed, assert_even, every_deal, every_outcome
 
 # Variants with so few deals that all of them can be compared with drawn ones.
 SMALL = {
@@ -34,11 +33,8 @@ def key(states, i):
 
 def compare(expected, states):
     """Assert that states are drawn with the expected probabilities {key: probability}."""
-    drawn = collections.Counter(key(states, i) for i in range(len(states)))
-    assert set(drawn) <= set(expected), "something was drawn that is not listed"
-    counts = np.array([drawn[each] for each in expected])
     assert sum(expected.values()) == pytest.approx(1, abs=1e-12)
-    assert len(counts) == 1 or chisquare(counts, np.array(list(expected.values())) * len(states)).pvalue > 1e-7
+    assert_distributed(collections.Counter(key(states, i) for i in range(len(states))), expected)
 
 
 def summed(outcomes):
@@ -165,4 +161,4 @@ def test_a_place_that_is_not_taken_is_drawn_with_equal_chances():
     taken = np.array([[4, -1], [0, 2]], np.int16)
     drawn = np.bincount([dice.below_except(stream[0], 6, taken) for _ in range(3000)], minlength=6)
     assert not drawn[[0, 2, 4]].any()
-    assert chisquare(drawn[[1, 3, 5]]).pvalue > 1e-7
+    assert_even(drawn[[1, 3, 5]])

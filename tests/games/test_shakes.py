@@ -19,7 +19,8 @@ from dice_envs.exact.shakes.policies import evaluate
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
-from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.chance import assert_distributed, assert_even
+from tests.support.shakes_tools import states_with
 from tests.support.subsets import covering
 
 
@@ -66,7 +67,7 @@ def test_efficacies_are_dealt_evenly(num_players):
     states = Batch("shakes", 12_000, seed=1, num_players=num_players).states["efficacy"][:, :num_players]
     ways, counts = np.unique(states, axis=0, return_counts=True)
     assert {tuple(way) for way in ways} == set(itertools.permutations(EFFICACIES[num_players]))
-    assert_distributed(counts, np.full(len(ways), 1 / len(ways)))
+    assert_even(counts)
 
 
 # --- the argument -------------------------------------------------------------------------------------------------
