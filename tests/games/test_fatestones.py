@@ -301,39 +301,6 @@ def test_observations_are_the_face_counts_of_both_hands(seed, hand_size):
 
 
 @pytest.mark.thorough
-def test_rolls_follow_the_exact_odds():
-    variant = configure("fatestones", hand_size=1, scratch="draw")
-    batch = Batch(variant, 40_000, seed=3)
-    one, two = DIE_OF_CODE[111666], DIE_OF_CODE[134445]
-    batch.states["hands"][:, 0, 0], batch.states["hands"][:, 1, 0] = one, two
-    for _ in range(2):
-        batch.play(np.zeros(40_000, np.int64))
-    wins, ties = duel(one, two)
-    won = (batch.rewards[:, 0] > 0).mean()
-    tied = (batch.rewards[:, 0] == 0).mean()
-    assert won == pytest.approx(wins / 36, abs=5 * 0.5 / 200)
-    assert tied == pytest.approx(ties / 36, abs=5 * 0.5 / 200)
-
-
-@pytest.mark.thorough
-def test_the_expectation_is_the_mean_of_play():
-    variant = configure("fatestones", scratch="draw")
-    batch = Batch(variant, 1, seed=5)
-    batch.play(np.array([1]))
-    rewards = np.zeros(2)
-    averaged = batch.states.copy()
-    goes_on = variant.game.expect(variant.params, averaged[0], 2, rewards)
-    many = np.repeat(batch.states, 40_000)
-    many["rng"] = new_streams(1, len(many))["rng"]
-    variant.kernels.play(variant.params, many, np.arange(len(many)), np.full(len(many), 2))
-    assert many["rewards"][:, 0].mean() == pytest.approx(rewards[0], abs=0.025)
-    assert (many["seat"] != OVER).mean() == pytest.approx(goes_on, abs=0.012)
-    after = many[many["seat"] != OVER][0]
-    for field in ("hands", "left", "committed", "seat"):
-        assert (after[field] == averaged[0][field]).all()
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
 def test_nash_leaves_nothing_to_be_won(hand_size):
     variant = configure("fatestones", hand_size=hand_size, dice="all")

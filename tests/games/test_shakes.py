@@ -241,9 +241,6 @@ def test_reset_can_deal_the_efficacies():
     env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
     env.reset(seed=0, options={"efficacies": [1, 4, 1]})
     assert env.unwrapped.games.states["efficacy"][0, :3].tolist() == [1, 4, 1]
-    for wrong in ([1, 1, 1], [4, 1], "141", [1, 4.0, 1]):
-        with pytest.raises(ValueError, match="efficacies must be"):
-            env.reset(options={"efficacies": wrong})
 
 
 # --- many games ---------------------------------------------------------------------------------------------------
@@ -256,18 +253,6 @@ def test_games_agree_with_the_exact_distribution(play, games):
     counts = play(4, games, 11, nothing)
     assert counts.sum() == games
     assert_distributed(counts, exact.distribution)
-
-
-@pytest.mark.thorough
-def test_the_rules_example():
-    # Three patients treated, two saved: of 1, 2, 2, 4 the last 2 is kept.
-    variant = configure("shakes")
-    for state in states_with(variant, [3, 0, 0], [2, 0, 0], 2000):
-        argue(state, 0)
-        if state["dice"][0, :FACES].tolist() == [1, 2, 0, 1, 0, 0]:
-            assert state["strength"][0] == 2
-            return
-    pytest.fail("2,000 throws of four dice never showed 1, 2, 2, 4")
 
 
 @pytest.mark.thorough

@@ -115,24 +115,6 @@ def test_optimal_needs_no_second_stage_that_cannot_come():
     assert configure("thirties", num_players=1, goal="optimal", num_faces=2, num_dice=6).facts.max_return == -18
 
 
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"dice": [1, 2]}, "6 with those of aside"),
-        ({"aside": [1] * 6}, "at least one face value"),
-        ({"dice": [7] * 6}, "dice must be a whole number from 1 to 6, not 7"),
-        ({"dice": 5}, "dice must be a list of face values, not 5"),
-    ],
-)
-def test_wrong_positions_are_refused_and_change_nothing(wanted, message):
-    env = gymnasium.make("dice_envs/Thirties-v0").unwrapped
-    env.reset(seed=3)
-    before = env.games.states.copy()
-    with pytest.raises(ValueError, match=message):
-        env.reset(options=wanted)
-    np.testing.assert_array_equal(env.games.states, before)
-
-
 # --- the second stage -------------------------------------------------------------------------------------------------
 
 

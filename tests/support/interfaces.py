@@ -113,9 +113,10 @@ class Single:
     in_place: ClassVar[Any] = ()  # what is also handed over in place of one of several actions
 
     def __init__(self, game: Any, **arguments: Any) -> None:
-        self._hold(type(self).make(game, **arguments))
+        self.hold(type(self).make(game, **arguments))
 
-    def _hold(self, env: Any) -> None:
+    def hold(self, env: Any) -> None:
+        """Call this environment from now on."""
         self.env, self.inner = env, getattr(env, "unwrapped", env)  # PettingZoo's wrappers count what fails, too
         self.variant: Variant = self.inner.variant
 
@@ -208,7 +209,7 @@ class StableBaselines(Vector):
     make = SeatVecEnv
 
     def __init__(self, game: Any, **arguments: Any) -> None:
-        self._hold(SeatVecEnv(game, 3, **arguments))
+        self.hold(SeatVecEnv(game, 3, **arguments))
 
     def reset(self, seed: int) -> Any:
         self.env.seed(seed)
@@ -228,7 +229,7 @@ class Games(Vector):
     loses = False
 
     def __init__(self, game: Any, **options: Any) -> None:
-        self._hold(Batch(game, 3, seed=1, **options))
+        self.hold(Batch(game, 3, seed=1, **options))
 
     def reset(self, seed: int) -> Any:
         self.env.deal()
