@@ -137,35 +137,6 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
 # --- options and positions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"num_players": 7}, "num_players must be a whole number from 2 to 6, not 7"),
-        ({"num_dice": 0}, "num_dice must be a whole number from 1 to 6, not 0"),
-        ({"num_dice": (5, 5, 5)}, "num_dice must be one number or 2"),
-        ({"num_faces": 1}, "num_faces"),
-        (
-            {"raise_rule": "any"},
-            "raise_rule must be one of 'quantity', 'either', 'perudo', 'nondecreasing', 'reset_quantity', not",
-        ),
-        ({"wild": "sixes"}, "wild"),
-        ({"next_starter": "caller"}, "next_starter must be one of 'loser', 'after_caller', not 'caller'"),
-        ({"rules": "perudo", "next_starter": "after_caller"}, "next_starter must be 'loser' with palifico=True, not 'after"),
-        ({"rules": "textarena", "raise_rule": "either"}, "raise_rule must be 'nondecreasing' with rules=\"textarena\""),
-        ({"rounds": "double"}, "rounds"),
-        ({"starter": 1}, "starter"),
-        ({"reward": None}, "reward"),
-        ({"rules": "dudo"}, "rules"),
-        ({"rules": "openspiel", "wild": "ones"}, "wild must be 'highest' with rules="),
-        ({"num_dices": 5}, "no option 'num_dices'; its options are: num_players"),
-    ],
-)
-def test_wrong_options_are_named(options, words):
-    with pytest.raises(ValueError, match="num|rule|wild|rounds|starter|reward") as caught:
-        configure("liars_dice", **options)
-    assert words in str(caught.value)
-
-
 def test_positions_are_dealt_in_every_interface():
     import gymnasium
 

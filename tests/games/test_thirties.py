@@ -93,24 +93,6 @@ def test_observation_is_the_one_described():
     np.testing.assert_allclose(seen, [0.25, 0, 0.5, 0, 0.25, 0, *one_hot, 0.75, 2 / 12], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_dice": 9}, "num_dice must be a whole number from 1 to 8, not 9"),
-        ({"num_faces": 1}, "num_faces must be a whole number from 2 to 8, not 1"),
-        ({"num_players": 7}, "num_players must be a whole number from 1 to 6, not 7"),
-        ({"rounds": 0}, "rounds must be a whole number from 1 to 1000, not 0"),
-        ({"target": 65}, "target must be a whole number from 1 to 64, not 65"),
-        ({"goal": "win", "num_players": 1}, "goal must be one of 'maximize', .*, not 'win'"),
-        ({"goal": "optimal"}, "goal must be left at 'maximize' with num_players=2, not 'optimal'"),
-        ({"goal": "optimal", "num_players": 1, "num_faces": 2, "target": 5}, "goal must not be 'optimal' with num_faces=2"),
-    ],
-)
-def test_wrong_options_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        configure("thirties", **options)
-
-
 def test_optimal_needs_no_second_stage_that_cannot_come():
     assert configure("thirties", num_players=1, goal="optimal", num_faces=2, num_dice=6).facts.max_return == -18
 
