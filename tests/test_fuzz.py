@@ -332,7 +332,6 @@ odd = st.one_of(
 REFUSED = (ValueError, TypeError, gymnasium.error.Error)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("way", "name"), PAIRS)
 @given(data=st.data())
 def test_actions(way, name, data):
@@ -347,7 +346,6 @@ def test_actions(way, name, data):
         assert all(mask[int(np.asarray(each[key]).item())] for key, mask in masks.items())
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["SeatEnv", "SeatVectorEnv, NextStep", "raw_env"])
 @every_game
 @given(seed=odd, data=st.data())
@@ -363,7 +361,6 @@ def test_seeds_and_options_of_resets(way, name, seed, data):
         assert seed >= 0
 
 
-@pytest.mark.thorough
 @every_game
 @given(index=odd, seats=odd)
 def test_games_and_seats_of_a_batch(name, index, seats):
@@ -376,7 +373,6 @@ def test_games_and_seats_of_a_batch(name, index, seats):
     accepted(lambda: batch.deal(index), batch, (ValueError, TypeError))
 
 
-@pytest.mark.thorough
 @every_game
 @given(st.data())
 def test_options_of_programs(name, data):

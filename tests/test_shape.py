@@ -63,7 +63,9 @@ def test_kernels_take_records():
 
 
 def test_nothing_is_nested_deep():
-    assert {name: depth(function) for name, function in functions() if depth(function) > DEEPEST} == {}
+    depths = {name: depth(function) for name, function in functions()}
+    assert {name: found for name, found in depths.items() if found > DEEPEST} == {}
+    assert DEEPEST in depths.values(), "the limit may be lower"
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, "tests"])
@@ -74,11 +76,3 @@ def test_a_constant_is_set_once(folder):
         found = [target.id for node in statements for target in node.targets if isinstance(target, ast.Name)]
         constants = [name for name in found if name.isupper()]
         assert len(constants) == len(set(constants)), path
-
-
-@pytest.mark.parametrize(
-    ("code", "deepest"),
-    [("x = 1", 0), ("if a:\n    pass\nelif b:\n    pass", 1), ("for a in b:\n    if a:\n        pass", 2)],
-)
-def test_depth(code: str, deepest: int):
-    assert depth(ast.parse(code)) == deepest

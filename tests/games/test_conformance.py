@@ -66,7 +66,7 @@ def same(one, other):
 # --- facts ------------------------------------------------------------------------------------------------------
 
 
-def check_facts(variant, games):
+def check_facts(variant, games, check_states=lambda states: None):
     """Random games keep what `Facts` promises, and show numbers from 0 to 1."""
     facts = variant.facts
     batch = Batch(variant, games, seed=1)
@@ -76,6 +76,7 @@ def check_facts(variant, games):
     while True:
         playing = np.flatnonzero(batch.seats != OVER)
         assert (batch.seats < facts.num_seats).all(), "the seat to move must exist"
+        check_states(batch.states)
         observations = batch.observe()
         assert observations.min() >= 0, "observations must not fall below 0"
         assert observations.max() <= 1, "observations must not exceed 1"

@@ -158,20 +158,6 @@ def test_positions_are_dealt_in_every_interface():
 
 
 @pytest.mark.thorough
-def test_elimination_pays_the_winner_one_and_shares_the_loss():
-    env = table([[1], [2], [3]])
-    env.step(bid(3, 6))
-    env.step(call_of(env))
-    env.step(None)
-    env.step(bid(2, 6))  # player 1, with players 1 and 2 left, both with one die: 2 sixes
-    held = env._states["counts"][0, 1:3, 5].sum()
-    env.step(call_of(env))
-    winner = 1 if held == 2 else 2
-    assert env.rewards == {f"player_{p}": 1.0 if p == winner else -0.5 for p in (1, 2)}
-    assert all(env.terminations.values())
-
-
-@pytest.mark.thorough
 def test_no_game_outlasts_the_bound_even_when_all_bid_as_little_as_they_can():
     for options in ({"num_dice": 2}, {"num_dice": (1, 3), "raise_rule": "either", "num_faces": 3}, {"rounds": "single"}):
         variant = configure("liars_dice", **options)
