@@ -8,7 +8,6 @@ import importlib.metadata
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,7 +18,6 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from tests.conftest import COMPILES_SOON, ROOT
-from tests.support.walkthrough import shown
 
 
 @pytest.fixture(scope="session")
@@ -288,60 +286,6 @@ def test_make_targets_of_readme_and_contributing_are_there():
     readme, contributing = ((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
     used = set(re.findall(r"`?make ([a-z-]+)", readme)) | set(re.findall(r"^make ([a-z-]+)", contributing, re.M))
     assert {"play", "train", "test"} <= used <= targets
-
-
-@pytest.mark.slow
-def test_a_sixth_game_from_one_file(tmp_path, run_python):
-    """The file shown in "how to add a game" gets every interface without further changes."""
-    source = shown("How to add a game")
-    for package in ("dice_envs", "agents", "experiments", "tests"):
-        shutil.copytree(ROOT / package, tmp_path / "copy" / package, ignore=shutil.ignore_patterns("__pycache__", "golden"))
-    (tmp_path / "copy" / "dice_envs" / "games" / "pig.py").write_text(source)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path / "copy")
-    run_python(
-        "import gymnasium, dice_envs\nfrom dice_envs import pig_v0\nimport dice_envs.envs.sb3\n"
-        "gymnasium.make('dice_envs/Pig-v0').reset(seed=1)\n"
-        "gymnasium.make_vec('dice_envs/Pig-v0', num_envs=3).reset(seed=1)\n"
-        "dice_envs.envs.sb3.make_vec_env('pig', 2).reset()\n"
-        "from dice_envs.experiments.arena import tournament\n"
-        "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
-        tmp_path / "copy",
-    )
-    # Also in the browser, if there is one.
-    files = [
-        "tests/games/test_conformance.py",
-        "tests/agents/test_every_agent.py",
-        "tests/agents/mcts/test_room.py",
-        "tests/envs/test_frames.py",
-        "tests/experiments/web/test_page.py",
-    ]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", *files, "-k", "pig and not torchrl and not videos"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "copy"), **COMPILES_SOON}
-    done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=500, env=environment)
-    assert done.returncode == 0, done.stdout[-3000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed
-    assert int(passed.group(1)) >= 60
-
-
-@pytest.mark.thorough
-def test_a_command_from_one_file(tmp_path, run_python):
-    """The file shown in "how to add a command" is a command without further changes."""
-    (tmp_path / "luck.py").write_text(shown("How to add a command", '"""'))
-    # Added through the package's path, because a copy of the package would compile every kernel again.
-    code = (
-        "import sys, dice_envs.experiments.commands as commands\n"
-        f"commands.__path__.append({str(tmp_path)!r})\n"
-        "from dice_envs.experiments.__main__ import main\n"
-        "sys.argv[1:] = {arguments}\n"
-        "main('dice-envs')\n"
-    )
-    out = tmp_path / "out.json"
-    arguments = ["luck", "liars_dice", "-o", "num_dice=1", "--games", "200", "--seed", "1", "--json", str(out)]
-    assert re.fullmatch(r"the first of two wins \d+\.\d\d ± \d\.\d\d %, seed 1\n", run_python(code.format(arguments=arguments)))
-    assert json.loads(out.read_text())["games"] == 200
-    listed = run_python(code.format(arguments=["--help"]))
-    assert listed.index("│ sheet ") < listed.index("│ reproduce ") < listed.index("│ luck ")
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="looks at what git keeps")

@@ -36,7 +36,7 @@ from dice_envs.envs.learner import Pool
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT, scaled
 from tests.support.chance import assert_distributed
-from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS
+from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 every_learner = pytest.mark.parametrize(("name", "options"), MARKED_ONCE, ids=IDS)  # compiled anew for each variant
@@ -375,26 +375,12 @@ def test_a_games_course_depends_on_its_seed_alone(name, options):
         assert same(many.states[:5], few.states)
 
 
-def played(name, options, plays=25):
-    """Everything shown in two games, move by move."""
-    batch = Batch(name, 2, seed=31, **options)
-    out = []
-    for _ in range(plays):
-        playing = np.flatnonzero(batch.seats != OVER)
-        if not len(playing):
-            break
-        masks = batch.legal()
-        out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
-        batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
-    return out
-
-
 @functools.cache
 def played_interpreted():
     """The same for all variants, from a process in which kernels run as plain Python."""
     program = (
         "import json, warnings; import numpy as np; warnings.simplefilter('ignore'); np.seterr(over='ignore')\n"
-        "from tests.games.test_conformance import played\nfrom tests.support.variants import VARIANTS\n"
+        "from tests.support.variants import VARIANTS, played\n"
         "print(json.dumps([played(*variant) for variant in VARIANTS]))"
     )
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
