@@ -24,7 +24,7 @@ from dice_envs.exact import action_values
 from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
+from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, moves, play, plays, refuses, remember
 from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
@@ -126,13 +126,7 @@ def test_mistakes_change_nothing(way, name):
     legal = {key: int(mask.argmax()) for key, mask in masks.items()}
     for wrong in caller.mistakes(legal, masks):
         fails((IllegalActionError, AssertionError), lambda wrong=wrong: caller.send(wrong), inner)
-    rng = np.random.default_rng(1)
-    for _ in range(40):
-        actions = {key: int(rng.choice(np.flatnonzero(mask))) for key, mask in caller.masks().items()}
-        result, expected = caller.step(actions), other.step(actions)
-        assert remember(result.seen) == remember(expected.seen)
-        for each in (caller, other):
-            each.restart(result.ended)
+    assert moves(caller, 40, seed=1) == moves(other, 40, seed=1)
 
 
 @every_game

@@ -36,6 +36,7 @@ from dice_envs.envs.learner import Pool
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT, scaled
 from tests.support.chance import assert_distributed
+from tests.support.interfaces import CALLERS, moves, plays, remember
 from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
@@ -471,26 +472,17 @@ def test_gymnasium_and_sb3_check_env(name, options):
 
 @every_learner
 def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
-    def make(seed):
-        return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))
-
-    def play_on(env, observations, steps):
-        """All bytes that a learner sees if it draws its actions from the same stream each time."""
-        rng = np.random.default_rng(1)
-        seen = [observations.tobytes()]
-        for _ in range(steps):
-            masks = env.action_masks()
-            observations, rewards, dones, infos = env.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
-            ends = [(info["episode"]["r"], info["episode"]["l"], info["players"].tolist()) for info in infos if info]
-            seen.append((masks.tobytes(), observations.tobytes(), rewards.tobytes(), dones.tobytes(), ends))
-        return seen
-
-    env = make(seed=3)
-    play_on(env, env.reset(), 20)
-    kept = env.games.snapshot()
-    first = play_on(env, env.games.restore(kept).observations, 30)
-    for other in (env, make(seed=4)):
-        assert play_on(other, other.games.restore(kept).observations, 30) == first
+    options = {"opponents": Pool(["random", "random"]), **gym_options(name, options)}
+    caller, other = (CALLERS["SeatVecEnv"](name, **options) for _ in range(2))
+    caller.reset(3)
+    other.reset(4)
+    moves(caller, 20, seed=1)
+    kept = caller.env.games.snapshot()
+    seen = []
+    for each in (caller, caller, other):
+        observations = each.env.games.restore(kept).observations
+        seen.append([observations.tobytes(), *moves(each, 40, seed=1)])
+    assert seen[0] == seen[1] == seen[2]
 
 
 @pytest.mark.library("torchrl", "check_env_specs")
@@ -560,49 +552,27 @@ def test_registered_ids(name):
         assert str(pettingzoo.make("aec", f"dice_envs/{name}-v0").unwrapped) == f"{name}_v0"
 
 
-def play_on(env, moves, seed=0):
-    """Make random legal moves in a PettingZoo environment, over several games, and return everything shown."""
-    rng = np.random.default_rng(seed)
-    seen = []
-    for _ in range(moves):
-        if not env.agents:
-            env.reset()
-        agent = env.agent_selection
-        observation, *rest, info = env.last()
-        mask = info["action_mask"]
-        seen.append((agent, observation["observation"].tobytes(), mask.tobytes(), rest, env.rewards.copy()))
-        env.step(int(rng.choice(np.flatnonzero(mask))) if not (rest[1] or rest[2]) else None)
-    return seen
+COPIED = [way for way in CALLERS if way in ("SeatEnv", "raw_env", "env", "parallel_env")]
 
 
 @every_game
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"])
 def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
-    variant = configure(name)
-    assert copied(variant).options == variant.options
-    for make in (aec.raw_env, aec.env):
-        for env in (make(name, max_cycles=50), copied(make(name, max_cycles=50))):  # also before its first game
-            env.reset(seed=5)
-            for moves in (0, 1, 2, 7):
-                play_on(env, moves, seed=moves)
-                other = copied(env)
-                assert other.unwrapped.max_cycles == 50
-                before = other.unwrapped._states.tobytes()
-                expected = play_on(env, 60)
-                assert other.unwrapped._states.tobytes() == before, "the copy shares its state with the first one"
-                assert play_on(other, 60) == expected
-    if variant.facts.simultaneous:
-        env = aec.parallel_env(name)
-        env.reset(seed=5)
-        other = copied(env)
-        actions = dict.fromkeys(env.agents, 0)
-        assert repr(env.step(actions)) == repr(other.step(actions))
-    single = SeatEnv(name)
-    _, info = single.reset(seed=5)
-    other = copied(single)
-    actions = [int(info["action_mask"].argmax())] * 2
-    for one, two in zip(single.step(actions[0]), other.step(actions[1]), strict=True):
-        assert repr(one) == repr(two)
+    assert copied(configure(name)).options == configure(name).options
+    for way in (way for way in COPIED if plays(way, name)):
+        limit = {} if way == "SeatEnv" else {"max_cycles": 50}
+        caller, other = CALLERS[way](name, **limit), CALLERS[way](name)
+        for env in (caller.env, copied(caller.env)):  # also before its first game
+            caller.hold(env)
+            caller.reset(5)
+            for count in (0, 1, 2, 7):
+                moves(caller, count, seed=count)
+                other.hold(copied(env))
+                other.__dict__ |= {"shown": getattr(caller, "shown", None)}
+                before = remember(other.inner)
+                expected = moves(caller, 60, seed=1)
+                assert remember(other.inner) == before, "the copy shares its state with the first one"
+                assert moves(other, 60, seed=1) == expected
 
 
 @every_game
