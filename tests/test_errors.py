@@ -15,7 +15,7 @@ import torch
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Batch, IllegalActionError, SeatVectorEnv, configure
-from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
+from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
@@ -431,28 +431,6 @@ def test_the_error_names_seat_game_and_action():
 def test_an_illegal_action_loses_or_raises(way):
     with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
         CALLERS[way]("fatestones", illegal_action="ignore")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (lambda chances: chances[:, :-1], "must have shape"),
-        (lambda chances: chances * np.nan, r"action 0 \(1 x 1\) must be 0 or more, not nan"),
-        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"\(call\) must be 0, .* not legal, not 1.0"),
-        (lambda chances: chances / 2, "must sum to 1, not 0.5"),
-        (lambda chances: -chances, "must be 0 or more, not -0"),
-    ],
-)
-def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
-    class Claims:
-        def probabilities(self, turn):
-            turn.legal[:] = 1  # an agent's own copy
-            return wrong(Uniform().probabilities(Turn(turn.variant, batch.states, np.arange(2), new_streams(1, 2))))
-
-    batch = Batch("liars_dice", 2, seed=1)
-    with pytest.raises(AgentError, match=words):
-        ask_probabilities(Claims(), Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))
 
 
 def test_where_warnings_are_errors_an_illegal_action_changes_nothing(monkeypatch):
