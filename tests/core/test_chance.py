@@ -51,7 +51,7 @@ def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
     compare(summed(every_deal(drawn)), Batch(variant, games, seed=1).states)
     state = Batch(variant, 1, seed=2).states
     for _ in range(3):
-        action = first_legal(variant, state)
+        action = variant.legal_actions(state[0])[0]
         many = np.repeat(state, games)
         many["rng"] = new_streams(3, games)["rng"]
         variant.kernels.play(variant.params, many, np.arange(games), np.full(games, action))
@@ -61,12 +61,6 @@ def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
         state = many[:1].copy()
         if state["seat"][0] == OVER:
             break
-
-
-def first_legal(variant, states):
-    mask = np.empty((1, variant.facts.num_actions), np.int8)
-    variant.kernels.legal(variant.params, states, np.zeros(1, np.int64), mask)
-    return int(mask[0].argmax())
 
 
 @pytest.mark.parametrize(("num_dice", "num_faces", "first_outcomes"), [(3, 6, 56), (8, 8, 9)])

@@ -90,7 +90,7 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
         summed: dict[Any, np.ndarray] = {}
         after = []
         for chance, state in positions:
-            for action in np.flatnonzero(legal_mask(variant, state)):
+            for action in variant.legal_actions(state[0]):
                 rolls = zip(every_outcome(drawn, state, action), every_outcome(paying, state, action), strict=True)
                 for (odds, became), (same_odds, steady) in rolls:
                     assert odds == same_odds
@@ -121,12 +121,6 @@ def merged(positions):
 def bytes_of(state, fields=None):
     """The contents of a state, without padding bytes."""
     return b"".join(state[field].tobytes() for field in fields or state.dtype.names)
-
-
-def legal_mask(variant, state):
-    mask = np.zeros((1, variant.facts.num_actions), np.int8)
-    variant.kernels.legal(variant.params, state, np.zeros(1, np.int64), mask)
-    return mask[0]
 
 
 @pytest.mark.thorough

@@ -72,10 +72,7 @@ class PlainGames:
         return self.value(left, int(state["seat"][0]))
 
     def legal(self, dice, starter, path, hands):
-        state = self.position(dice, starter, path, hands)
-        masks = np.zeros((1, self.variant.facts.num_actions), np.int8)
-        self.variant.kernels.legal(self.variant.params, state, np.zeros(1, np.int64), masks)
-        return np.flatnonzero(masks[0]).tolist()
+        return self.variant.legal_actions(self.position(dice, starter, path, hands)[0])
 
     def best(self, dice, starter, path, weights, hands):
         """For each hand of the seat whose wins are counted, its probability of winning times that of reaching the position.
