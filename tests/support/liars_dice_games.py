@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 
 from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.round import hands_of
 from dice_envs.exact.liars_dice.walk import Party, Walk
@@ -27,8 +28,7 @@ class PlainGames:
         self.palifico = set()  # rounds, by dice and starter, that the kernels have called so
 
     def position(self, dice, starter, path, hands):
-        state = np.zeros(1, self.variant.game.state)
-        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        state = dealt(self.variant, 1)
         state["palifico"] = (dice, starter) in self.palifico
         state["dice"][0, :2] = dice
         state["in_play"] = sum(dice)

@@ -10,14 +10,12 @@ import numpy as np
 from dice_envs import configure
 from dice_envs.agents import make
 from dice_envs.agents.shakes import TallyPolicy
-from dice_envs.core.dice import new_streams
+from dice_envs.core.batch import dealt
 
 
 def states_with(variant, treated, saved, count, seed=0):
     """`count` states with this tally, freshly dealt."""
-    states = np.zeros(count, variant.game.state)
-    states["rng"] = new_streams(seed, count)["rng"]
-    variant.kernels.deal(variant.params, states, np.arange(count))
+    states = dealt(variant, count, np.random.SeedSequence(seed))
     states["treated"][:, : len(treated)] = treated
     states["saved"][:, : len(saved)] = saved
     states["patients"] = sum(treated)
