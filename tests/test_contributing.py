@@ -44,7 +44,7 @@ def run_in(folder, *words):
     return done.stdout
 
 
-def tests_passed(folder, only, *files):
+def number_passed(folder, only, *files):
     """The number of tests that have passed, of which all must."""
     return int(re.search(r"(\d+) passed", run_in(folder, "pytest", "-q", "-x", "-n", "0", *files, "-k", only))[1])
 
@@ -65,7 +65,7 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
     # Also in the browser, if there is one.
     names = ("games/test_conformance", "agents/test_every_agent", "agents/mcts/test_room", "envs/test_frames")
     files = [f"tests/{name}.py" for name in (*names, "experiments/web/test_page")]
-    assert tests_passed(copy, "pig and not torchrl and not videos", *files) >= 60
+    assert number_passed(copy, "pig and not torchrl and not videos", *files) >= 60
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_an_agent_from_one_file_and_a_line_of_tests(tmp_path):
     path = "tests/agents/test_every_agent.py"
     row = with_row(path, "ROWS = {\n", shown("How to add an agent", "    "))
     copy = project_with(tmp_path / "copy", {"agents/cautious.py": shown("How to add an agent", '"""'), path: row})
-    assert tests_passed(copy, "cautious or has_a_row", path) >= 10
+    assert number_passed(copy, "cautious or has_a_row", path) >= 10
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path, run_python
         path: with_row(path, "SMALL = {\n", shown("How to add an exact measure", "    ")),
     }
     copy = project_with(tmp_path / "copy", files)
-    assert tests_passed(copy, "pig and not awkward", path) >= 4
+    assert number_passed(copy, "pig and not awkward", path) >= 4
     code = (
         "import numpy as np\nfrom dice_envs.exact.pig import _choices\nmine = np.zeros((100, 100, 101))\n"
         "for _ in range(200):\n    mine = np.maximum(*_choices(100, mine, mine))\nprint(mine[0, 0, 0])"
