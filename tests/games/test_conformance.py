@@ -563,9 +563,9 @@ def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
                 other = copy.copy(caller)
                 other.hold(copied(env))
                 before = remember(other.inner)
-                expected = moves(caller, 60, seed=1)
+                expected = moves(caller, 30, seed=1)
                 assert remember(other.inner) == before, "the copy shares its state with the first one"
-                assert moves(other, 60, seed=1) == expected
+                assert moves(other, 30, seed=1) == expected
 
 
 @every_game
