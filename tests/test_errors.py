@@ -335,7 +335,7 @@ def test_players_and_positions_that_do_not_exist_are_refused():
         fails(ValueError, lambda wrong=wrong: observer.string_from(spiel, wrong), spiel)
     for wrong in (-1, 61, True, 0.0):
         fails(ValueError, lambda wrong=wrong: variant.describe_action(wrong), sitting)
-    for wrong in (elsewhere, sitting._states[-1], 3, None, Batch("thirties", 1).states[0]):
+    for wrong in (elsewhere, sitting.position(len(sitting)).states, 3, None, Batch("thirties", 1).states[0]):
         for call in (
             action_values,
             odds,

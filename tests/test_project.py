@@ -171,7 +171,7 @@ def test_the_lowest_versions_are_those_of_pyproject():
     extras = project["optional-dependencies"]
     required = [
         *project["dependencies"],
-        *(text for name in ("render", "sb3", "exact", "commands", "experiments") for text in extras[name]),
+        *(text for name in ("render", "sb3", "commands", "experiments") for text in extras[name]),
     ]
     tools = [text for text in extras["test"] if re.match("pytest|hypothesis", text)]
     listed = (ROOT / "constraints-lowest.txt").read_text().splitlines()

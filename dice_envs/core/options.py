@@ -164,19 +164,20 @@ def check_types(options: Any) -> None:
     `bool`, `Literal`, `Annotated[int, Range(low, high)]`, the same with `float`, None, tuples of any length with such entries,
     and unions of these. Options with other hints, such as a plain `int`, are not checked here.
     """
-    for name, kinds in _checked_kinds(options.__class__).items():
-        object.__setattr__(options, name, _checked(name, vars(options)[name], kinds))
+    for name, kinds in option_kinds(options.__class__).items():
+        if all(map(_says_all, kinds)):
+            object.__setattr__(options, name, _checked(name, vars(options)[name], kinds))
 
 
 @functools.cache
-def _checked_kinds(options: Any) -> dict[str, tuple[Any, ...]]:
-    """The members of each option's type hint (one, unless it is a union), for the options that `check_types` checks."""
+def option_kinds(options: Any) -> dict[str, tuple[Any, ...]]:
+    """The members of each option's type hint: one, unless it is a union."""
     hints = typing.get_type_hints(options, include_extras=True)
     unions = (typing.Union, types.UnionType)
-    kinds = {name: typing.get_args(hint) if typing.get_origin(hint) in unions else (hint,) for name, hint in hints.items()}
-    return {name: members for name, members in kinds.items() if all(map(_says_all, members))}
+    return {name: typing.get_args(hint) if typing.get_origin(hint) in unions else (hint,) for name, hint in hints.items()}
 
 
+@functools.cache
 def _says_all(kind: Any) -> bool:
     """Whether the type hint alone says which values are allowed."""
     if typing.get_origin(kind) is tuple:

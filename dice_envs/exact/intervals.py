@@ -20,7 +20,6 @@ import math
 import numpy as np
 
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
-MANY = 1000  # degrees of freedom from which an expansion of Student's points is right to 1e-8
 _TAIL = 0.025
 _PRECISION = 1e-5  # of a limit, as a share of its distance from the mean
 _MOST_DIFFERENT = 10_000  # values; more are rounded, which changes limits by less than they are precise
@@ -85,53 +84,28 @@ def match_half_width(means: np.ndarray, match: int, low: float, high: float) -> 
 
 @functools.cache
 def t95(degrees: int) -> float:
-    """Return the 97.5 % point of Student's distribution: Abramowitz and Stegun, 26.7.3 to 26.7.5."""
-    if degrees > MANY:
-        return Z95 + (Z95**3 + Z95) / (4 * degrees) + (5 * Z95**5 + 16 * Z95**3 + 3 * Z95) / (96 * degrees**2)
-    low, high = 0.0, math.pi / 2  # angles whose tangents times √degrees are points below and above
-    for _ in range(60):
-        angle = (low + high) / 2
-        low, high = (angle, high) if _chance_within(angle, degrees) < 1 - 2 * _TAIL else (low, angle)
-    return math.sqrt(degrees) * math.tan(low)
+    """Return the 97.5 % point of Student's distribution."""
+    from scipy.special import stdtrit
 
-
-def _chance_within(angle: float, degrees: int) -> float:
-    """Return the chance of a point between ±√degrees tan(angle) in Student's distribution."""
-    odd = degrees % 2
-    term = math.cos(angle) if odd else 1.0
-    total = term if degrees > 1 else 0.0
-    for k in range(2 + odd, degrees - 1, 2):
-        term *= math.cos(angle) ** 2 * (k - 1) / k
-        total += term
-    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    return float(stdtrit(degrees, 1 - _TAIL))
 
 
 def _upper_limit(values: np.ndarray, counts: np.ndarray, high: float) -> float:
     """Return the upper limit of the mean of different values in rising order, each drawn `counts` times."""
+    from scipy.optimize import brentq
+
     top = max([float(high), *values[-1:].tolist()])
     values, counts = np.append(values, top), np.append(counts, 1.0)
-    size = float(counts.sum())
-    mean = float(values @ counts / size)
-    step = Z95 * math.sqrt(float((values - mean) ** 2 @ counts)) / size
-    # False position (Illinois) between a limit that is too low and one that is too high.
-    below, too_low = mean, _distance(0.5) - _distance(_TAIL)
-    above, too_high = top, 1.0
-    limit, tilt = mean + min(step, 0.9 * (top - mean)), 0.0
-    while above - below > _PRECISION * step and below < limit < above:
-        chance, tilt = _tail_above(values - limit, counts, tilt)
-        miss = _distance(chance) - _distance(_TAIL)
-        if abs(miss) < _PRECISION:
-            return limit
-        if miss < 0:
-            below, too_low, too_high = limit, miss, too_high / 2
-        else:
-            above, too_high, too_low = limit, miss, too_low / 2
-        if above == top:  # nothing is known there: go on in larger steps
-            step *= 2
-            limit = below + min(step, 0.9 * (top - below))
-        else:
-            limit = (below * too_high - above * too_low) / (too_high - too_low)
-    return float(above)
+    mean = float(values @ counts / counts.sum())
+    step = Z95 * math.sqrt(float((values - mean) ** 2 @ counts)) / float(counts.sum())
+
+    def missing(limit: float) -> float:
+        return _distance(_tail_above(values - limit, counts)) - _distance(_TAIL)
+
+    above = top - _PRECISION * (top - mean)
+    if above <= mean or missing(above) < 0:
+        return top
+    return float(brentq(missing, mean, above, xtol=_PRECISION * step))
 
 
 def _distance(chance: float) -> float:
@@ -139,30 +113,22 @@ def _distance(chance: float) -> float:
     return math.sqrt(-math.log(max(chance, 1e-300)))
 
 
-def _tail_above(gaps: np.ndarray, counts: np.ndarray, near: float) -> tuple[float, float]:
-    """Return the chance that a sum of gaps, each times a standard exponential number, is above 0; its mean is below 0.
+def _tail_above(gaps: np.ndarray, counts: np.ndarray) -> float:
+    """Return the chance that a sum of gaps, each times a standard exponential number, is above 0; its mean is not.
 
     The weighted mean of values is above a limit exactly where this sum of their gaps to the limit is.
-
-    Returns:
-        The chance, and the saddle point; it is found fastest from a number `near` it.
     """
-    least, most = 0.0, 1 / float(gaps[-1])
-    tilt = near if 0 < near < most else most / 2
-    for _ in range(200):  # Newton's steps towards the saddle point, kept within what is known of it
-        scaled = gaps / (1 - tilt * gaps)
-        slope = float(counts @ scaled)
-        least, most = (least, tilt) if slope > 0 else (tilt, most)
-        following = tilt - slope / float(counts @ scaled**2)
-        if not least < following < most:
-            following = (least + most) / 2
-        done = abs(following - tilt) <= 1e-7 * tilt
-        tilt = following
-        if done:
-            break
+    from scipy.optimize import brentq
+
+    def slope(tilt: float) -> float:
+        return float(counts @ (gaps / (1 - tilt * gaps)))
+
+    # It is 0 at the saddle point.
+    last = (1 - 1e-12) / float(gaps[-1])
+    tilt = float(brentq(slope, 0.0, last, rtol=1e-7)) if slope(0.0) < 0 < slope(last) else 0.0
     root = math.sqrt(max(0.0, 2 * float(counts @ np.log1p(-tilt * gaps))))
     scale = tilt * math.sqrt(float(counts @ (gaps / (1 - tilt * gaps)) ** 2))
     if root < 1e-6 or scale < 1e-6:
-        return 0.5, tilt
+        return 0.5
     density = math.exp(-root * root / 2) / math.sqrt(2 * math.pi)
-    return math.erfc(root / math.sqrt(2)) / 2 + density * (1 / scale - 1 / root), tilt
+    return math.erfc(root / math.sqrt(2)) / 2 + density * (1 / scale - 1 / root)

@@ -34,12 +34,11 @@ from dice_envs.exact.contract import (
     ResponseValues,
     offered,
 )
-from dice_envs.exact.intervals import half_width
+from dice_envs.exact.intervals import half_width, t95
 from dice_envs.exact.progress import foretold
 
 OPTIMAL = "nash"  # the opponent that is meant where none is named
 
-_T95 = 2.262157162740992  # the 97.5 % point of Student's distribution with REPEATS - 1 degrees of freedom
 NOTHING = 1e-12  # a gap of random play below this is a rounding error
 _FRESH = "measured as the agent plays when a match begins, with nothing to remember"
 
@@ -181,7 +180,7 @@ def _score(headlines: list[Measurement], random_gaps: list[float], player: Asked
     error = _mean_error(headlines)
     if len(headlines) > 1:
         # The error of a ratio of two means is that of the residuals: the gaps less this share of random play's.
-        error += _T95 * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
+        error += t95(REPEATS - 1) * (gaps - share * baselines).std(ddof=1) / math.sqrt(len(headlines))
     elif error:
         return float(1 - share), None
     return float(1 - share), float(_allowed(error, headlines[0], player) / baselines.mean())
@@ -200,7 +199,7 @@ def _mean(repeated: list[Measurement]) -> Measurement:
     values = np.array([(each.value, each.optimum, each.gap) for each in repeated])
     value, optimum, gap = values.mean(axis=0).tolist()
     within = _mean_error(repeated)
-    error = float(within + _T95 * values[:, 0].std(ddof=1) / math.sqrt(len(repeated)))
+    error = float(within + t95(REPEATS - 1) * values[:, 0].std(ddof=1) / math.sqrt(len(repeated)))
     note = "; ".join(filter(None, (first.note, f"mean of {len(repeated)} runs, since the agent's answers are random")))
     return dataclasses.replace(first, value=value, optimum=optimum, gap=gap, error=error, note=note)
 

@@ -140,8 +140,11 @@ class _Cluster(NamedTuple):
     """Items that stay in one line if they fit."""
 
     items: tuple[_Item, ...]
-    width: float
-    column: float  # width reserved for it, the same for all groups of a row
+    column: float = 0.0  # width reserved for it, the same for all groups of a row
+
+    @property
+    def width(self) -> float:
+        return sum(item.width + item.gap for item in self.items) - self.items[-1].gap if self.items else 0.0
 
 
 class _Line(NamedTuple):
@@ -261,7 +264,7 @@ def _words(page: _Page, row: Row, beside: bool, wrap: Wrap) -> tuple[list[Text],
 def _content(page: _Page, row: Row) -> Iterator[_Cluster]:
     """A row's content: all but its words."""
     if row.outcomes:
-        yield _cluster([_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes])
+        yield _Cluster(tuple(_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes))
     if row.dice:
         dice = [as_die(die) for die in row.dice]
         size, gap = (DIE, DIE_GAP) if len(dice) <= page.most_large else (SMALL, SMALL_GAP)
@@ -269,18 +272,12 @@ def _content(page: _Page, row: Row) -> Iterator[_Cluster]:
         if row.lead:
             width = text_width(row.lead, LEAD_SIZE, True)
             items.insert(0, _Item(width, size, gap, functools.partial(_draw_words, row.lead, LEAD_SIZE, size, INK, True)))
-        yield _cluster(items)
+        yield _Cluster(tuple(items))
     if row.bar:
-        yield _cluster([_Item(page.content, TRACK, 0, functools.partial(_draw_bar, row.bar, page.content))])
-    groups = [_cluster(_group_items(group, row.faded)) for group in row.groups]
+        yield _Cluster((_Item(page.content, TRACK, 0, functools.partial(_draw_bar, row.bar, page.content)),))
+    groups = [_Cluster(tuple(_group_items(group, row.faded))) for group in row.groups]
     widest = max((group.width for group in groups), default=0)
     yield from (group._replace(column=widest) for group in groups)
-
-
-def _cluster(items: Iterable[_Item]) -> _Cluster:
-    items = tuple(items)
-    width = sum(item.width + item.gap for item in items) - items[-1].gap if items else 0
-    return _Cluster(items, width, width)
 
 
 def _die_item(die: Die, size: float, gap: float, faded: bool = False) -> _Item:
@@ -319,7 +316,7 @@ def _lines(page: _Page, parts: Iterable[_Cluster]) -> list[_Line]:
                 x = begin = 0.0
             lines[-1].append((x, item))
             x += item.width + item.gap
-        begin += max(part.column, x - begin - part.items[-1].gap if part.items else 0) + GROUP_GAP
+        begin += max(part.column, part.width) + GROUP_GAP
     return [_Line(max(item.height for _, item in line), tuple(line)) for line in lines if line]
 
 

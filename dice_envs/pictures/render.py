@@ -6,7 +6,6 @@ import functools
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -165,28 +164,14 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     """
     drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
     height, width, scale = _fitted(drawing, size)
-    box, pixels = (width / scale, height / scale), (str(width), str(height))
-    return shapes_svg(drawing.shapes, box, picture.title, in_words(picture), pixels)
-
-
-def shapes_svg(shapes: Iterable[Shape], box: tuple[float, float], title: str, description: str, size: tuple[str, str]) -> str:
-    """Shapes as a complete `<svg>` element.
-
-    Args:
-        shapes: in the order in which they are drawn.
-        box: width and height that hold them.
-        title, description: text for screen readers.
-        size: width and height of the element, in pixels or with a unit ("210mm").
-    """
-    width, height = size
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_NOT_IN_XML.sub("", title))} '
-        f'width="{width}" height="{height}" viewBox="0 0 {_short(box[0])} {_short(box[1])}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_NOT_IN_XML.sub("", picture.title))} '
+        f'width="{width}" height="{height}" viewBox="0 0 {_short(width / scale)} {_short(height / scale)}" '
         'font-family="Helvetica, Arial, sans-serif">',
-        f"<title>{_escaped(title)}</title>",
-        f"<desc>{_escaped(description)}</desc>",
+        f"<title>{_escaped(picture.title)}</title>",
+        f"<desc>{_escaped(in_words(picture))}</desc>",
         f'<rect width="100%" height="100%" fill="{PAPER}"/>',
-        *map(_element, shapes),
+        *map(_element, drawing.shapes),
         "</svg>",
     ]
     return "\n".join(lines)
@@ -221,37 +206,24 @@ def _attributes(**values: Any) -> str:
     )
 
 
-@functools.singledispatch
 def _element(shape: Shape) -> str:
     """The shape as an element of SVG."""
-    raise TypeError(f"not a shape: {shape!r}")
-
-
-@_element.register
-def _(shape: Rect) -> str:
-    place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
-    return f"<rect {place}{_edge(shape)}/>"
-
-
-@_element.register
-def _(shape: Circle) -> str:
-    return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
-
-
-@_element.register
-def _(shape: Polygon) -> str:
-    points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
-    return f'<polygon points="{points}" fill="{shape.fill}"/>'
-
-
-@_element.register
-def _(shape: Text) -> str:
-    place = _attributes(x=shape.x, y=shape.y, font_size=shape.size, fill=shape.fill)
-    place += f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
-    place += ' font-weight="bold"' if shape.bold else ""
-    first, *more = map(_escaped, shape.lines)
-    below = _attributes(x=shape.x, dy=shape.size * LEADING)
-    return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
+    match shape:
+        case Rect():
+            place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
+            return f"<rect {place}{_edge(shape)}/>"
+        case Circle():
+            return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
+        case Polygon():
+            points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
+            return f'<polygon points="{points}" fill="{shape.fill}"/>'
+        case Text():
+            place = _attributes(x=shape.x, y=shape.y, font_size=shape.size, fill=shape.fill)
+            place += f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
+            place += ' font-weight="bold"' if shape.bold else ""
+            first, *more = map(_escaped, shape.lines)
+            below = _attributes(x=shape.x, dy=shape.size * LEADING)
+            return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
 
 
 def _edge(shape: Rect | Circle) -> str:
@@ -292,12 +264,6 @@ def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarr
 _NOT_IN_FONT = str.maketrans({"×": "x", "−": "-", "…": "..."})  # Pillow's own font lacks these signs
 
 
-@functools.singledispatch
-def _paint(shape: Shape, draw: Any, scale: float) -> None:
-    """Draw the shape on an image that has `scale` pixels for each pixel of the layout."""
-    raise TypeError(f"not a shape: {shape!r}")
-
-
 def _corners(left: float, top: float, right: float, bottom: float, stroke: float, scale: float) -> tuple[float, ...]:
     """Pillow's corners, which are inclusive, of a box and its outline. Half the outline lies outside the box, as in SVG."""
     half = stroke / 2
@@ -313,22 +279,26 @@ def _outline(shape: Rect | Circle, scale: float) -> dict[str, Any]:
     return {"outline": shape.edge, "width": max(1, round(shape.stroke * scale))} if shape.stroke else {}
 
 
-@_paint.register
-def _(shape: Rect, draw: Any, scale: float) -> None:
-    box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
-    radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
-    draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
-
-
-@_paint.register
-def _(shape: Circle, draw: Any, scale: float) -> None:
-    x, y, r = shape.x, shape.y, shape.radius
-    draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
-
-
-@_paint.register
-def _(shape: Polygon, draw: Any, scale: float) -> None:
-    draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
+def _paint(shape: Shape, draw: Any, scale: float) -> None:
+    """Draw the shape on an image that has `scale` pixels for each pixel of the layout."""
+    match shape:
+        case Rect():
+            box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
+            radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
+            draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
+        case Circle():
+            x, y, r = shape.x, shape.y, shape.radius
+            draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
+        case Polygon():
+            draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
+        case Text():
+            anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
+            thick = {"stroke_width": max(1, round(0.022 * shape.size * scale)), "stroke_fill": shape.fill} if shape.bold else {}
+            font = _font(shape.size * scale)
+            for i, line in enumerate(shape.lines):
+                place = (shape.x * scale, (shape.y + i * LEADING * shape.size) * scale)
+                line = line.translate(_NOT_IN_FONT)
+                draw.text(place, line, fill=shape.fill, anchor=anchor, font=font, **thick)
 
 
 @functools.lru_cache(32)
@@ -336,17 +306,6 @@ def _font(size: float) -> Any:
     from PIL import ImageFont
 
     return ImageFont.load_default(size)
-
-
-@_paint.register
-def _(shape: Text, draw: Any, scale: float) -> None:
-    anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
-    thick = {"stroke_width": max(1, round(0.022 * shape.size * scale)), "stroke_fill": shape.fill} if shape.bold else {}
-    font = _font(shape.size * scale)
-    for i, line in enumerate(shape.lines):
-        place = (shape.x * scale, (shape.y + i * LEADING * shape.size) * scale)
-        line = line.translate(_NOT_IN_FONT)
-        draw.text(place, line, fill=shape.fill, anchor=anchor, font=font, **thick)
 
 
 # --- render modes -----------------------------------------------------------------------------------------------------

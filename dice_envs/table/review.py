@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -79,7 +79,7 @@ class Split:
         play: what its own moves gave away, 0 or less.
         luck: what dice and the other players did.
         points: how the expected result changed.
-        text: all this in one line.
+        who: the seat's name.
         scale: of all these.
     """
 
@@ -88,13 +88,25 @@ class Split:
     play: float
     luck: float
     points: tuple[Point, ...]
-    text: str
+    who: str
     scale: Scale
 
     @property
     def outcome(self) -> str:
-        """The result in words: "won", "lost" or "tied", else what the seat got."""
-        return _outcome(self.result, self.scale)
+        """The result in words: "won", "lost" or "tied" of a game with a winner, else its figure."""
+        if self._is_won:
+            return {0.0: "lost", 1.0: "won"}.get(self.result, "tied")
+        return f"{self.result:g} {self.scale.unit}"
+
+    @property
+    def _is_won(self) -> bool:
+        return self.scale.unit == GAMES_WON and self.scale.is_share
+
+    @property
+    def text(self) -> str:
+        """All this in one line."""
+        got = "" if self._is_won else "got "
+        return f"{self.who} {got}{self.outcome}: luck {amount(self.luck, self.scale)}, play {amount(self.play, self.scale)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,23 +133,19 @@ class Review:
         return {move.number: move for move in self.moves}
 
     @functools.cached_property
-    def _counted(self) -> dict[int, list[Judged]]:
-        """Seat → its moves that count, the costliest first."""
-        seats = {move.seat for move in self.moves if move.counted}
-        costly = sorted((move for move in self.moves if move.counted), key=lambda move: -move.cost)
-        return {seat: [move for move in costly if move.seat == seat] for seat in seats}
-
-    def worst(self, seat: int) -> Judged | None:
-        """Return a seat's costliest move of those that count, the first of several; None if it gave nothing away."""
-        return next((move for move in self._counted.get(seat, ())[:1] if move.cost), None)
-
-    def marks(self, seat: int) -> Counter[str]:
-        """Return mark → number of a seat's moves that count."""
-        return self._marks.get(seat, Counter())
+    def worst(self) -> dict[int, Judged]:
+        """Seat → its costliest move of those that count, the first of several; without seats that gave nothing away."""
+        costly = [move for move in reversed(self.moves) if move.counted and move.cost]
+        return {move.seat: move for move in sorted(costly, key=lambda move: move.cost)}
 
     @functools.cached_property
-    def _marks(self) -> dict[int, Counter[str]]:
-        return {seat: Counter(str(move.mark) for move in moves) for seat, moves in self._counted.items()}
+    def marks(self) -> Mapping[int, Counter[str]]:
+        """Seat → mark → number of its moves that count."""
+        found = defaultdict[int, Counter[str]](Counter)
+        for move in self.moves:
+            if move.counted:
+                found[move.seat][move.mark] += 1
+        return found
 
 
 def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
@@ -166,16 +174,11 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     if not seats:
         return Review((), {}, {}, "")
     try:
-        values = _quick_values(variant, sitting.position(0).state)
+        action_values(variant, sitting.position(0).state, in_passing=True)  # else people would wait for too long
+        values = response_values(variant)
     except ValueError:
         return _by_single_values(sitting, seats, entries, done)
     return _by_response_values(sitting, seats, entries, values, done)
-
-
-def _quick_values(variant: Variant, state: Any) -> ResponseValues:
-    """Return the values against optimal play. ValueError if they are not known, or take too long while people wait."""
-    action_values(variant, state, in_passing=True)
-    return response_values(variant)
 
 
 def _by_single_values(
@@ -250,18 +253,8 @@ def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: Respons
             points += [Point(move.number - 1, move.before, "luck"), Point(move.number, move.after, "play")]
     points.append(Point(len(sitting), result, "luck"))
     play = sum(after.value - before.value for before, after in itertools.pairwise(points) if after.by == "play")
-    luck = result - start - play
     who = sitting.variant.seat_name(seat, seat if sitting.people == (seat,) else None)
-    got = "" if scale.unit == GAMES_WON and scale.is_share else "got "
-    text = f"{who} {got}{_outcome(result, scale)}: luck {amount(luck, scale)}, play {amount(play, scale)}"
-    return Split(start, result, play, luck, tuple(points), text, scale)
-
-
-def _outcome(result: float, scale: Scale) -> str:
-    """Return a result in words: "won", "lost" or "tied" of a game with a winner, else its figure."""
-    if scale.unit == GAMES_WON and scale.is_share:
-        return {0.0: "lost", 1.0: "won"}.get(result, "tied")
-    return f"{result:g} {scale.unit}"
+    return Split(start, result, play, result - start - play, tuple(points), who, scale)
 
 
 def level(value: float, scale: Scale) -> str:

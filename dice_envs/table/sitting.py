@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of, promises_of
-from dice_envs.agent.casting import make_harmless, make_players
+from dice_envs.agent.casting import make_harmless, make_player
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
@@ -58,34 +58,32 @@ class Position(NamedTuple):
     """The game after some of its moves.
 
     Attributes:
-        moves: number of moves played.
-        mover: the seat to move, or OVER.
-        state: the state record, hidden parts included: do not show it to players.
-        picture: the viewer's view.
+        states: (1,) state record, hidden parts included: do not show it to players.
         returns: (seats,) float64, each seat's rewards so far.
-    """
-
-    moves: int
-    mover: int
-    state: Any
-    picture: Picture
-    returns: np.ndarray
-
-
-class _Turns(NamedTuple):
-    """How a game has gone up to a position.
-
-    Attributes:
+        action: the last move; -1 before the first.
         latest: number of each seat's latest move; 0 before its first.
         first: number of moves before the present round of simultaneous choices.
+        memories: seat → memory of its agent.
+        notes: viewer → notes of its picture, drawn when needed.
     """
 
+    states: np.ndarray
+    returns: np.ndarray
+    action: int
     latest: tuple[int, ...]
     first: int
+    memories: Mapping[int, np.ndarray]
+    notes: dict[int | None, tuple[str, ...]]
 
+    @property
+    def state(self) -> Any:
+        """Copy of the state record."""
+        return self.states[0].copy()
 
-def _make_any(variant: Variant, spec: str) -> Agent:
-    return make_players(variant, [spec])[0]
+    @property
+    def mover(self) -> int:
+        """The seat to move, or OVER."""
+        return int(self.states["seat"][0])
 
 
 class Sitting:
@@ -118,7 +116,7 @@ class Sitting:
         variant: Variant,
         seed: int,
         seats: Sequence[str | Agent],
-        make: Callable[[Variant, str], Agent] = _make_any,
+        make: Callable[[Variant, str], Agent] = make_player,
     ) -> None:
         seed = check_seed(seed)
         if seed is None:
@@ -137,37 +135,31 @@ class Sitting:
                 check_plays(agent, variant)
                 self._agents[seat] = agent
         self._named = all(isinstance(who, str) for who in seats)
-        # Entry k of these lists is the game after k moves.
-        self._states = [Batch(variant, 1, seed=self.seed).states]
-        self._returns = [np.zeros(count)]
-        self._memories: list[dict[int, np.ndarray]] = [
-            {seat: memory for seat, agent in self._agents.items() if (memory := fresh_memory(agent, 1)) is not None}
-        ]
-        self._notes: list[dict[int | None, tuple[str, ...]]] = [{}]  # viewer → notes of its picture, drawn when needed
-        self._turns = [_Turns((0,) * count, 0)]
-        self._actions: list[int] = []
+        memories = {seat: memory for seat, agent in self._agents.items() if (memory := fresh_memory(agent, 1)) is not None}
+        deal = Batch(variant, 1, seed=self.seed).states
+        self._positions = [Position(deal, np.zeros(count), -1, (0,) * count, 0, memories, {})]  # after 0, 1, … moves
 
     def __copy__(self) -> Sitting:
         """Return the game as it is now; either may be played on without the other."""
         twin = Sitting.__new__(type(self))
-        twin.__dict__ = {name: list(value) if isinstance(value, list) else value for name, value in self.__dict__.items()}
+        twin.__dict__ = {**self.__dict__, "_positions": list(self._positions)}
         return twin
 
     def __len__(self) -> int:
         """Number of moves played."""
-        return len(self._actions)
+        return len(self._positions) - 1
 
     # --- where the game stands ------------------------------------------------------------------------------------
 
     @property
     def state(self) -> Any:
         """Copy of the state record, hidden parts included: do not show it to players."""
-        return self._states[-1][0].copy()
+        return self._positions[-1].state
 
     @property
     def mover(self) -> int:
         """The seat to move, or OVER."""
-        return int(self._states[-1]["seat"][0])
+        return self._positions[-1].mover
 
     @property
     def over(self) -> bool:
@@ -177,28 +169,22 @@ class Sitting:
     @property
     def returns(self) -> np.ndarray:
         """Each seat's rewards so far, (seats,) float64."""
-        return self._returns[-1].copy()
+        return self._positions[-1].returns.copy()
 
     def legal(self) -> list[int]:
         """Return the legal actions of the seat to move; none once the game is over."""
-        return [] if self.over else self.variant.legal_actions(self._states[-1][0])
+        return [] if self.over else self.variant.legal_actions(self._positions[-1].states[0])
 
-    def picture(self, viewer: int | None = None) -> Picture:
-        """Return the viewer's picture of the present position."""
-        return self.position(len(self), viewer).picture
-
-    def position(self, moves: int, viewer: int | None = None) -> Position:
-        """Return the game after its first `moves` moves. ValueError if fewer have been played, or if `viewer` is not a seat."""
-        check_range("moves", moves, 0, len(self))
+    def picture(self, viewer: int | None = None, moves: int | None = None) -> Picture:
+        """Return the viewer's picture, now or after the first `moves` moves. ValueError as in `position`, or for no seat."""
+        position = self._positions[-1] if moves is None else self.position(moves)
         self._check_viewer(viewer)
-        states = self._states[moves]
-        return Position(
-            int(moves),
-            int(states["seat"][0]),
-            states[0].copy(),
-            self.variant.picture(states[0], viewer),
-            self._returns[moves].copy(),
-        )
+        return self.variant.picture(position.states[0], viewer)
+
+    def position(self, moves: int) -> Position:
+        """Return the game after its first `moves` moves. ValueError if fewer have been played."""
+        check_range("moves", moves, 0, len(self))
+        return self._positions[moves]
 
     def history(self, viewer: int | None = None, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after move `first`, up to move `last` or the latest, as far as the viewer may know them."""
@@ -206,7 +192,7 @@ class Sitting:
         unseen = len(self) - self._undisclosed()
         entries = []
         for k in range(first, len(self) if last is None else min(last, len(self))):
-            seat, action = self._seat_of(k), self._actions[k]
+            seat, action = self._positions[k].mover, self._positions[k + 1].action
             known = viewer is None or seat == viewer or k < unseen
             words = self.variant.describe_action(action) if known else CHOSEN
             before, notes = self._notes_at(k, viewer), self._notes_at(k + 1, viewer)
@@ -217,27 +203,24 @@ class Sitting:
     def latest(self, seat: int) -> int:
         """Return the number of a seat's latest move; 0 before its first. ValueError if there is no such seat."""
         check_range("seat", seat, 0, len(self.seats) - 1)
-        return self._turns[-1].latest[seat]
+        return self._positions[-1].latest[seat]
 
     def _check_viewer(self, viewer: int | None) -> None:
         if viewer is not None:
             check_range("viewer", viewer, 0, len(self.seats) - 1)
 
-    def _seat_of(self, move: int) -> int:
-        return int(self._states[move]["seat"][0])
-
     def _undisclosed(self) -> int:
         """Return the number of last moves that only the seats that made them may know."""
         if not self.variant.facts.simultaneous:
             return 0
-        latest, first = self._turns[-1]
+        latest, first = self._positions[-1].latest, self._positions[-1].first
         return 0 if self.over or latest[self.mover] > first else len(self) - first
 
     def _notes_at(self, moves: int, viewer: int | None) -> tuple[str, ...]:
-        notes = self._notes[moves]
-        if viewer not in notes:
-            notes[viewer] = self.variant.picture(self._states[moves][0], viewer).notes
-        return notes[viewer]
+        position = self._positions[moves]
+        if viewer not in position.notes:
+            position.notes[viewer] = self.variant.picture(position.states[0], viewer).notes
+        return position.notes[viewer]
 
     # --- playing --------------------------------------------------------------------------------------------------
 
@@ -253,7 +236,7 @@ class Sitting:
         if self.mover not in self.people:
             name = self.variant.seat_name(self.mover)
             raise ValueError(f"{name} is to move, played by {self.seats[self.mover]}, not by a person")
-        self._advance(as_action(action), self._memories[-1])
+        self._advance(as_action(action), self._positions[-1].memories)
 
     def step(self) -> int:
         """Let the agent to move play; return its action.
@@ -303,35 +286,27 @@ class Sitting:
     def cut(self, moves: int) -> None:
         """Keep only the first `moves` moves. ValueError if fewer have been played."""
         check_range("moves", moves, 0, len(self))
-        for kept in (self._states, self._returns, self._memories, self._notes, self._turns):
-            del kept[moves + 1 :]  # type: ignore[attr-defined]
-        del self._actions[moves:]
+        del self._positions[moves + 1 :]
 
-    def _asked(self) -> tuple[int, dict[int, np.ndarray]]:
+    def _asked(self) -> tuple[int, Mapping[int, np.ndarray]]:
         """Return the action of the agent to move, and the memories of all agents after it."""
-        seat = self.mover
-        remembered = self._memories[-1].get(seat)
-        memory = None if remembered is None else remembered.copy()
+        position = self._positions[-1]
+        seat, memories = position.mover, position.memories
+        memory = memories[seat].copy() if seat in memories else None
         streams = new_streams(np.random.SeedSequence(self.seed, spawn_key=(len(self) + 1,)), 1)
-        (action,) = ask(self._agents[seat], self.variant, self._states[-1].copy(), _ONLY, streams, memory)
-        memories = self._memories[-1] if memory is None else {**self._memories[-1], seat: memory}
-        return int(action), memories
+        (action,) = ask(self._agents[seat], self.variant, position.states.copy(), _ONLY, streams, memory)
+        return int(action), memories if memory is None else {**memories, seat: memory}
 
-    def _advance(self, action: int, memories: dict[int, np.ndarray]) -> None:
-        variant, states = self.variant, self._states[-1].copy()
+    def _advance(self, action: int, memories: Mapping[int, np.ndarray]) -> None:
+        variant, before = self.variant, self._positions[-1]
+        states = before.states.copy()
         if variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
             raise IllegalActionError(explain_illegal(variant, states[0], action))
-        seat, number = self.mover, len(self) + 1
-        latest, first = self._turns[-1]
-        if latest[seat] > first:  # a second choice means that the first ones have been shown
-            first = len(self)
-        # In this order: another thread that reads in between must not see more than it may know.
-        self._notes.append({})
-        self._states.append(states)
-        self._turns.append(_Turns((*latest[:seat], number, *latest[seat + 1 :]), first))
-        self._returns.append(self._returns[-1] + states["rewards"][0, : len(self.seats)])
-        self._memories.append(memories)
-        self._actions.append(action)
+        seat, moves = before.mover, len(self)
+        first = moves if before.latest[seat] > before.first else before.first  # a second choice: the first ones were shown
+        latest = (*before.latest[:seat], moves + 1, *before.latest[seat + 1 :])
+        returns = before.returns + states["rewards"][0, : len(self.seats)]
+        self._positions.append(Position(states, returns, action, latest, first, memories, {}))
 
     # --- files ----------------------------------------------------------------------------------------------------
 
@@ -349,7 +324,7 @@ class Sitting:
             "options": {name: _plain(value) for name, value in dataclasses.asdict(self.variant.options).items()},
             "seed": self.seed if self.seed < EXACT else str(self.seed),
             "seats": list(self.seats),
-            "actions": list(self._actions),
+            "actions": [position.action for position in self._positions[1:]],
             "digest": self._digest(),
         }
 
@@ -364,9 +339,9 @@ class Sitting:
     def _digest(self) -> str:
         """Return a hash of every position: it changes if the same moves lead elsewhere, under other rules or dice."""
         digest = hashlib.sha256()
-        for states in self._states:
-            for name in states.dtype.names or ():
-                digest.update(states[name].tobytes())
+        for position in self._positions:
+            for name in position.states.dtype.names or ():
+                digest.update(position.states[name].tobytes())
         return digest.hexdigest()[:16]
 
     @classmethod
@@ -421,7 +396,7 @@ class Sitting:
             if len(agents) not in (min(1, most), most):
                 raise ValueError(f"agents: the saved game has {most}; name as many, or one for all, not {len(agents)}")
             chosen = dict(zip(replaced, list(agents) * (most // len(agents)), strict=True))
-            seats, make = [chosen.get(seat, who) for seat, who in enumerate(seats)], _make_any
+            seats, make = [chosen.get(seat, who) for seat, who in enumerate(seats)], make_player
         sitting = _naming("seats", lambda: cls(variant, seed, seats, make))
         for number, action in enumerate(data["actions"], 1):
             _naming(f"actions: move {number}", functools.partial(sitting._repeat, action))
@@ -444,7 +419,7 @@ class Sitting:
     def _repeat(self, action: int) -> None:
         """Play a move of a saved game again."""
         action = as_action(action)
-        memories = self._memories[-1]
+        memories = self._positions[-1].memories
         if self.mover in memories:
             answer, memories = self._asked()
             if answer != action:
@@ -453,14 +428,14 @@ class Sitting:
         self._advance(action, memories)
 
 
-def parse_saved(content: bytes, what: str = "this", most: int = MOST_BYTES) -> Any:
+def parse_saved(content: bytes, what: str = "this") -> Any:
     """Parse the content of a file, for `Sitting.load`.
 
     Raises:
-        ValueError: the content is not JSON, or longer than `most` bytes; the message calls it `what`.
+        ValueError: the content is not JSON, or longer than MOST_BYTES; the message calls it `what`.
     """
-    if len(content) > most:
-        raise ValueError(f"{what} is no saved game: these have at most {most:,} bytes")
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{what} is no saved game: these have at most {MOST_BYTES:,} bytes")
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as problem:

@@ -6,7 +6,6 @@ A record says what a player gave away in many games.
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -107,7 +106,7 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         if seat not in found.splits:
             raise ValueError("the result of a game cannot be divided into play and luck: optimal play of it is not known")
         splits.append(found.splits[seat])
-        marks += found.marks(seat)
+        marks += found.marks[seat]
     if len({split.scale for split in splits}) != 1:
         raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
     given = np.array([-split.play for split in splits])
@@ -129,14 +128,12 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
 
 def _trend(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
     """Return the slope of values in their order, and half of its 95 % interval."""
-    count = len(values)
-    if count < 3:
+    from scipy.stats import linregress  # slow to import
+
+    if len(values) < 3:
         return None, None
-    place = np.arange(count) - (count - 1) / 2
-    spread = float(place @ place)
-    slope = float(place @ values) / spread
-    rest = np.asarray(values) - np.mean(values) - slope * place
-    return slope, t95(count - 2) * math.sqrt(float(rest @ rest) / (count - 2) / spread)
+    line = linregress(np.arange(len(values)), values)
+    return float(line.slope), t95(len(values) - 2) * float(line.stderr)
 
 
 class Played(NamedTuple):
@@ -151,11 +148,6 @@ class Played(NamedTuple):
     def split(self) -> Split | None:
         """Its result as play and luck; None if that is unknown."""
         return self.review.splits.get(self.seat)
-
-    @property
-    def marks(self) -> Counter[str]:
-        """The marks of its moves."""
-        return self.review.marks(self.seat)
 
 
 class Group(NamedTuple):
@@ -241,7 +233,7 @@ def show(groups: Sequence[Group]) -> None:
 def _games_grid(found: Group) -> Grid:
     rows: list[Sequence[str]] = []
     for each in found.played:
-        worst, split = each.review.worst(each.seat), each.split
+        worst, split = each.review.worst.get(each.seat), each.split
         said = f"{worst.number}, {worst.words} [{worst.mark}]" if worst else ""
         if split is None:
             play = f"{0.0 - each.review.totals.get(each.seat, 0.0):.3f}".replace("-", "−")
@@ -321,7 +313,7 @@ def _group_dict(found: Group) -> dict[str, Any]:
 def _game_dict(played: Played) -> dict[str, Any]:
     split = played.split
     moves = [dataclasses.asdict(move) for move in played.review.moves if move.seat == played.seat]
-    divided = None if split is None else {name: vars(split)[name] for name in ("start", "result", "play", "luck", "text")}
+    divided = None if split is None else {name: getattr(split, name) for name in ("start", "result", "play", "luck", "text")}
     returns = float(played.sitting.returns[played.seat])
     return {"file": str(played.path), "seat": played.seat, "return": returns, "split": divided, "moves": moves}
 

@@ -10,14 +10,11 @@ import typer
 
 from dice_envs import Variant, configure
 from dice_envs.core.files import write_text
-from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, shown
 from dice_envs.experiments import ui
+from dice_envs.experiments.ui.pages import filled
 from dice_envs.games.shakes import TREATMENTS, Options
 from dice_envs.table.rules import rules_in_short
-
-with needs("commands", "a score sheet"):
-    import jinja2
 
 PAPERS: Mapping[str, tuple[str, str]] = {"a4": ("210mm", "297mm"), "letter": ("8.5in", "11in")}  # width and height
 MOST_BOXES = 24  # in a line; more patients are counted by tally marks
@@ -60,8 +57,8 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         raise ValueError(f"{variant.game.name} has no score sheet; those that have: shakes")
     ui.check_writable(path)
     options: Options = variant.options
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    text = environment.from_string(_TEMPLATE).render(
+    text = filled(
+        _TEMPLATE,
         paper=PAPERS[paper],
         options=options,
         physician=options.mode == "physician",
@@ -73,7 +70,7 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         most_numbered=MOST_NUMBERED,
         most_counted=MOST_COUNTED,
     )
-    write_text(path, text + "\n")
+    write_text(path, text)
 
 
 def _players(options: Options) -> str:

@@ -44,7 +44,9 @@ def ends_at_once() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if not _interrupted.is_set():  # else the process may still wait for its threads
+        if _interrupted.is_set():  # the process may still wait for its threads
+            written.send(bytes([signal.SIGINT]))  # again: asyncio takes what would be written to its own socket
+        else:
             signal.set_wakeup_fd(fd)
             written.close()
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dice_envs import Variant
 from dice_envs.agent import Agent
-from dice_envs.agent.casting import cast
+from dice_envs.agent.casting import cast, make_player
 from dice_envs.agents import NOT_FOUND
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range, did_you_mean
@@ -91,18 +91,17 @@ def set_up(
     people = 0 if watch else people
     rng = np.random.default_rng(seed)
     first = (0 if watch else int(rng.integers(seats))) if seat is None else seat
-    persons = [(first + i) % seats for i in range(people)]
-    others = [(first + people + i) % seats for i in range(seats - people)]
+    others = seats - people
     alone = seats == 1 and not watch
-    if opponents and not alone and len(opponents) not in (min(1, len(others)), len(others)):
+    if opponents and not alone and len(opponents) not in (min(1, others), others):
         what = "agent" if watch else "opponent"
         allowed = {0: "no opponent, since people take all seats", 1: f"1 {what}"}
-        some = allowed.get(len(others), f"1 {what}, or {len(others)}, one for each {'seat' if watch else 'other seat'}")
+        some = allowed.get(others, f"1 {what}, or {others}, one for each {'seat' if watch else 'other seat'}")
         raise ValueError(f"name {some}; not {len(opponents)}")
     made = dict(zip(opponents, agents, strict=True))
-    specs = list(opponents) if len(opponents) == len(others) else [*(opponents or ["random"])][:1] * len(others)
-    seated = {**dict.fromkeys(persons, PERSON), **dict(zip(others, specs, strict=False))}
-    sitting = _sit(variant, seed, [seated[place] for place in range(seats)], made)
+    specs = list(opponents) if len(opponents) == others else [*(opponents or ["random"])][:1] * others
+    turns = [PERSON] * people + specs  # from the first person on
+    sitting = Sitting(variant, seed, [turns[place - first] for place in range(seats)], _maker(made))
     return Seated(sitting, policy, made)
 
 
@@ -169,11 +168,9 @@ def open_game(path: Path, game: str | None, start: int | None = None, opponents:
     return sitting
 
 
-def _sit(variant: Variant, seed: int, seats: Sequence[str], made: dict[str, Agent]) -> Sitting:
-    """Return a sitting with agents that were made before; `random` is made here where needed."""
-    if all(who in made or who == PERSON for who in seats):
-        return Sitting(variant, seed, seats, lambda variant, spec: made[spec])
-    return Sitting(variant, seed, seats)
+def _maker(made: dict[str, Agent]) -> Callable[[Variant, str], Agent]:
+    """Return a function that makes agents from specs, but for those that were made before."""
+    return lambda variant, spec: made.get(spec) or make_player(variant, spec)
 
 
 def _title(sitting: Sitting) -> Text:
@@ -195,7 +192,7 @@ def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: flo
     totals = [earned]
     for spec in made:
         typer.echo(f"\n{spec} plays the same deal")
-        terminal = Terminal(_sit(variant, seed, [spec], made))
+        terminal = Terminal(Sitting(variant, seed, [spec], _maker(made)))
         terminal.play_on()
         typer.echo(ansi(terminal.sitting.picture()))
         totals += terminal.sitting.returns.tolist()
@@ -210,6 +207,17 @@ def _tell_winner(returns: np.ndarray, person: int) -> None:
 
 
 # --- what people type, and the table as they see it --------------------------------------------------------------------
+
+
+LEAVING = ("q", "quit", "exit")
+
+
+def _typed(prompt: str) -> str:
+    """Return what is typed, which may be nothing; "q" where nothing more can be read."""
+    try:
+        return str(typer.prompt(prompt, prompt_suffix="> ", default="", show_default=False)).strip()
+    except typer.Abort:
+        return LEAVING[0]
 
 
 class Terminal:
@@ -251,10 +259,7 @@ class Terminal:
         """Read commands after the end. Return whether to play on, after `undo` or `from N`."""
         say(f"the game is over: {AFTER}")
         while True:
-            try:
-                words = str(typer.prompt("", prompt_suffix="> ", default="", show_default=False)).strip()
-            except typer.Abort:  # nothing more to read
-                return False
+            words = _typed("")
             if words.lower() == "undo":
                 self._undo(self._reader)
                 return True
@@ -288,7 +293,7 @@ class Terminal:
             words = str(typer.prompt("your move", prompt_suffix="> ")).strip()
             moves = {plain(sitting.variant.describe_action(action)) for action in legal}
             if plain(words) not in moves:  # a move's words come before a command of the same name
-                if words.lower() in ("q", "quit", "exit"):
+                if words.lower() in LEAVING:
                     raise KeyboardInterrupt
                 if words.lower() == "undo":
                     if self._undo(person):
@@ -345,27 +350,28 @@ class Terminal:
             typer.echo(f"saved; `play --load {name}` goes on")  # unbroken, so that it can be copied
 
     def _undo(self, person: int | None) -> bool:
-        try:
-            self.sitting.undo(person)
-        except ValueError as problem:
-            say(str(problem))
-            return False
-        self._forget()
-        return True
+        return self._take_back(lambda: self.sitting.undo(person))
 
     def _go_back(self, words: str) -> bool:
         """Take back move N and all after it, as `from N` says. Return whether that was possible."""
         number, most = words[len("from") :].strip(), len(self.sitting)
-        if not is_number(number) or not 1 <= int(number) <= most:
-            say(f"from needs the number of a move, 1 to {most}, as in: from {most}")
-            return False
-        self.sitting.cut(int(number) - 1)
-        self._forget()
-        return True
 
-    def _forget(self) -> None:
-        """Forget that moves were shown that have been taken back."""
-        self._shown = {viewer: min(moves, len(self.sitting)) for viewer, moves in self._shown.items()}
+        def cut() -> None:
+            if not is_number(number) or not 1 <= int(number) <= most:
+                raise ValueError(f"from needs the number of a move, 1 to {most}, as in: from {most}")
+            self.sitting.cut(int(number) - 1)
+
+        return self._take_back(cut)
+
+    def _take_back(self, moves: Callable[[], None]) -> bool:
+        """Take moves back, and forget that they were shown. Return whether that was possible; if not, say why."""
+        try:
+            moves()
+        except ValueError as problem:
+            say(str(problem))
+            return False
+        self._shown = {viewer: min(shown, len(self.sitting)) for viewer, shown in self._shown.items()}
+        return True
 
     def _tell(self, viewer: int | None) -> None:
         """Show the moves that are new to the viewer, up to the first that it may not know yet."""
@@ -386,11 +392,8 @@ class Terminal:
         if sitting.over and sitting.people:
             say(OVER)
         while True:
-            try:
-                words = str(typer.prompt(f"move {at}", prompt_suffix="> ", default="", show_default=False)).strip().lower()
-            except typer.Abort:  # nothing more to read
-                return False
-            if words in ("q", "quit", "exit"):
+            words = _typed(f"move {at}").lower()
+            if words in LEAVING:
                 return False
             if words == "b":
                 at = max(0, at - 1)
@@ -421,8 +424,7 @@ class Terminal:
         sitting = self.sitting
         if at:
             say(entry_text(sitting.variant, sitting.history(None, at - 1, at)[0], None))
-        position = sitting.position(at)
-        typer.echo(ansi(position.picture))
+        typer.echo(ansi(sitting.picture(moves=at)))
         if at == len(sitting) and (sitting.over or sitting.people):
-            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(position.returns))
+            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(sitting.returns))
             say(earned if sitting.over else "the game was saved here; it is not over")

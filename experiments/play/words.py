@@ -205,7 +205,7 @@ def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: 
         yield f"{sitting.variant.seat_name(move.seat, viewer)}, {move.text}  {mark}"
     for seat, text in found.texts.items():
         yield f"{sitting.variant.seat_name(seat, viewer)}: {text}"
-        split, worst = found.splits.get(seat), found.worst(seat)
+        split, worst = found.splits.get(seat), found.worst.get(seat)
         if split is not None:
             yield split.text
             yield from graph_lines(split, [move for move in found.moves if move.seat == seat])

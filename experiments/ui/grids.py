@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from html import escape
 from typing import Any, Literal
 
 from rich.cells import cell_len
@@ -85,22 +84,6 @@ class Grid:
             widths[max(wide)[1]] -= 1
         return widths
 
-    def html(self) -> str:
-        """Return the table as HTML that is also XML, without its notes."""
-        lines = [f"<table>\n<caption>{escape(self.title)}</caption>", "<thead><tr>"]
-        for number, heading in enumerate(self.headings):
-            lines.append(f'<th{self._class(number)} scope="col">{escape(heading)}</th>')
-        lines += ["</tr></thead>", "<tbody>"]
-        for row in self.rows:
-            cells = [f"<td{self._class(number, str(cell))}>{escape(str(cell))}</td>" for number, cell in enumerate(row)]
-            lines.append(f"<tr>{''.join(cells)}</tr>")
-        return "\n".join([*lines, "</tbody>", "</table>"])
-
-    def _class(self, number: int, cell: str = "") -> str:
-        if number not in self.words:
-            return ""
-        return ' class="w no"' if cell == "no" else ' class="w"'
-
     def markdown(self) -> list[str]:
         """Return the table as lines of Markdown, without title and notes."""
         marks = [":--" if number in self.words else "--:" for number in range(len(self.headings))]
@@ -157,9 +140,9 @@ def short(name: str, most: int = LONGEST) -> str:
     return f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
-def legend(names: Sequence[str], most: int = LONGEST) -> list[str]:
+def legend(names: Sequence[str]) -> list[str]:
     """Return `A = NAME` for each name that `short` cuts, with its letter among all names."""
-    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > most]
+    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > LONGEST]
 
 
 def joined(names: Sequence[str]) -> str:

@@ -11,7 +11,6 @@ import contextvars
 import dataclasses
 import datetime
 import platform
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -170,29 +169,21 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _anchor(text: str, number: int) -> str:
-    return f"{re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-')[:40]}-{number}"
-
-
 def _embedded(plot: Plot) -> str:
     return "data:image/png;base64," + base64.b64encode(plot.path.read_bytes()).decode()
 
 
+def filled(template: str, **values: Any) -> str:
+    """Return a template of Jinja with values in it, which are escaped."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(template).render(values) + "\n"
+
+
 def render(title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> str:
     """Return the page as HTML that is also XML. Plots are read from their files."""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["embedded"] = _embedded
-    parts = [(_anchor(section.title, number), section) for number, section in enumerate(sections, start=1)]
-    text = environment.from_string(_TEMPLATE).render(
-        title=title,
-        intro=intro,
-        parts=parts,
-        about=about,
-        versions=versions(),
-        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        most_open=MOST_OPEN,
-    )
-    return text + "\n"
+    date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    known = {"versions": versions(), "date": date, "most_open": MOST_OPEN, "embedded": _embedded}
+    return filled(_TEMPLATE, title=title, intro=intro, sections=list(sections), about=about, **known)
 
 
 def write_page(folder: Path, title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> Path:
@@ -251,26 +242,42 @@ dd { margin: 0; overflow-wrap: anywhere }
 {% endfor %}
 <nav aria-label="contents"><strong>Contents</strong>
 <ol>
-{% for anchor, section in parts %}
-<li><a href="#{{ anchor }}">{{ section.title }}</a></li>
+{% for section in sections %}
+<li><a href="#part-{{ loop.index }}">{{ section.title }}</a></li>
 {% endfor %}
 <li><a href="#how-it-was-made">How it was made</a></li>
 </ol>
 </nav>
 {% macro table(grid) %}
-<div class="wide">{{ grid.html()|safe }}</div>
+<div class="wide"><table>
+<caption>{{ grid.title }}</caption>
+<thead><tr>
+{% for heading in grid.headings %}
+<th{% if loop.index0 in grid.words %} class="w"{% endif %} scope="col">{{ heading }}</th>
+{% endfor %}
+</tr></thead>
+<tbody>
+{% for row in grid.rows %}
+<tr>
+{%- for cell in row %}
+<td{% if loop.index0 in grid.words %} class="w{{ ' no' if cell|string == 'no' }}"{% endif %}>{{ cell }}</td>
+{%- endfor %}
+</tr>
+{% endfor %}
+</tbody>
+</table></div>
 {% for note in grid.notes %}
 <p class="note">{{ note }}</p>
 {% endfor %}
 {% endmacro %}
-{% for anchor, section in parts %}
+{% for section in sections %}
 <section>
-<h2 id="{{ anchor }}">{{ section.title }}</h2>
+<h2 id="part-{{ loop.index }}">{{ section.title }}</h2>
 {% for line in section.text %}
 <p>{{ line }}</p>
 {% endfor %}
 {% for plot in section.plots %}
-<figure><img alt="{{ plot.caption }}" src="{{ plot|embedded }}"/>
+<figure><img alt="{{ plot.caption }}" src="{{ embedded(plot) }}"/>
 <figcaption>{{ plot.caption }} ({{ plot.path.name }})</figcaption></figure>
 {% endfor %}
 {% for grid in section.grids %}

@@ -11,16 +11,15 @@ import copy
 import dataclasses
 import os
 import secrets
-import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 from dice_envs.agent import Agent, check_in_passing
 from dice_envs.agent.casting import make_harmless
 from dice_envs.agents import in_words
 from dice_envs.core.game import Picture, Variant
-from dice_envs.exact.progress import Unwanted, followed
+from dice_envs.exact.progress import Unwanted, followed, say
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.table.advice import Advice, give_hint, give_odds
 from dice_envs.table.review import Review, review
@@ -40,41 +39,6 @@ def make_agent(variant: Variant, spec: str) -> Agent:
         ValueError: as in `make_harmless`; or the agent needs more time, memory or threads than people wait for.
     """
     return make_harmless(variant, spec, check_in_passing)
-
-
-def _compiled(sitting: Sitting) -> Sitting:
-    """Compile what a person's moves need, and return the game: compiling during play would block the server."""
-    trial = Sitting(sitting.variant, 0, [PERSON] * len(sitting.seats))
-    trial.play(trial.legal()[0])
-    return sitting
-
-
-class Threads:
-    """Runs slow work, so that the event loop is free for the pages.
-
-    The threads are daemons: the server ends without waiting for an agent that thinks.
-
-    Args:
-        most: limit on the calls that run at a time; others wait for their turn.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._free = asyncio.Semaphore(most)
-
-    async def run(self, call: Callable[[], T]) -> T:
-        """Return the call's result, or raise its exception."""
-        future: Future[T] = Future()
-
-        def work() -> None:
-            try:
-                future.set_result(call())
-            except BaseException as problem:  # raised where the result is awaited
-                future.set_exception(problem)
-
-        async with self._free:
-            future.set_running_or_notify_cancel()  # a thread cannot be cancelled
-            threading.Thread(target=work, name="page", daemon=True).start()
-            return await asyncio.wrap_future(future)
 
 
 class Table:
@@ -97,29 +61,26 @@ class Table:
         problem: the error that has stopped the game; empty if none has.
         games: number of games begun here, or continued from an earlier position.
         review: the review of the game that is over, once asked for.
-        reviewing: (moves reviewed, moves in all) of a running review, else None.
+        reviewing: whether a review is running.
         guided: whether the page explains what to do next.
         preparing: whether agents prepare themselves, such as by solving the game.
         looking: the seat whose view is uncovered, where people share a device; None at first.
-        solving: the last line of a solver that works for this table; empty if none does.
-        hinting: identifies the hint that is being found, None if none is.
+        told: the last line of a solver or a review that works for this table; empty if none does.
         listeners: called after every change, but not where only the progress of a solver or a review has changed: a page that
             is built anew loses the clicks of that moment.
         changes: number of changes so far.
     """
 
-    def __init__(self, sitting: Sitting, pause: float, threads: Threads) -> None:
+    def __init__(self, sitting: Sitting, pause: float, threads: Executor) -> None:
         self.sitting, self.pause, self.threads = sitting, pause, threads
         self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
         self.playing = True
         self.problem = ""
         self.games = 1
-        self.guided = self.preparing = False
+        self.guided = self.preparing = self.reviewing = False
         self.review: Review | None = None
-        self.reviewing: tuple[int, int] | None = None
         self.looking: int | None = None
-        self.solving = ""
-        self.hinting: object | None = None
+        self.told = ""
         self.listeners: list[Callable[[], None]] = []
         self.changes = 0
         places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
@@ -163,8 +124,7 @@ class Table:
     def change_course(self) -> None:
         """Tell everybody that the game is another one now: forget the review, stop a running one, and let agents move."""
         self._courses += 1
-        self.review = self.reviewing = None
-        self.problem = ""
+        self.review, self.reviewing, self.problem = None, False, ""
         self.changed()
         self.wake()
 
@@ -200,9 +160,7 @@ class Table:
             return
         self._asked = sitting = self.sitting
         try:
-            await self._shown(self.work(sitting.step, lambda: sitting is self.sitting and bool(self.listeners)))
-        except Unwanted:
-            pass
+            await self._shown(self.work(sitting.step, lambda: sitting is self.sitting))
         except Exception as problem:  # agents may be anybody's code
             if sitting is self.sitting:
                 reason = f": {problem}" if len(sitting.people) < 2 else ""  # it may reveal what others hold
@@ -220,48 +178,50 @@ class Table:
 
     async def _prepare(self, sitting: Sitting) -> None:
         try:
-            await self._shown(self.work(sitting.prepare, lambda: sitting is self.sitting and bool(self.listeners)))
-            self._prepared = sitting
-        except Unwanted:
-            pass  # the first move does it
+            await self._shown(self.work(sitting.prepare, lambda: sitting is self.sitting))
+            if self.listeners:  # else it may have stopped, and the first move does it
+                self._prepared = sitting
         finally:
             self.preparing = False
             self.changed()
 
     # --- threads --------------------------------------------------------------------------------------------------
 
-    async def work(self, call: Callable[[], T], wanted: Callable[[], bool]) -> T:
-        """Return the call's result from a thread. What solvers say is shown at this table.
+    async def work(self, call: Callable[[], T], wanted: Callable[[], bool]) -> T | None:
+        """Return the call's result from a thread; None if nobody waits for it any more, at this table or at all.
+
+        What solvers say in the call is shown at this table.
 
         Args:
             call: the work.
             wanted: returns whether somebody still waits for it, in any thread: else it does not begin, and a solver stops.
-
-        Raises:
-            Unwanted: nobody waits any more.
         """
         loop = asyncio.get_running_loop()
 
+        def check() -> None:
+            if not (self.listeners and wanted()):
+                raise Unwanted
+
         def show(line: str) -> None:
-            begins, self.solving = not self.solving, line
+            begins, self.told = not self.told, line
             if begins:
                 self.changed()
 
         def listen(line: str) -> None:
-            if not wanted():
-                raise Unwanted
+            check()
             loop.call_soon_threadsafe(show, line)
 
         def run() -> T:
-            if not wanted():
-                raise Unwanted
-            try:
-                with followed(listen):
-                    return call()
-            finally:
-                loop.call_soon_threadsafe(setattr, self, "solving", "")
+            check()
+            with followed(listen):
+                return call()
 
-        return await self.threads.run(run)
+        try:
+            return await loop.run_in_executor(self.threads, run)
+        except Unwanted:
+            return None
+        finally:
+            self.told = ""
 
     async def _shown(self, work: Coroutine[Any, Any, Any]) -> None:
         """Wait for the work; if that takes long, tell the listeners."""
@@ -275,52 +235,18 @@ class Table:
     async def again(self) -> None:
         """Begin a new game with the same options and players, and a fresh seed."""
         old = self.sitting
-        try:
-            sitting = await self.work(lambda: Sitting(old.variant, seed_or_fresh(None), old.seats), lambda: old is self.sitting)
-        except Unwanted:
-            return
-        if old is self.sitting:  # else another request was faster
+        sitting = await self.work(lambda: Sitting(old.variant, seed_or_fresh(None), old.seats), lambda: old is self.sitting)
+        if sitting is not None and old is self.sitting:  # else another request was faster
             self.sitting = sitting
-            self._other_game()
+            self.begin_other()
 
-    def go_back(self, moves: int) -> None:
-        """Continue the game that is over from its position after the first `moves` moves.
-
-        Raises:
-            ValueError: the game is not over, or `moves` is not fewer than its moves.
-        """
-        if not self.sitting.over:
-            raise ValueError("a game is continued from an earlier position when it is over")
-        self.sitting.cut(moves)
-        self._other_game()
-
-    def _other_game(self) -> None:
+    def begin_other(self) -> None:
+        """Tell everybody that this is another game, a new one or one from an earlier position."""
         self.games += 1
         self.looking = None
         self.change_course()
 
-    # --- advice ---------------------------------------------------------------------------------------------------
-
-    async def advise(self, odds: bool) -> Advice | None:
-        """Return the value of each choice of the seat to move, or its odds, found in a thread.
-
-        Returns None if the game goes on, all listeners go, or `hinting` is set to None before it is found.
-        """
-        now, state, moves = self.now, self.sitting.state, len(self.sitting)
-        find, variant = give_odds if odds else give_hint, self.sitting.variant
-        self.hinting = mine = object()
-
-        def wanted() -> bool:
-            return self.hinting is mine and self.now == now and bool(self.listeners)
-
-        try:
-            found = await self.work(lambda: find(variant, state, moves), wanted)
-            return found if wanted() else None  # it may have been found after the last line of a solver
-        except Unwanted:
-            return None
-        finally:
-            if self.hinting is mine:
-                self.hinting = None
+    # --- reviews --------------------------------------------------------------------------------------------------
 
     async def judge(self) -> None:
         """Review all moves, in a thread. It stops when the game changes or the last listener has gone.
@@ -328,41 +254,23 @@ class Table:
         Raises:
             ValueError: the game is not over.
         """
-        if self.review is not None or self.reviewing is not None:
+        if self.review is not None or self.reviewing:
             return
-        sitting, course, loop = self.sitting, self._courses, asyncio.get_running_loop()
+        sitting, course = self.sitting, self._courses
         if not sitting.over:
             raise ValueError("a game is reviewed when it is over")
 
-        def wanted() -> bool:
-            return course == self._courses and bool(self.listeners)
+        def report(moves: int, of: int) -> None:
+            say(f"reviewed {moves} of {of} moves")
 
-        def report(moves: int) -> None:
-            if course == self._courses:
-                begins, self.reviewing = self.reviewing is None, (moves, len(sitting))
-                if begins:
-                    self.changed()
-
-        told = 0
-
-        def done(moves: int, of: int) -> None:
-            nonlocal told
-            if not wanted():
-                raise Unwanted
-            if 100 * moves // of > told:  # each report changes all pages of the table
-                told = 100 * moves // of
-                loop.call_soon_threadsafe(report, moves)
-
-        report(0)
+        self.reviewing = True
+        self.changed()
+        found = None
         try:
-            found = await self.work(lambda: review(sitting, agents=True, done=done), wanted)
-            if course == self._courses:
-                self.review = found
-        except Unwanted:
-            pass
+            found = await self.work(lambda: review(sitting, agents=True, done=report), lambda: course == self._courses)
         finally:
             if course == self._courses:
-                self.reviewing = None
+                self.review, self.reviewing = found, False
                 self.changed()
 
 
@@ -435,7 +343,7 @@ class Place:
             ValueError: nothing may be seen from here, or fewer moves were played.
         """
         viewer = None if everything and self.sees_all else self.viewer
-        return self.sitting.position(len(self.sitting) if moves is None else moves, viewer).picture
+        return self.sitting.picture(viewer, moves)
 
     def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""
@@ -472,10 +380,22 @@ class Place:
         self.table.changed()
         self.table.wake()
 
-    async def hint(self, odds: bool = False) -> Advice | None:
-        """Return advice for the person here, as in `Table.advise`. ValueError if it is not this person's turn."""
+    async def hint(self, odds: bool = False, wanted: Callable[[], bool] = lambda: True) -> Advice | None:
+        """Return the value of each choice of the person here, or its odds, found in a thread.
+
+        Returns None if the game goes on, all listeners go, or `wanted` is false before it is found.
+
+        Raises:
+            ValueError: it is not this person's turn.
+        """
         self._check_turn()
-        return await self.table.advise(odds)
+        now, variant, state, moves = self.table.now, self.sitting.variant, self.sitting.state, len(self.sitting)
+
+        def waited_for() -> bool:
+            return self.table.now == now and wanted()
+
+        found = await self.table.work(lambda: (give_odds if odds else give_hint)(variant, state, moves), waited_for)
+        return found if waited_for() else None  # it may have been found after the last line of a solver
 
     def _check_turn(self) -> None:
         if not self.to_move:
@@ -510,7 +430,8 @@ class Place:
         """Continue the game, which is over, from its position after `moves` moves. ValueError where that is not allowed."""
         if not self.may_play_on(moves):
             raise ValueError("the game cannot be continued from here")
-        self.table.go_back(moves)
+        self.sitting.cut(moves)
+        self.table.begin_other()
 
     @property
     def may_begin_again(self) -> bool:
@@ -534,25 +455,23 @@ class Tables:
 
     Attributes:
         pause: seconds before each move of an agent.
-        threads: run the slow work of all tables.
+        threads: run the slow work of all tables, some at a time, so that the event loop is free for the pages.
         places: path of a link → the place to which it leads.
     """
 
     def __init__(self, pause: float = PAUSE) -> None:
         self.pause = pause
-        self.threads = Threads(4 + (os.cpu_count() or 1))
+        self.threads: Executor = ThreadPoolExecutor(4 + (os.cpu_count() or 1), "page")
         self.places: dict[str, Place] = {}
 
     def add(self, sitting: Sitting) -> Table:
-        """Return a new table for the game."""
-        table = Table(_compiled(sitting), self.pause, self.threads)
+        """Return a new table for the game, with all compiled that moves need: later that would block the server."""
+        trial = Sitting(sitting.variant, 0, [PERSON] * len(sitting.seats))
+        trial.play(trial.legal()[0])
+        table = Table(sitting, self.pause, self.threads)
         self.places |= table.links
         return table
 
-    async def make(self, make: Callable[[], Sitting]) -> Table:
-        """Make a game in a thread, since its agents may have much to read or to solve, and return a table for it.
-
-        Raises:
-            ValueError: `make` raised it.
-        """
-        return await self.threads.run(lambda: self.add(make()))
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return the call's result from a thread, or raise its exception: a game's agents may have much to read or to solve."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, call)

@@ -1,8 +1,7 @@
 """Parts of a table's page: the legal moves, and the review of a finished game.
 
-Moves are a row of buttons; for bids a number of dice with a button for each face, and a grid of all. The graph of a review is
-inline SVG: the expected result after each move. Its colours are classes of `parts.CSS`, so that they follow the screen's; its
-coordinates are those of the view box.
+Moves are a row of buttons; for bids a number of dice with a button for each face, and a grid of all. A review has a graph of
+the expected result after each move. Its colours are those of `parts.CSS`, so that they follow the screen's.
 """
 
 from __future__ import annotations
@@ -13,17 +12,31 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from nicegui import events, ui
 
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
 from dice_envs.experiments.web import Place
-from dice_envs.experiments.web.parts import FEWER, MORE, TAKEN, button, die, heading, markup, reporting, sentence, words
-from dice_envs.table.advice import Advice
+from dice_envs.experiments.web.parts import (
+    FEWER,
+    MORE,
+    TAKEN,
+    button,
+    die,
+    heading,
+    in_names,
+    markup,
+    reporting,
+    sentence,
+    words,
+)
 from dice_envs.table.review import Judged, Point, Review, Split, amount, level
+
+if TYPE_CHECKING:
+    from dice_envs.experiments.web.table_page import TablePage
 
 # --- legal moves -------------------------------------------------------------------------------------------------------
 
@@ -60,23 +73,10 @@ def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, lis
     return (grid if placed else None), [action for action in legal if action not in pairs]
 
 
-def show_moves(
-    place: Place,
-    advice: Advice | None,
-    quantity: int | None,
-    play: Callable[[int, int], None],
-    pick: Callable[[int], None],
-) -> None:
-    """Add the buttons of all legal moves of the person to move.
-
-    Args:
-        place: the person's place.
-        advice: a hint for this position; the buttons then show how often optimal play takes each move.
-        quantity: the number of dice that was picked for a bid; None: the one that a hint likes best, or the lowest.
-        play: called with an action and the number of moves before it.
-        pick: called with a number of dice.
-    """
-    variant, moves = place.sitting.variant, len(place.sitting)
+def show_moves(page: TablePage) -> None:
+    """Add the buttons of all legal moves of the person to move. After a hint they show how often optimal play takes each."""
+    place, moves = page.place, len(page.place.sitting)
+    variant, advice = place.sitting.variant, page.advice
     shares = {row.action: row.share or 0.0 for row in advice.rows} if advice else {}
     grid, others = arrange(variant, place.sitting.legal())
 
@@ -87,7 +87,7 @@ def show_moves(
             content += f'<span class="often">{100 * share:.0f} %</span>'
             classes += " optimal"
         name = name or f"action-{action}"
-        button(label, lambda: play(action, moves), classes, content=content, name=name, key=key)
+        button(label, lambda: page.play(action, moves), classes, content=content, name=name, key=key)
 
     dice = _dice_to_choose(place)
     said = {action: variant.describe_action(action) for action in others}
@@ -99,7 +99,7 @@ def show_moves(
                 content = dice.get(number[1], "") if number else ""
                 add(content or html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
     if grid:
-        _picker(grid, _usual_row(grid, shares) if quantity is None else quantity, add, pick)
+        _picker(page, grid, page.quantity or _usual_row(grid, shares), add)
         _grid(grid, add)
 
 
@@ -118,15 +118,15 @@ def _usual_row(grid: BidGrid, shares: Mapping[int, float]) -> int:
     return row if shares.get(liked) else grid.rows[0]
 
 
-def _picker(grid: BidGrid, chosen: int, add: Add, pick: Callable[[int], None]) -> None:
+def _picker(page: TablePage, grid: BidGrid, chosen: int, add: Add) -> None:
     """Add a number of dice to change by one, and the faces to bid with it."""
     at = grid.rows.index(chosen)
     fewer, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
     with ui.element("div").classes("picker").props('role=group aria-label="choose a bid"'):
         with ui.element("div").classes("stepper"):
-            button("fewer dice", lambda: pick(fewer), content="−", enabled=fewer < chosen, name="fewer", key=FEWER)
+            button("fewer dice", lambda: page.pick(fewer), content="−", enabled=fewer < chosen, name="fewer", key=FEWER)
             words(f"{chosen} ×", "quantity").props("aria-live=polite")
-            button("more dice", lambda: pick(more), content="+", enabled=more > chosen, name="more", key=MORE)
+            button("more dice", lambda: page.pick(more), content="+", enabled=more > chosen, name="more", key=MORE)
         with ui.element("div").classes("faces"):
             for column in grid.columns:
                 _bid(grid, chosen, column, die(column), add, name=f"face-{column}", key=str(column))
@@ -162,13 +162,17 @@ def _first_letters(said: Mapping[int, str]) -> dict[int, str]:
 # --- the review --------------------------------------------------------------------------------------------------------
 
 
-WIDTH, HEIGHT = 380, 210
-LEFT, RIGHT, TOP, BOTTOM = 42.0, 370.0, 26.0, 178.0  # the frame in which values are drawn
 MOST_STEPS = 400  # of a graph; more have no room
 MOST_DOTS = 40  # points with a dot each; more would run into each other
 SIGNS = {"best": "★", "fine": "✓", "slip": "?", "blunder": "??"}  # of a move's mark
-# Emits the number of moves of the graph's column that was clicked.
-GO = "event => { const step = event.target.closest('[data-at]'); if (step) emit(Number(step.dataset.at)) }"
+CAUSES = {"luck": "dice and others", "play": "{} play"}
+COLOURS = {"luck": "var(--accent)", "play": "var(--own)", "slip": "var(--slip)", "blunder": "var(--bad)"}
+# Emits the number of moves at the place of the graph that was clicked.
+GO = """event => {{
+  const chart = getElement({id}).chart, box = chart.getDom().getBoundingClientRect();
+  const place = [event.clientX - box.left, event.clientY - box.top];
+  if (chart.containPixel("grid", place)) emit(Math.max(0, Math.ceil(chart.convertFromPixel("grid", place)[0])));
+}}"""
 
 
 def _chip(mark: str, title: str = "", count: int | None = None) -> str:
@@ -178,47 +182,31 @@ def _chip(mark: str, title: str = "", count: int | None = None) -> str:
     return f'<span class="mark {mark}" title="{html.escape(title or text)}">{sign} {text}</span>'
 
 
-def _seat_of(review: Review, place: Place, chosen: int | None) -> int | None:
+def _seat_of(page: TablePage, review: Review) -> int | None:
     """Return the seat whose review is shown: the chosen one, that of the person here, or the first."""
     seats = list(review.splits or review.totals)
-    wanted = [chosen, place.seat, *place.sitting.people, *seats]
+    wanted = [page.reviewed, page.place.seat, *page.place.sitting.people, *seats]
     return next((seat for seat in wanted if seat in seats), None)
 
 
-def show_review(
-    review: Review,
-    place: Place,
-    at: int | None,
-    chosen: int | None,
-    choose: Callable[[int], None],
-    look: Callable[[int], None],
-) -> None:
-    """Add the content of the card.
-
-    Args:
-        review: of the game at the place.
-        place: the place whose page it is.
-        at: number of moves of the position shown; None: all.
-        chosen: the seat whose graph is shown; None: the usual one.
-        choose: called with another seat.
-        look: called with a number of moves: shows the position after them.
-    """
-    seat, split = _seat_of(review, place, chosen), None
+def show_review(page: TablePage, review: Review) -> None:
+    """Add the content of the card with a review."""
+    place, seat, split = page.place, _seat_of(page, review), None
     heading("Review")
     if seat is not None:
-        split, worst = review.splits.get(seat), review.worst(seat)
+        split, worst = review.splits.get(seat), review.worst.get(seat)
         if len(review.splits) > 1:
-            _whose(review, place, seat, choose)
+            _whose(page, review, seat)
         if split is not None:
             words(sentence(split.text), "split total", "p")
         with ui.element("div").classes("line marks"):
-            marks = review.marks(seat)
+            marks = review.marks[seat]
             markup(" ".join(_chip(mark, count=marks[mark]) for mark in SIGNS if marks[mark]))
         if split is not None and len(split.points) <= MOST_STEPS:
-            _graph(review, place, seat, at, look)
+            _graph(page, review, seat)
         if worst is not None:
             with ui.element("div").classes("line"):
-                button("Show me the worst move", lambda: look(worst.number - 1), "tool main", name="worst")
+                button("Show me the worst move", lambda: page.jump(worst.number - 1), "tool main", name="worst")
     for each, text in review.texts.items():
         if each != seat or split is None:
             words(f"{place.name(each)}: {text if text.startswith('nothing') else f'cost {text}'}", "words total")
@@ -227,37 +215,39 @@ def show_review(
     words("Save keeps this game. The terminal's command review makes a record of a folder of them.", "words note")
 
 
-def _whose(review: Review, place: Place, seat: int, choose: Callable[[int], None]) -> None:
+def _whose(page: TablePage, review: Review, seat: int) -> None:
     with ui.element("div").classes("pick small").props('role=group aria-label="whose review"'):
         for each in review.splits:
             classes = "tool chosen" if each == seat else "tool"
-            made = button(place.name(each), functools.partial(choose, each), classes, name=f"of-{each}")
+            made = button(page.place.name(each), functools.partial(page.choose, each), classes, name=f"of-{each}")
             made.props["aria-pressed"] = str(each == seat).lower()
 
 
-def _graph(review: Review, place: Place, seat: int, at: int | None, look: Callable[[int], None]) -> None:
-    """Add the graph of a seat, and its key."""
+def _graph(page: TablePage, review: Review, seat: int) -> None:
+    """Add the graph of a seat. A click on it leads to a position."""
+    place, split = page.place, review.splits[seat]
 
     def go(event: events.GenericEventArguments) -> None:
         check_range("position", event.args, 0, len(place.sitting))
-        look(event.args)
+        page.jump(event.args)
 
-    split = review.splits[seat]
     numbers = {point.number for point in split.points if point.number}
     entries = [entry for number in numbers for entry in place.history(False, number - 1, number)]
     said = {entry.number: f"{place.name(entry.seat)}: {entry.words}" for entry in entries}
-    mine = seat == place.seat
-    here = len(place.sitting) if at is None else at
-    graph = chance_graph(split, said, review.by_number, here, "your" if mine else f"{place.name(seat)}'s")
-    markup(graph).classes("graph-box").on("click", reporting(go), js_handler=GO)
-    key = {"luck": "dice and others", "play": "your play" if mine else "own play"}
-    markup("".join(f'<span class="key {by}">{text}</span>' for by, text in key.items())).classes("words keys")
+    owner = "your" if seat == place.seat else f"{in_names(place.name(seat))}'s"
+    what = f"{owner} {'chance to win' if split.scale.is_share else f'expected {split.scale.unit}'}"
+    ends = f"{level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end"
+    chart = ui.echart(chance_graph(split, said, review.by_number, page.shown, owner) | {"title": _words(what)}, renderer="svg")
+    chart.classes("graph").props["role"] = "img"
+    chart.props["aria-label"] = f"Graph of {what} after each move: {ends}."
+    chart.on("click", reporting(go), js_handler=GO.format(id=chart.id))
 
 
-def show_lesson(review: Review, place: Place, at: int, chosen: int | None) -> None:
-    """Add what was played after move `at` and what would have been better, if the seat of the review moved there."""
+def show_lesson(page: TablePage, review: Review) -> None:
+    """Add the move after the position shown and what would have been better, if the seat of the review moved there."""
+    place, at = page.place, page.shown
     move = review.by_number.get(at + 1)
-    if move is None or move.seat != _seat_of(review, place, chosen):
+    if move is None or move.seat != _seat_of(page, review):
         return
     split = review.splits.get(move.seat)
     who = "You" if move.seat == place.seat else place.name(move.seat)
@@ -294,79 +284,66 @@ def _worth(value: float | None, split: Split | None) -> str:
 # --- the graph ---------------------------------------------------------------------------------------------------------
 
 
-def chance_graph(
-    split: Split,
-    said: Mapping[int, str],
-    judged: Mapping[int, Judged],
-    here: int | None = None,
-    name: str = "your",
-) -> str:
-    """Return the graph of a seat's expected result after each move.
-
-    A click column has the attribute `data-at`: the number of moves after which its position is.
+def chance_graph(split: Split, said: Mapping[int, str], judged: Mapping[int, Judged], here: int, owner: str) -> dict[str, Any]:
+    """Return the graph of a seat's expected result after each move, as options of ECharts.
 
     Args:
         split: of the seat.
-        said: number of a move → the move in words, for the titles.
+        said: number of a move → the move in words.
         judged: number of a move → its cost, for the seat's own moves.
-        here: number of moves of the position shown; None: no line for it.
-        name: the owner of the graph, as in `your chance to win`.
+        here: number of moves of the position shown.
+        owner: of the graph, as in `your play`.
     """
     points, shares = split.points, split.scale.is_share
-    values = [point.value for point in points]
-    low, high = (0.0, 1.0) if shares else (min(values), max(values) + 1e-9)
-    last = max(points[-1].number, 1)
-    # Points after one move share its width.
-    after, seen, xs = Counter(point.number for point in points), Counter[int](), []
-    for point in points:
+    after, seen = Counter(point.number for point in points), Counter[int]()
+    dots: list[dict[str, Any]] = []
+    own: list[Any] = []  # steps, with a gap after each
+    for k, point in enumerate(points):  # those after one move share its width
         seen[point.number] += 1
-        place = max(point.number - 1 + seen[point.number] / after[point.number], 0.0)
-        xs.append(LEFT + place / last * (RIGHT - LEFT))
-    ys = [BOTTOM - (value - low) / (high - low) * (BOTTOM - TOP) for value in values]
-    what = f"{name} {'chance to win' if shares else f'expected {split.scale.unit}'}"
-    parts = [f'<text class="name" x="2" y="12">{html.escape(what)}</text>']
-    for tick in np.linspace(0.0, 1.0, 5).tolist():
-        y, middle = BOTTOM - tick * (BOTTOM - TOP), shares and tick == 0.5
-        parts.append(f'<path class="{"middle" if middle else "tick"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
-        parts.append(
-            f'<text class="value" x="{LEFT - 6}" y="{y + 4:.1f}">{level(low + tick * (high - low), split.scale)}</text>'
-        )
-    for number in sorted({*np.linspace(0, last, 5).round().astype(int).tolist()}):
-        x = LEFT + number / last * (RIGHT - LEFT)
-        parts.append(f'<text class="number" x="{x:.1f}" y="{BOTTOM + 16}">{number}</text>')
-    parts.append(f'<text class="name end" x="{RIGHT}" y="{BOTTOM + 30}">move</text>')
-    if here is not None:
-        parts.append(f'<path class="here" d="M{LEFT + here / last * (RIGHT - LEFT):.1f} {TOP}V{BOTTOM}"/>')
-    columns = []
-    for k in range(1, len(points)):
-        parts.append(f'<path class="{points[k].by}" d="M{xs[k - 1]:.1f} {ys[k - 1]:.1f}L{xs[k]:.1f} {ys[k]:.1f}"/>')
-        title = html.escape(_title(split, k, said, name))
-        box = f'<rect x="{xs[k - 1]:.1f}" y="{TOP}" width="{xs[k] - xs[k - 1]:.1f}" height="{BOTTOM - TOP}"/>'
-        columns.append(f'<g class="step" data-at="{points[k].number}"><title>{title}</title>{box}</g>')
-    marks = [_mark(x, y, point, judged.get(point.number), len(points)) for x, y, point in zip(xs, ys, points, strict=True)]
-    ends = f"{level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end"
-    label, content = html.escape(f"Graph of {what} after each move: {ends}."), "".join((*parts, *marks, *columns))
-    return f'<svg class="graph" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{content}</svg>'
+        x = max(point.number - 1 + seen[point.number] / after[point.number], 0.0)
+        place = (x, 100 * point.value if shares else point.value)
+        own += [dots[-1]["value"], place, (None, None)] if point.by == "play" else []
+        style = _dot(point, judged.get(point.number), len(points))
+        dots.append({"value": place, "name": _title(split, k, said, owner), **style})
+    play, luck = CAUSES["play"].format(owner), CAUSES["luck"]
+    edge, here_line = {"lineStyle": {"color": "var(--edge)"}}, {"lineStyle": {"color": "var(--ink)", "type": "solid"}}
+    mark = {"silent": True, "symbol": "none", "label": {"show": False}, "data": [{"xAxis": here}], **here_line}
+    axis = {"type": "value", "axisLabel": {"color": "var(--soft)"}, "splitNumber": 4, "splitLine": edge}
+    percent = {"max": 100, "interval": 25, "axisLabel": {"color": "var(--soft)", "formatter": "{value} %"}}
+    named = {"name": "move", "nameLocation": "middle", "nameGap": 22, "nameTextStyle": {"color": "var(--soft)"}}
+    numbers = {"max": max(points[-1].number, 1), "minInterval": 1, "offset": 8, "splitLine": {"show": False}}
+    series = {"type": "line", "emphasis": {"disabled": True}}
+    return {
+        "animation": False,
+        "grid": {"left": 4, "right": 14, "top": 40, "bottom": 54, "containLabel": True},
+        "legend": {**_words(), "data": [luck, play], "selectedMode": False, "bottom": 0, "icon": "rect", "itemHeight": 3},
+        "tooltip": {**_words(), "trigger": "axis", ":formatter": "all => all[0].name", "backgroundColor": "var(--paper)"},
+        "xAxis": {**axis, **named, **numbers},
+        "yAxis": {**axis, **(percent if shares else {"scale": True})},
+        "series": [
+            {**series, "name": luck, "data": dots, "color": COLOURS["luck"], "markLine": mark},
+            {**series, "name": play, "data": own, "color": COLOURS["play"], "symbol": "none", "lineStyle": {"width": 3.5}},
+        ],
+    }
 
 
-def _title(split: Split, k: int, said: Mapping[int, str], name: str) -> str:
-    """Return a step of the graph in words: the move, what could be expected then, and what has changed it."""
-    before, point = split.points[k - 1 : k + 1]
-    cause = f"{name} play" if point.by == "play" else "dice and others"
+def _words(text: str = "") -> dict[str, Any]:
+    style = {"color": "var(--soft)", "fontSize": 13, "fontWeight": "normal"}
+    return {"text": text, "left": 0, "confine": True, "textStyle": style}
+
+
+def _title(split: Split, k: int, said: Mapping[int, str], owner: str) -> str:
+    """Return a point of the graph in words, as HTML: the move, what could be expected then, and what has changed it."""
+    point, before = split.points[k], split.points[max(k - 1, 0)]
     move = f"move {point.number}: {said.get(point.number, '')}" if point.number else "before the first move"
-    step = amount(point.value - before.value, split.scale)
-    return f"{move}\n{level(point.value, split.scale)} ({step}, {cause})"
+    step = f"{amount(point.value - before.value, split.scale)}, {CAUSES[point.by].format(owner)}"
+    return in_names(f"{html.escape(move)}<br>{html.escape(f'{level(point.value, split.scale)} ({step})')}")
 
 
-def _mark(x: float, y: float, point: Point, judged: Judged | None, count: int) -> str:
-    """Return the dot of a point; a slip or a blunder has its sign beside it."""
+def _dot(point: Point, judged: Judged | None, count: int) -> dict[str, Any]:
+    """Return the look of a point's dot; a slip or a blunder has its sign beside it."""
     mark = judged.mark if judged is not None and point.by == "play" else ""
-    wrong = mark in ("slip", "blunder")
-    if not wrong and count > MOST_DOTS:
-        return ""
-    dot = f'<circle class="{point.by} {mark}" cx="{x:.1f}" cy="{y:.1f}" r="{3.5 if mark else 2}"/>'
-    if not wrong:
-        return dot
-    below = y < BOTTOM - 20  # else to the upper right: the line comes from the left, and from above
-    left, top = (x, y + 17) if below else (x + 11, y - 6)
-    return dot + f'<text class="sign {mark}" x="{left:.1f}" y="{top:.1f}">{SIGNS[mark]}</text>'
+    if mark not in ("slip", "blunder"):
+        return {"symbolSize": 0 if count > MOST_DOTS else 4, "symbol": "circle", "itemStyle": {"color": COLOURS[point.by]}}
+    label = {"show": True, "formatter": SIGNS[mark], "position": "bottom", "color": COLOURS[mark], "fontWeight": "bold"}
+    return {"symbolSize": 8, "symbol": "circle", "itemStyle": {"color": COLOURS[mark]}, "label": label}

@@ -231,31 +231,7 @@ _REVIEW = """
 .mark.slip { color: var(--slip); }
 .mark.blunder { color: var(--bad); }
 .marks { gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }
-.graph { display: block; width: 100%; height: auto; font: 11.5px Helvetica, Arial, sans-serif; }
-.graph text { fill: var(--soft); }
-.graph .value { text-anchor: end; }
-.graph .number, .graph .sign { text-anchor: middle; }
-.graph .end { text-anchor: end; }
-.graph .tick { stroke: var(--edge); stroke-width: 1; }
-.graph .middle { stroke: var(--faint); stroke-width: 1; stroke-dasharray: 4 3; }
-.graph .here { stroke: var(--ink); stroke-width: 1.5; opacity: 0.5; }
-.graph path.luck, .graph path.play { fill: none; stroke-linecap: round; }
-.graph path.luck { stroke: var(--accent); stroke-width: 2; }
-.graph path.play { stroke: var(--own); stroke-width: 3.5; }
-.graph circle.luck { fill: var(--accent); }
-.graph circle.play { fill: var(--paper); stroke: var(--own); stroke-width: 2; }
-.graph circle.slip { fill: var(--slip); stroke: var(--slip); }
-.graph circle.blunder { fill: var(--bad); stroke: var(--bad); }
-.graph .sign { font-weight: 700; font-size: 13px; }
-.graph .sign.slip { fill: var(--slip); }
-.graph .sign.blunder { fill: var(--bad); }
-.graph .step { cursor: pointer; }
-.graph .step rect { fill: transparent; }
-.graph .step:hover rect { fill: var(--ink); fill-opacity: 0.06; }
-.keys { display: flex; gap: 16px; margin: 2px 0 10px; }
-.key::before { content: ""; display: inline-block; width: 18px; height: 0; vertical-align: 4px; margin-right: 6px;
-  border-top: 2px solid var(--accent); }
-.key.play::before { border-top: 4px solid var(--own); }
+.graph { height: 258px; cursor: pointer; margin-bottom: 8px; }
 .pick.small { margin-bottom: 8px; }
 .tool.chosen { border-color: var(--accent); color: var(--accent); font-weight: 600; }
 .advice .line { margin: 10px 0; }

@@ -34,6 +34,7 @@ from dice_envs.experiments.web.table_page import TablePage
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8080
+TELLING = 0.5  # seconds after which words about a solver or a review are brought up to date
 RECONNECT = 60.0  # seconds for which a page waits for its browser to reconnect
 NOTHING_HERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found – dice-envs</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"></head>
@@ -159,7 +160,7 @@ def serve(
         tailwind=False,
         reconnect_timeout=RECONNECT,
         show_welcome_message=False,
-        binding_refresh_interval=None,
+        binding_refresh_interval=TELLING,
     )
 
 

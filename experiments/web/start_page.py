@@ -11,14 +11,14 @@ import html
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from nicegui import background_tasks, events, ui
 
 from dice_envs import agents, load, names
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import options_text, parse_options, shown
+from dice_envs.core.options import option_kinds, options_text, parse_options
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import Table, Tables, make_agent
 from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
@@ -35,23 +35,21 @@ ANOTHER = "another"  # in place of a level: the agent is typed
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One option.
+    """One option. Without choices it is a number, or else a text, which is parsed as on the command line.
 
     Attributes:
-        name: the option's name.
-        kind: "choice", "switch", "number", or "text", which is parsed as on the command line.
         default: the default value, as the field shows it.
         words: the option as players read it.
-        choices: for a choice: value → words.
-        low, high: for a number: the `Range` in its type hint; None without one. Other options may narrow it.
+        choices: value → words, if there are few.
+        number: whether it is a number.
+        low, high: of a number: the `Range` in its type hint; None without one. Other options may narrow it.
         optional: whether a number may be left empty, which means None.
     """
 
-    name: str
-    kind: Literal["choice", "switch", "number", "text"]
     default: Any
     words: OptionWords
     choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)
+    number: bool = False
     low: int | None = None
     high: int | None = None
     optional: bool = False
@@ -61,65 +59,53 @@ class Field:
         return self.words.meanings.get(str(value), self.words.help)
 
 
-def fields_of(game: Game) -> list[Field]:
-    """Return a field for each option of the game, in its order."""
-    hints = typing.get_type_hints(game.options, include_extras=True)
-    words = option_words(game)
-    return [_field(each, hints[each.name], words[each.name]) for each in dataclasses.fields(game.options)]
+def fields_of(game: Game) -> dict[str, Field]:
+    """Return a field for each option of the game, in its order, by their names."""
+    kinds, words = option_kinds(game.options), option_words(game)
+    return {name: _field(default, kinds[name], words[name]) for name, default in vars(game.options()).items()}
 
 
-def _field(option: dataclasses.Field[Any], hint: Any, words: OptionWords) -> Field:
-    name, default = option.name, option.default
-    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    optional = type(None) in parts
-    parts = tuple(part for part in parts if part is not type(None))
-    if len(parts) == 1 and typing.get_origin(parts[0]) is Literal:
-        values = [*typing.get_args(parts[0]), *([None] if optional else [])]
-        choices = {value: "none" if value is None else str(value).replace("_", " ") for value in values}
-        return Field(name, "choice", default, words, choices)
-    if parts == (bool,):
-        return Field(name, "switch", default, words)
-    if parts == (int,):
-        return Field(name, "number", default, words, optional=optional)
-    if len(parts) == 1 and typing.get_origin(parts[0]) is Annotated and typing.get_args(parts[0])[0] is int:
-        low, high = map(int, parts[0].__metadata__[0])
-        return Field(name, "number", default, words, low=low, high=high, optional=optional)
-    return Field(name, "text", options_text({"": default}).removeprefix("="), words)
+def _field(default: Any, kinds: Sequence[Any], words: OptionWords) -> Field:
+    optional = types.NoneType in kinds
+    said = [kind for kind in kinds if kind is not types.NoneType]
+    kind: Any = said[0] if len(said) == 1 else None
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is bool:
+        return Field(default, words, {True: "yes", False: "no"})
+    if origin is Literal:
+        none = {None: "none"} if optional else {}
+        return Field(default, words, {value: str(value).replace("_", " ") for value in inner} | none)
+    if kind is int or (origin is Annotated and inner[0] is int):
+        low, high = map(int, kind.__metadata__[0]) if origin is Annotated else (None, None)
+        return Field(default, words, {}, True, low, high, optional)
+    return Field(options_text({"": default}).removeprefix("="), words)
 
 
 def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a filled-in form, without those left at their defaults.
+    """Return the options of a filled-in form, without those left at their defaults, for the game to check.
 
     Args:
         game: the game.
-        values: name → content of its field. Browsers send numbers as float.
+        values: name → content of its field.
 
     Raises:
-        ValueError: a number or a text is malformed; the message names the option. Choices are checked by the game.
+        ValueError: a text is malformed; the message names the option.
     """
     options: dict[str, Any] = {}
-    for field in fields_of(game):
-        value = values.get(field.name, field.default)
-        if field.kind == "text":
+    for name, field in fields_of(game).items():
+        value = whole(values.get(name, field.default))
+        if field.number and value == "":
+            value = None
+        if not field.number and not field.choices:
             value = str(value).strip()
-            if value != field.default:
-                options |= parse_options([f"{field.name}={value}"])
-            continue
-        if field.kind == "number":
-            value = None if value in (None, "") else whole(field.name, value)
-            if value is None and not field.optional:
-                raise ValueError(f"{field.name} must be a number; it is empty")
         if value != field.default:
-            options[field.name] = value
+            options |= {name: value} if field.number or field.choices else parse_options([f"{name}={value}"])
     return options
 
 
-def whole(name: str, value: Any) -> int:
-    """Return a whole number from a form, where it may be a float. ValueError, naming the field, for anything else."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or (isinstance(value, float) and not value.is_integer()):
-        raise ValueError(f"{name} must be a whole number, not {shown(value)}")
-    return int(value)
+def whole(value: Any) -> Any:
+    """Return a value of a form, where a whole number may be a float."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def follows(variant: Variant, values: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +115,7 @@ def follows(variant: Variant, values: Mapping[str, Any], fixed: Mapping[str, Any
     of the fields. Numbers that may be left empty are a choice in any case.
     """
     asked = {**vars(variant.game.options()), **options_of(variant.game, values)}
-    free = {field.name for field in fields_of(variant.game) if field.optional}
+    free = {name for name, field in fields_of(variant.game).items() if field.optional}
     found = {name: value for name, value in vars(variant.options).items() if value != asked[name] and name not in free}
     return {**found, **fixed}
 
@@ -183,7 +169,7 @@ class StartPage:
         self.client = ui.context.client
         self.tile = tiles()[key]
         self.game = self.tile.game
-        self.values: dict[str, Any] = {field.name: field.default for field in fields_of(self.game)}
+        self.values: dict[str, Any] = {name: field.default for name, field in fields_of(self.game).items()}
         self.values |= self.tile.options
         self.inputs: dict[str, tuple[Field, Any]] = {}
         self.followed: dict[str, Any] = {}  # options that are no choice
@@ -233,32 +219,30 @@ class StartPage:
     # --- options ----------------------------------------------------------------------------------------------------
 
     def _options(self) -> None:
-        fields = fields_of(self.game)
+        fields = list(fields_of(self.game).items())
         with ui.element("div").classes("form"):
-            for field in fields[:SHOWN_AT_FIRST]:
-                self._input(field)
+            for name, field in fields[:SHOWN_AT_FIRST]:
+                self._input(name, field)
         with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
-            for field in fields[SHOWN_AT_FIRST:]:
-                self._input(field)
+            for name, field in fields[SHOWN_AT_FIRST:]:
+                self._input(name, field)
             seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
             seed.props["hint"] = "fixes all that is random; shown once the game is over"
             seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
 
-    def _input(self, field: Field) -> None:
+    def _input(self, name: str, field: Field) -> None:
         made: Any
-        label, value = field.words.label, self.values[field.name]
-        if field.kind == "choice":
+        label, value = field.words.label, self.values[name]
+        if field.choices:
             made = ui.select(dict(field.choices), label=label, value=value)
-        elif field.kind == "switch":
-            made = ui.select({True: "yes", False: "no"}, label=label, value=value)
-        elif field.kind == "number":
+        elif field.number:
             made = ui.number(label, value=value, min=field.low, max=field.high, precision=0)
             made.props("clearable" if field.optional else "")
         else:
             made = ui.input(label, value=value)
-        made.props("outlined dense").classes(f"option-{field.name}")
-        made.on_value_change(reporting(lambda event: self._change(field.name, event.value)))
-        self.inputs[field.name] = field, made
+        made.props("outlined dense").classes(f"option-{name}")
+        made.on_value_change(reporting(lambda event: self._change(name, event.value)))
+        self.inputs[name] = field, made
 
     def _change(self, name: str, value: Any) -> None:
         if name not in self.followed and self.values[name] != value:
@@ -304,7 +288,7 @@ class StartPage:
     async def _find_players(self) -> None:
         """Offer the agents that play the variant as fast as people wait for, and no others."""
         variant, before = self.variant, self.players
-        found = await self.tables.threads.run(lambda: _players(variant))
+        found = await self.tables.run(lambda: _players(variant))
         if variant is self.variant and found != before and not self.client.is_deleted:
             with self.client:
                 self._offer(found)
@@ -346,7 +330,7 @@ class StartPage:
             if ANOTHER in self.seats:
                 raise ValueError("type which other player sits there, say mcts:500")
             variant = self._configured()
-            seed = seed_or_fresh(None if self.seed is None else whole("seed", self.seed))
+            seed = seed_or_fresh(whole(self.seed))
             return Sitting(variant, seed, self.seats[: variant.facts.num_seats], make_agent)
 
         await self._go(make)
@@ -369,7 +353,7 @@ class StartPage:
         self.error.content = ""
         self.wait.visible = True
         try:
-            table = await self.tables.make(make)
+            table = await self.tables.run(lambda: self.tables.add(make()))
         except (ValueError, OSError, ImportError) as problem:
             self.error.content = html.escape(in_labels(self.game, str(problem)))
             return

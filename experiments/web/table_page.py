@@ -35,7 +35,6 @@ from dice_envs.table.sitting import Entry
 
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
 MOST_SAID = 6  # moves that the line above the buttons repeats
-TELLING = 0.5  # seconds after which words about a solver or a review are brought up to date
 SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by seconds before a move
 # On a phone the picture is far above what leads to another position.
 TO_PICTURE = """
@@ -91,13 +90,11 @@ class TablePage:
         self.until: int | None = None  # the last move of the history shown; None: the latest
         self.everything = False  # whether to show hidden parts, once allowed
         self.games = self.table.games
-        self.advice: Advice | None = None  # the last advice, for the position `advised_at`
-        self.advised_at = (-1, -1)
+        self.now = self.table.now
+        self.advice: Advice | None = None  # about the position `now`
         self.asking: object | None = None  # identifies the hint that is being found for this tab
         self.hinted = False  # whether a hint has been shown
-        self.quantity: int | None = None  # number of dice picked for a bid at the position `picked_at`; None: the usual one
-        self.picked_at = (-1, -1)
-        self.progress: list[tuple[ui.html, Callable[[], str]]] = []  # words about a solver or a review, and what they are now
+        self.quantity: int | None = None  # number of dice picked for a bid there; None: the usual one
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
         begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if home else "")
@@ -120,7 +117,6 @@ class TablePage:
                 with ui.element("details").classes("card rules"):
                     words("Keys", "", "summary")
                     keys()
-        ui.timer(TELLING, self._tell)
         ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
         self.refresh()
         self.client.on_connect(functools.partial(self._enter, self.table.changes))
@@ -163,7 +159,8 @@ class TablePage:
     def _show(self) -> None:
         if self.games != self.table.games:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
-        self.progress = []
+        if self.now != self.table.now:
+            self.now, self.advice, self.quantity = self.table.now, None, None
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
@@ -174,15 +171,14 @@ class TablePage:
             else:
                 self._status()
                 if place.to_move and self.at is None:
-                    quantity = self.quantity if self.picked_at == self.table.now else None
-                    show_moves(place, self._current, quantity, self._play, self._pick)
+                    show_moves(self)
         open_to_see = place.curtain is None
         self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
         self.said.content = in_names(self._latest()) if open_to_see else ""
         with self._rebuilt(self.guide_card, open_to_see and self.table.guided and place.kind == "seat") as shown:
             if shown:
-                self.hinted = self.hinted or self._current is not None
-                number, title, lines = _step(place, self.hinted, self._current)
+                self.hinted = self.hinted or self.advice is not None
+                number, title, lines = _step(place, self.hinted, self.advice)
                 heading(f"Your first game, {number} of {STEPS}: {title}")
                 bullets(lines)
                 button("Close the guide", self._close_guide, name="close-guide")
@@ -209,19 +205,17 @@ class TablePage:
         self.table.guided = False
         self.table.changed()
 
-    def _follow(self, text: Callable[[], str]) -> None:
-        """Add words about a solver or a review, which `_tell` keeps up to date."""
-        self.progress.append((words(text()), text))
+    def _follow(self, text: Callable[[str], str]) -> None:
+        """Add words about the last line of a solver or a review.
 
-    def _wait(self, text: Callable[[], str]) -> None:
+        They alone change with it: a click on a button that is built anew in that moment would be lost.
+        """
+        words("").bind_content_from(self.table, "told", lambda told: html.escape(text(told)))
+
+    def _wait(self, text: Callable[[str], str]) -> None:
         with ui.element("div").classes("line"):
             ui.spinner(size="1.4em")
             self._follow(text)
-
-    def _tell(self) -> None:
-        """Change only the words about progress: a click on a button that is built anew in that moment would be lost."""
-        for shown, text in self.progress:
-            shown.content = html.escape(text())
 
     def _mark(self) -> None:
         """Write the state of the game into attributes, for scripts and tests."""
@@ -242,11 +236,11 @@ class TablePage:
         table, sitting, present = self.table, self.place.sitting, self.at is None
         if table.thinking and present:
             ui.spinner(size="1.2em")
-        if present and table.thinking and table.solving:
-            self._follow(lambda: f"It solves the game first, once. {sentence(table.solving)}.")
+        if present and table.thinking and table.told:
+            self._follow(lambda told: f"It solves the game first, once. {sentence(told)}.")
         elif present and table.preparing:
             usual = "your opponent prepares itself, which takes a while the first time"
-            self._follow(lambda: sentence(f"{table.solving or usual}."))
+            self._follow(lambda told: sentence(f"{told or usual}."))
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
@@ -254,7 +248,7 @@ class TablePage:
             won = sitting.variant.facts.zero_sum and sitting.variant.facts.max_return == 1  # the line above says so
             words(f"{'' if won else f'Earned: {earned}. '}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
-            show_lesson(table.review, self.place, self.at, self.reviewed)
+            show_lesson(self, table.review)
 
     def _latest(self) -> str:
         """Return how the game stands, and what the others have done since the last move of the person here, as HTML."""
@@ -293,17 +287,14 @@ class TablePage:
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
-    @property
-    def _current(self) -> Advice | None:
-        """The last advice, if it is about the present position."""
-        return self.advice if self.place.to_move and self.advised_at == self.table.now else None
-
-    def _play(self, action: int, moves: int) -> None:
+    def play(self, action: int, moves: int) -> None:
+        """Play an action; see `Place.play`."""
         self.at = self.until = None
         self.place.play(action, moves)
 
-    def _pick(self, quantity: int) -> None:
-        self.quantity, self.picked_at = quantity, self.table.now
+    def pick(self, quantity: int) -> None:
+        """Pick a number of dice for a bid."""
+        self.quantity = quantity
         self.refresh()
 
     # --- tools --------------------------------------------------------------------------------------------------------
@@ -313,7 +304,7 @@ class TablePage:
         secret = not place.may_save and not table.thinking
         with ui.element("div").classes("line"):
             if sitting.over:
-                may = table.reviewing is None and table.review is None
+                may = not table.reviewing and table.review is None
                 button("Review", table.judge, "tool main", enabled=may, name="review")
             elif place.kind != "watch":
                 can = place.to_move and self.at is None and self.asking is None
@@ -355,13 +346,12 @@ class TablePage:
     # --- advice -------------------------------------------------------------------------------------------------------
 
     async def _ask(self, odds: bool) -> None:
-        now = self.table.now
         self.asking = mine = object()
         self.refresh()
         try:
-            advice = await self.place.hint(odds)
-            if advice is not None and self.table.now == now:
-                self.advice, self.advised_at, self.picked_at = advice, now, (-1, -1)
+            advice = await self.place.hint(odds, lambda: self.asking is mine)
+            if advice is not None:
+                self.advice, self.quantity = advice, None
         finally:
             if self.asking is mine:  # else it was stopped, and another may have been asked for
                 self.asking = None
@@ -369,34 +359,37 @@ class TablePage:
                 self.client.run_javascript(TO_ADVICE)
 
     def _stop(self) -> None:
-        self.table.hinting = None  # a solver stops at its next line; what it has solved is kept
-        self.asking = None
+        self.asking = None  # a solver stops at its next line; what it has solved is kept
         self.refresh()
 
     def _advice(self) -> bool:
         """Add advice, a review, or how far they are; return whether there is any."""
-        table, reviewing, advice = self.table, self.table.reviewing, self._current
+        table, advice = self.table, self.advice
         if self.asking is not None:
             usual = "Working out each choice; the first time, the game may have to be solved"
-            self._wait(lambda: sentence(table.solving) or usual)
+            self._wait(lambda told: sentence(told) or usual)
             button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
-        elif reviewing is not None:
-            self._wait(lambda: "Working out the cost of each move: {} of {}".format(*table.reviewing or reviewing))
-            if table.solving:
-                self._follow(lambda: f"The game is solved first, once. {sentence(table.solving)}.")
+        elif table.reviewing:
+            self._wait(lambda told: f"Working out the cost of each move: {told}".rstrip(": "))
         elif table.review is not None:
-            show_review(table.review, self.place, self.at, self.reviewed, self._choose, self._jump)
+            show_review(self, table.review)
         elif advice is not None:
             _hint(advice)
         else:
             return False
         return True
 
-    def _choose(self, seat: int) -> None:
+    def choose(self, seat: int) -> None:
+        """Show another seat's review."""
         self.reviewed = seat
         self.refresh()
 
     # --- stepping -----------------------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> int:
+        """The number of moves of the position shown."""
+        return len(self.place.sitting) if self.at is None else self.at
 
     @property
     def _live(self) -> bool:
@@ -407,7 +400,7 @@ class TablePage:
         moves = len(self.place.sitting)
         # Hidden while people play, to save room; the history leads to earlier positions.
         self.steps.visible = self._live or self.at is not None or (self.place.sitting.over and moves > 0)
-        now = moves if self.at is None else self.at
+        now = self.shown
         with ui.element("div").classes("line"):
             button("◀", lambda: self._look(now - 1), enabled=now > 0, name="back", title="one move back")
             if self._live:
@@ -436,7 +429,8 @@ class TablePage:
             self.until = self.at + MOST_ENTRIES // 2
         self.refresh()
 
-    def _jump(self, moves: int) -> None:
+    def jump(self, moves: int) -> None:
+        """Show the position after a number of moves, in sight."""
         self._look(moves)
         self.client.run_javascript(TO_PICTURE)
 
@@ -473,14 +467,13 @@ class TablePage:
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
-        here = len(sitting) if self.at is None else self.at
         if last < len(sitting):
             button("Later moves", lambda: self._leaf(last + MOST_ENTRIES), name="later")
         with ui.element("ol").classes("entries").props(f"reversed start={last}"):
             for entry in reversed(entries):
                 with ui.element("li"):
                     look = functools.partial(self._look, entry.number)
-                    classes = "seen here" if entry.number == here else "seen"
+                    classes = "seen here" if entry.number == self.shown else "seen"
                     button(f"move {entry.number}", look, classes, content=self._line(entry))
         if first:
             button("Earlier moves", lambda: self._leaf(first), name="earlier")

@@ -1,20 +1,16 @@
 """Missing optional dependencies: an error names the extra, and only when it is needed."""
 
 import re
-import sys
 import tomllib
 
 import pytest
 
-from dice_envs import configure
 from dice_envs.core.machine import check_extra, needs
-from dice_envs.exact.liars_dice.programme import solve_exactly
-from dice_envs.exact.liars_dice.tree import Tree
 from tests.conftest import ROOT
 
 WITHOUT = """
 import importlib, sys
-for name in ("torch", "stable_baselines3", "sb3_contrib", "PIL", "scipy", "typer", "rich", "matplotlib", "filelock"):
+for name in ("torch", "stable_baselines3", "sb3_contrib", "PIL", "typer", "rich", "matplotlib", "filelock"):
     sys.modules[name] = None
 import dice_envs
 from dice_envs import liars_dice_v0
@@ -74,19 +70,12 @@ def test_the_page_needs_its_own_extra_only(run_python, tmp_path):
     assert not list(tmp_path.iterdir()), "nothing was made before the error"
 
 
-def test_an_exact_solution_names_its_extra(monkeypatch):
-    tree = Tree(configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2), (1, 1))
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(ImportError, match=r"needs scipy: pip install \"dice-envs\[exact\]\""):
-        solve_exactly(tree)
-
-
 def test_every_extra_that_is_named_is_there():
     with open(ROOT / "pyproject.toml", "rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
     sources = "".join(path.read_text() for folder in ("dice_envs", "experiments") for path in (ROOT / folder).rglob("*.py"))
     named = set(re.findall(r"\b(?:needs|check_extra)\(\"(\w+)\"", sources))
-    assert {"commands", "cuda", "exact", "experiments", "mcp", "ray", "render", "sb3", "textarena", "verifiers", "web"} == named
+    assert {"commands", "cuda", "experiments", "mcp", "ray", "render", "sb3", "textarena", "verifiers", "web"} == named
     assert named <= set(extras)
 
 

@@ -221,17 +221,3 @@ def test_what_is_marked_in_a_strip_lies_within_its_cell():
     for cell, mark in zip((1, 5), parts, strict=True):
         assert mark.width == mark.height == strip.height
         assert (mark.x - strip.x, mark.y) == (pytest.approx(cell * (strip.width - strip.height) / 5), strip.y)
-
-
-@pytest.mark.thorough
-def test_what_was_chosen_in_secret_is_marked_for_its_player_alone():
-    for name in ("fatestones", "score_dice"):
-        variant = configure(name)
-        batch = Batch(variant, 1, seed=7)
-        batch.play(np.array([1]))
-        chosen = batch.states[0].copy()
-        batch = Batch(variant, 1, seed=7)
-        batch.play(np.array([2]))
-        other = batch.states[0].copy()
-        for viewer, differs in ((0, True), (1, False), (None, True)):
-            assert (svg(variant.picture(chosen, viewer)) != svg(variant.picture(other, viewer))) == differs

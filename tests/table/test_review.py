@@ -58,7 +58,7 @@ def test_play_and_luck_add_up_to_the_result(played):
             assert after.by != "play" or (before.number, before.by) == (after.number - 1, "luck")
         moves = [move for move in found.moves if move.seat == seat]
         assert [move.before - move.after for move in moves] == pytest.approx([move.cost for move in moves])
-        worst = found.worst(seat)
+        worst = found.worst.get(seat)
         assert worst is None or worst.cost == max(move.cost for move in moves)
     assert set(review(played).splits) == {0}
     assert "luck is all that was not the player's own choice" in found.note
@@ -171,7 +171,7 @@ def test_moves_after_what_optimal_play_never_does_are_not_counted():
         assert {move.number: move.counted for move in found.moves} == reached
         assert found.totals[0] == pytest.approx(sum(move.cost for move in found.moves if move.counted))
         assert found.splits[0].play == pytest.approx(-found.totals[0])
-        assert found.marks(0).total() == sum(reached.values())
+        assert found.marks[0].total() == sum(reached.values())
         uncounted = [move for move in found.moves if not move.counted]
         assert all("not counted" in move.text and move.after is None for move in uncounted)
         if uncounted:

@@ -1,11 +1,15 @@
 """The rules in a few sentences are those of the options in force."""
 
+import contextlib
 import dataclasses
 import re
+import typing
+from typing import Annotated, Literal
 
 import pytest
 
 from dice_envs import configure, load, names
+from dice_envs.core.options import option_kinds
 from dice_envs.table.rules import (
     known_as,
     option_words,
@@ -17,48 +21,14 @@ from dice_envs.table.rules import (
 )
 from tests.support.variants import MARKED
 
-COMPETITIVE = {"variation": "competitive"}
-CHANGES = {  # option → (its value, other options that it needs)
-    "liars_dice": {
-        "num_players": (3, {}),
-        "num_dice": ((5, 4), {}),
-        "num_faces": (4, {}),
-        "raise_rule": ("either", {}),
-        "wild": ("highest", {}),
-        "palifico": (True, {}),
-        "exact_call": (True, {}),
-        "rounds": ("single", {}),
-        "next_starter": ("after_caller", {}),
-        "rules": ("perudo", {}),
-    },
-    "fatestones": {"dice": ("all", {}), "hand_size": (2, {}), "scratch": ("draw", {})},
-    "score_dice": {
-        "pool_a": ((8, 6), {}),
-        "pool_b": ((4,), {}),
-        "ties": ("a", {}),
-        "open_hands": (True, {}),
-        "reward": ("score", {}),
-    },
-    "shakes": {
-        "num_players": (4, {}),
-        "mode": ("physician", {}),
-        "variation": ("competitive", {}),
-        "reward": ("win", {}),
-        "ties": ("random", {}),
-        "efficacy": (3, COMPETITIVE),
-        "num_patients": (7, {}),
-        "goal": (2, {"reward": "win"}),
-        "open_efficacies": (True, {}),
-    },
-    "thirties": {
-        "num_players": (3, {}),
-        "rounds": (2, {}),
-        "num_dice": (5, {}),
-        "num_faces": (4, {}),
-        "target": (20, {}),
-        "goal": ("optimal", {"num_players": 1}),
-    },
+# Other values of options whose type does not list them, or that need other options.
+MORE = {
+    "liars_dice": [("num_dice", (5, 4), {})],
+    "score_dice": [("pool_a", (8, 6), {}), ("pool_b", (4,), {})],
+    "shakes": [("efficacy", 3, {"variation": "competitive"}), ("goal", 2, {"reward": "win"})],
+    "thirties": [("goal", "optimal", {"num_players": 1})],
 }
+USUAL = {("num_patients", 12), ("reward", "saved")}  # of The Shakes, where the default is None
 # What a player need not know before the first move: who begins is seen, and names and observations are no rules.
 UNSAID = {"liars_dice": {"starter", "reward", "past_rounds"}, "shakes": {"treatments", "maesters"}}
 
@@ -73,13 +43,25 @@ def test_rules_are_a_few_sentences(game, options):
         assert len(line) <= 230
 
 
+def other_values(name):
+    """(option, value, options that it needs) of what can be chosen alone in place of the defaults, and of MORE."""
+    for option, kinds in option_kinds(load(name).options).items():
+        for kind in kinds:
+            allowed = (False, True) if kind is bool else typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+            for value in range(*map(int, kind.__metadata__[0])) if typing.get_origin(kind) is Annotated else allowed:
+                with contextlib.suppress(ValueError):
+                    if configure(name, **{option: value}).options != configure(name).options and (option, value) not in USUAL:
+                        yield option, value, {}
+    yield from MORE.get(name, [])
+
+
 @pytest.mark.parametrize("name", [name for name in names() if load(name).rules_in_short])
 def test_every_rule_that_an_option_changes_is_said(name):
-    options = {field.name for field in dataclasses.fields(load(name).options)}
-    assert options == set(CHANGES[name]) | UNSAID.get(name, set())
-    for option, (value, needed) in CHANGES[name].items():
+    changes = [each for each in other_values(name) if each[0] not in UNSAID.get(name, ())]
+    assert {option for option, *_ in changes} | UNSAID.get(name, set()) == set(option_kinds(load(name).options))
+    for option, value, needed in changes:
         usual, other = (rules_in_short(configure(name, **given)) for given in (needed, {**needed, option: value}))
-        assert usual != other, option
+        assert usual != other, (option, value)
 
 
 def test_without_its_own_a_game_has_what_its_docstring_says():

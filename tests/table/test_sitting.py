@@ -47,7 +47,7 @@ def wander(sitting, choices, moves=None):
 
 def told(sitting, viewer=None):
     """Everything that a sitting shows."""
-    shown = [sitting.position(k, viewer).picture for k in range(len(sitting) + 1)]
+    shown = [sitting.picture(viewer, k) for k in range(len(sitting) + 1)]
     return shown, sitting.history(viewer), sitting.returns.tolist(), sitting.mover, sitting.legal()
 
 
@@ -102,6 +102,8 @@ def test_a_choice_is_unseen_until_all_have_chosen(game):
     for sitting, action in zip(pair, (0, 2)):
         sitting.play(action)
     assert told(pair[0], 1) == told(pair[1], 1)
+    for viewer in (0, None):
+        assert pair[0].picture(viewer) != pair[1].picture(viewer), "the choice is marked for who may see it"
     (entry,) = pair[0].history(1)
     assert (entry.seat, entry.action, entry.words) == (0, None, CHOSEN)
     assert [sitting.history(0)[0].action for sitting in pair] == [0, 2]

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dice_envs.core.machine import needs
 from dice_envs.exact.liars_dice.tree import LEAF, Tree
 
 MOST_NUMBERS = 20_000  # of a round: a second; the time grows faster than the square of the numbers
@@ -126,9 +125,8 @@ class _Programme:
         return values
 
     def minimise(self) -> np.ndarray:
-        with needs("exact", "an exact solution of a round of Liar's Dice"):
-            from scipy.optimize import linprog
-            from scipy.sparse import csr_matrix
+        from scipy.optimize import linprog  # takes as long to import as all else together
+        from scipy.sparse import csr_matrix
 
         def matrix(rows: _Rows) -> csr_matrix:
             return csr_matrix((rows.coefficients, (rows.rows, rows.columns)), (len(rows.bounds), self.variables))
@@ -153,7 +151,6 @@ def solve_exactly(tree: Tree) -> np.ndarray:
     """Both players' best strategies in a round of at most MOST_NUMBERS numbers, (numbers,) float64; see `Kinds`.
 
     Raises:
-        ImportError: SciPy is not installed.
         RuntimeError: the solver gave up.
     """
     size = int(tree.kinds.size[0])

@@ -90,16 +90,6 @@ def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = Fals
     return call
 
 
-@functools.cache
-def has_scipy() -> bool:
-    """Return whether SciPy can be imported; it may be there and fit no other library."""
-    try:
-        import scipy.optimize  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 # --- one round ----------------------------------------------------------------------------------------------------
 
 # Calls a function with each tuple of arguments, somewhere; yields the number of each call and its result, as they are done.
@@ -125,7 +115,7 @@ class _Job:
         self.tree = tree = Tree(variant, dice)
         self.path, self.size = file_of(tree, folder), int(tree.kinds.size[0])
         self.threads = threads if self.size >= SHARED_FROM else 1
-        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS and has_scipy()
+        self.is_exact = variant.options.num_players == 2 and self.size <= MOST_NUMBERS
         self.least_seconds = tree.nodes * LEAST_SECONDS_A_NODE / self.threads
         self.wanted = 1.0
         self.widths: list[float] = []

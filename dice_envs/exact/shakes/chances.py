@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.special import bdtrc, binom
 
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.kept import kept
@@ -171,23 +172,12 @@ def kept_die(treated: int, saved: int, faces: int = FACES) -> list[Fraction]:
 def beta_tails(most_treated: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return distribution function and density of Beta(saved + 1, failed + 1) at the points, each (codes, points) float64.
 
-    The rows are all codes up to most_treated. The distribution function at x is P(Bin(treated + 1, x) > saved). Both are
-    built up from sums of positive terms (Pascal's triangle), so nothing cancels.
+    The rows are all codes up to most_treated. The distribution function at x is P(Bin(treated + 1, x) > saved).
     """
-    codes = (most_treated + 1) * (most_treated + 2) // 2
-    tail = np.zeros((codes, len(points)))
-    density = np.zeros((codes, len(points)))
-    row = np.ones((1, len(points)))  # P(Bin(treated, x) = k)
-    at = 0
-    for treated in range(most_treated + 1):
-        wider = np.zeros((treated + 2, len(points)))
-        wider[:-1] = row * (1 - points)
-        wider[1:] += row * points
-        tail[at : at + treated + 1] = np.cumsum(wider[:0:-1], axis=0)[::-1]
-        density[at : at + treated + 1] = (treated + 1) * row
-        row = wider
-        at += treated + 1
-    return tail, density
+    treated = np.repeat(np.arange(most_treated + 1), np.arange(1, most_treated + 2))[:, None]
+    saved = np.arange(len(treated))[:, None] - treated * (treated + 1) // 2
+    ways = binom(treated, saved)
+    return bdtrc(saved, treated + 1, points), (treated + 1) * ways * points**saved * (1 - points) ** (treated - saved)
 
 
 @functools.lru_cache(maxsize=8)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import bdtrc
 
 from dice_envs.agent import Turn, ask_probabilities, promises_of
 from dice_envs.core.batch import dealt
@@ -112,11 +112,9 @@ def solve(problem: Problem, reward: Literal["saved", "win"]) -> OptimalPlay:
 # --- open efficacies --------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=4096)
-def _chance_of_at_least(patients: int, least: int, pips: int) -> float:
-    """Return P(at least `least` of these patients recover with a treatment of this efficacy)."""
-    ways = sum(math.comb(patients, k) * pips**k * (FACES - pips) ** (patients - k) for k in range(max(least, 0), patients + 1))
-    return ways / FACES**patients
+def _chance_of_at_least(patients: Any, least: Any, pips: Any) -> Any:
+    """Return P(at least `least` of these patients recover with a treatment of this efficacy), numbers or arrays."""
+    return bdtrc(np.clip(least, 0, patients + 1) - 1.0, patients, pips / FACES)
 
 
 def open_optimum(problem: Problem, reward: Literal["saved", "win"]) -> float:
@@ -124,7 +122,7 @@ def open_optimum(problem: Problem, reward: Literal["saved", "win"]) -> float:
     best = max(problem.efficacies)
     if reward == "saved":
         return problem.num_patients * best / FACES
-    return _chance_of_at_least(problem.num_patients, problem.goal, best)
+    return float(_chance_of_at_least(problem.num_patients, problem.goal, best))
 
 
 def open_values(
@@ -144,10 +142,7 @@ def open_values(
     if reward == "saved":
         return success + (left * best / FACES)[:, None]
     missing = problem.goal - saved.sum(axis=1, dtype=np.int64)
-    rows = list(zip(left.tolist(), missing.tolist(), best.tolist(), strict=True))
-    recovered, died = (
-        np.array([_chance_of_at_least(after, least - one, pips) for after, least, pips in rows])[:, None] for one in (1, 0)
-    )
+    recovered, died = (_chance_of_at_least(left, missing - one, best)[:, None] for one in (1, 0))
     return success * recovered + (1 - success) * died
 
 

@@ -82,6 +82,12 @@ def leave():  # as a command that is stopped: its line, then Python waits for al
     except KeyboardInterrupt:
         print('stopped', file=sys.stderr)
 
+def loop():  # as asyncio, which has signals written to a socket of its own
+    threading.Thread(target=mix, args=(2,)).start()
+    signal.set_wakeup_fd(-1)
+    print('begun', flush=True)
+    leave()
+
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 """
 
@@ -93,10 +99,11 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
         "with ends_at_once(): print('begun', flush=True); mix(2)",
         "with ends_at_once(), first_signal_waits(): print('begun', flush=True); mix(2)",
         "with ends_at_once(): serve()",
+        "with ends_at_once(): loop()",
         "with ends_at_once(), ThreadPoolExecutor(2) as pool: print('begun', flush=True); list(pool.map(mix, [2, 2]))",
         "with ends_at_once(): threading.Thread(target=mix, args=(2,)).start(); print('begun', flush=True); leave()",
     ],
-    ids=["kernel", "kernel, first signal noted", "server", "threads waited for", "threads at the end"],
+    ids=["kernel", "kernel, first signal noted", "server", "loop", "threads waited for", "threads at the end"],
 )
 def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
     process = subprocess.Popen(

@@ -1,10 +1,9 @@
-"""Tables on the terminal, on a page and in Markdown."""
+"""Tables on the terminal and in Markdown."""
 
 import collections
 import contextlib
 import io
 import re
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -51,17 +50,6 @@ def test_no_word_is_broken_where_columns_of_words_can_stand_below(rows, width):
     assert max(len(line) for line in printed.splitlines() if line[:1] in "┏┃┡│└") <= width
     shown = collections.Counter(re.sub("[^abc. ]", " ", printed).split())
     assert not collections.Counter(word for row in rows for cell in row for word in cell) - shown
-
-
-def test_on_a_page():
-    table = ElementTree.fromstring(GRID.html())
-    assert table.findtext("caption") == "both & one"
-    assert [(each.text, each.get("class")) for each in table.iter("th")] == [
-        ("name", "w"), ("figure", None), ("agrees", "w")
-    ]  # fmt: skip
-    assert [(each.text, each.get("class")) for each in table.iter("td")] == [
-        ("a | b", "w"), ("1.5", None), ("no", "w no"), ("<b>", "w"), ("12.5", None), ("yes", "w")
-    ]  # fmt: skip
 
 
 def test_in_markdown():

@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from rich.text import Text
 
 from dice_envs.experiments.reproduce import Chapter, Finding, fatestones, liars_dice, sections_of
 from dice_envs.experiments.ui.grids import Grid
@@ -52,6 +53,19 @@ def test_a_page_is_whole(tmp_path):
         assert words in text.replace("seed 7", "seed7"), words
     figures = [each for each in tree.iter("td") if each.get("class") is None]
     assert len(figures) == 60, "one column of the two holds figures"
+
+
+def test_a_table_has_columns_of_words_and_of_figures():
+    rows = [("a | b", "1.5", Text("no", "red")), ("<b>", "12.5", Text("yes", "green"))]
+    section = Section("A", grids=[Grid("both & one", ("name", "figure", "agrees"), rows, words=(0, 2))])
+    (table,) = parsed(render("t", [], [section], About("c", {}))).iter("table")
+    assert table.findtext("caption") == "both & one"
+    assert [(each.text, each.get("class")) for each in table.iter("th")] == [
+        ("name", "w"), ("figure", None), ("agrees", "w")
+    ]  # fmt: skip
+    assert [(each.text, each.get("class")) for each in table.iter("td")] == [
+        ("a | b", "w"), ("1.5", None), ("no", "w no"), ("<b>", "w"), ("12.5", None), ("yes", "w")
+    ]  # fmt: skip
 
 
 def test_a_chapter_is_told_by_source():

@@ -1,7 +1,4 @@
-"""The graph of a review as SVG."""
-
-import re
-from xml.etree import ElementTree
+"""The graph of a review."""
 
 import pytest
 
@@ -24,36 +21,23 @@ LOST = [(0, 0.5, "luck"), (0, 0.6, "luck"), (1, 0.5, "play"), (1, 0.7, "luck"), 
 
 
 def test_a_graph_has_each_step_by_its_cause():
-    slip = Judged(1, 0, 4, "3 x <5>", 0.1, 5, "", mark="blunder")
-    graph = chance_graph(split(LOST), {1: "you: 3 x <5>"}, {1: slip}, here=2)
-    root = ElementTree.fromstring(graph)
-    steps = [each.get("class") for each in root.iter("path") if each.get("class") in ("play", "luck")]
-    assert steps == [by for _, _, by in LOST[1:]]
-    titles = [each.text for each in root.iter("title")]
-    assert titles[0] == "before the first move\n60 % (+10 %, dice and others)"
-    assert titles[1] == "move 1: you: 3 x <5>\n50 % (−10 %, your play)"
-    assert [group.get("data-at") for group in root.iter("g")] == [str(number) for number, _, _ in LOST[1:]]
-    assert root.get("aria-label") == "Graph of your chance to win after each move: 50 % at the start, 0 % at the end."
-    assert "??" in [text.text for text in root.iter("text")]
+    blunder = Judged(1, 0, 4, "3 x <5>", 0.1, 5, "", mark="blunder")
+    graph = chance_graph(split(LOST), {1: "player 1: 3 x <5>"}, {1: blunder}, 2, "<b>'s")
+    every, own = (each["data"] for each in graph["series"])
+    assert [dot["value"] for dot in every] == [(0, 50), (0, 60), (0.5, 50), (1, 70), (2, 70), (3, 0)]
+    assert own == [(0, 60), (0.5, 50), (None, None), (1, 70), (2, 70), (None, None)]
+    assert every[1]["name"] == "before the first move<br>60 % (+10 %, dice and others)"
+    assert every[2]["name"] == "move 1: Ben: 3 x &lt;5&gt;<br>50 % (−10 %, &lt;b&gt;&#x27;s play)"
+    assert [dot["label"]["formatter"] for dot in every if "label" in dot] == ["??"]
+    assert graph["series"][0]["markLine"]["data"] == [{"xAxis": 2}]
 
 
-@pytest.mark.parametrize(
-    ("points", "scale"),
-    [
-        ([(0, 20.0, "luck"), (1, 20.0, "luck")], PIPS),
-        ([(0, 0.0, "luck"), (0, 0.0, "play"), (1, 0.0, "luck")], PIPS),
-        ([(0, -1234.5, "luck"), (700, 0.25, "play")], PIPS),
-        ([(0, 1.0, "luck"), (1, 1.0, "luck")], WINS),
-        ([(k, (k % 7) / 7, "play" if k % 2 else "luck") for k in range(200)], WINS),
-    ],
-)
-def test_all_of_a_graph_lies_inside(points, scale):
-    root = ElementTree.fromstring(chance_graph(split(points, scale), {}, {}))
-    steps = [each.get("d") for each in root.iter("path") if each.get("class") in ("play", "luck")]
-    places = [tuple(map(float, place.split())) for step in steps for place in re.split("[ML]", step)[1:]]
-    assert len(places) == 2 * len(points) - 2
-    assert all(0 <= x <= 380 and 0 <= y <= 210 for x, y in places)
-    assert len(list(root.iter("text"))) < 20
+def test_a_graph_of_points_has_their_unit_and_a_long_one_no_dots():
+    graph = chance_graph(split([(0, -1234.5, "luck"), (700, 0.25, "play")], PIPS), {}, {}, 0, "your")
+    assert [dot["value"] for dot in graph["series"][0]["data"]] == [(0, -1234.5), (700, 0.25)]
+    assert (graph["xAxis"]["max"], "max" in graph["yAxis"]) == (700, False)
+    many = chance_graph(split([(k, (k % 7) / 7, "play" if k % 2 else "luck") for k in range(200)]), {}, {}, 0, "your")
+    assert {dot["symbolSize"] for dot in many["series"][0]["data"]} == {0}
 
 
 def test_levels_in_words():

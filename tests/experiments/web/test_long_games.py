@@ -84,7 +84,7 @@ async def work_of(sitting):
     if sitting.over:
         place.table.review = reviewed(moves)
         work.pop("undo")
-        work["go back"] = lambda: place.table.go_back(moves - 1)
+        work["go back"] = lambda: place.play_on(sitting.latest(0) - 1)
     for each in work.values():  # what is drawn for the first time
         if each not in (work.get("undo"), work.get("go back")):
             each()

@@ -5,18 +5,26 @@ import json
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from dice_envs import Promises, configure
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.progress import say
-from dice_envs.experiments.web import Tables, Threads
+from dice_envs.experiments.web import Tables
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import ROOT
 from tests.support.sittings import finish
 
+pytest.importorskip("anyio")
+pytestmark = pytest.mark.anyio
 SOON = 60  # seconds, for a busy machine that also compiles kernels; blocked work waits forever
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 def liars(*seats, seed=1, **options):
@@ -77,34 +85,31 @@ def test_links_are_secret_and_lead_to_what_they_are_for(seats, kinds, first):
 # --- what a place may do and see --------------------------------------------------------------------------------------
 
 
-def test_a_seat_plays_only_itself():
-    async def follow():
-        table = Tables().add(liars(PERSON, PERSON))
-        first, second = (place_of(table, seat=seat) for seat in (0, 1))
-        with pytest.raises(ValueError, match="not your turn"):
-            second.play(0, 0)
-        with pytest.raises(ValueError, match="gone on"):
-            first.play(0, 1)
-        with pytest.raises(ValueError, match="call"):
-            first.play(table.sitting.variant.facts.num_actions - 1, 0)
-        assert len(table.sitting) == 0
-        first.play(0, 0)
-        assert second.to_move
-        assert not first.to_move
-        for refused in (first, second):
-            assert not refused.may_undo
-            with pytest.raises(ValueError, match="taken back"):
-                refused.undo()
-            with pytest.raises(ValueError, match="hidden"):
-                refused.to_save()
-        with pytest.raises(ValueError, match="nothing may be seen"):
-            place_of(table, "maker").picture()
-        with pytest.raises(ValueError, match="not your turn"):
-            await first.hint()
-        with pytest.raises(ValueError, match="over"):
-            await table.judge()
-
-    asyncio.run(follow())
+async def test_a_seat_plays_only_itself():
+    table = Tables().add(liars(PERSON, PERSON))
+    first, second = (place_of(table, seat=seat) for seat in (0, 1))
+    with pytest.raises(ValueError, match="not your turn"):
+        second.play(0, 0)
+    with pytest.raises(ValueError, match="gone on"):
+        first.play(0, 1)
+    with pytest.raises(ValueError, match="call"):
+        first.play(table.sitting.variant.facts.num_actions - 1, 0)
+    assert len(table.sitting) == 0
+    first.play(0, 0)
+    assert second.to_move
+    assert not first.to_move
+    for refused in (first, second):
+        assert not refused.may_undo
+        with pytest.raises(ValueError, match="taken back"):
+            refused.undo()
+        with pytest.raises(ValueError, match="hidden"):
+            refused.to_save()
+    with pytest.raises(ValueError, match="nothing may be seen"):
+        place_of(table, "maker").picture()
+    with pytest.raises(ValueError, match="not your turn"):
+        await first.hint()
+    with pytest.raises(ValueError, match="over"):
+        await table.judge()
 
 
 @pytest.mark.parametrize("seat", [0, 1])
@@ -114,8 +119,8 @@ def test_a_seat_sees_what_it_may(seat):
     assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
     finish(sitting)
     assert place.may_save
-    assert place.picture(0, everything=True) == sitting.position(0).picture
-    assert place.picture(0) == sitting.position(0, seat).picture
+    assert place.picture(0, everything=True) == sitting.picture(moves=0)
+    assert place.picture(0) == sitting.picture(seat, 0)
 
 
 def test_people_who_share_a_device_are_kept_apart():
@@ -138,33 +143,30 @@ def test_people_who_share_a_device_are_kept_apart():
     assert place.picture() == table.sitting.picture()
 
 
-def test_agents_play_by_themselves_and_moves_are_taken_back():
-    async def follow():
-        table = Tables(pause=0.0).add(liars(PERSON, "random", "random"))
-        place = place_of(table)
-        changes = []
-        table.listeners.append(lambda: changes.append(len(table.sitting)))
-        table.wake()
-        assert place.to_move
-        place.play(0, 0)
-        # The thread moves before listeners are told.
-        await until(lambda: (place.to_move or table.sitting.over) and not table.thinking)
-        told = list(dict.fromkeys(changes))  # of a slow agent, twice
-        assert told == list(range(1, len(table.sitting) + 1))
-        seen = table.now
-        assert place.may_undo
-        place.undo()
-        assert len(table.sitting) == 0
-        assert place.to_move
-        place.play(1, 0)
-        assert table.now != seen
-        seed = table.sitting.seed
-        await table.again()
-        assert table.games == 2
-        assert table.sitting.seed != seed
-        assert Sitting.load(json.loads(place.to_save().as_file())).seed == table.sitting.seed
-
-    asyncio.run(follow())
+async def test_agents_play_by_themselves_and_moves_are_taken_back():
+    table = Tables(pause=0.0).add(liars(PERSON, "random", "random"))
+    place = place_of(table)
+    changes = []
+    table.listeners.append(lambda: changes.append(len(table.sitting)))
+    table.wake()
+    assert place.to_move
+    place.play(0, 0)
+    # The thread moves before listeners are told.
+    await until(lambda: (place.to_move or table.sitting.over) and not table.thinking)
+    told = list(dict.fromkeys(changes))  # of a slow agent, twice
+    assert told == list(range(1, len(table.sitting) + 1))
+    seen = table.now
+    assert place.may_undo
+    place.undo()
+    assert len(table.sitting) == 0
+    assert place.to_move
+    place.play(1, 0)
+    assert table.now != seen
+    seed = table.sitting.seed
+    await table.again()
+    assert table.games == 2
+    assert table.sitting.seed != seed
+    assert Sitting.load(json.loads(place.to_save().as_file())).seed == table.sitting.seed
 
 
 def test_a_game_that_is_over_is_continued_from_an_earlier_position():
@@ -189,18 +191,15 @@ def test_a_game_that_is_over_is_continued_from_an_earlier_position():
 
 
 @pytest.mark.parametrize("seats", [("random",), (PERSON, PERSON)])
-def test_an_agent_that_fails_stops_its_table_alone(seats):
+async def test_an_agent_that_fails_stops_its_table_alone(seats):
     class Broken:
         def act(self, turn):
             raise RuntimeError("out of order")
 
-    async def follow():
-        table = followed(liars(Broken(), *seats))
-        table.wake()
-        await until(lambda: table.problem)
-        assert ("out of order" in table.problem) == (len(seats) == 1), "it may reveal what others hold"
-
-    asyncio.run(follow())
+    table = followed(liars(Broken(), *seats))
+    table.wake()
+    await until(lambda: table.problem)
+    assert ("out of order" in table.problem) == (len(seats) == 1), "it may reveal what others hold"
 
 
 # --- slow work --------------------------------------------------------------------------------------------------------
@@ -228,147 +227,123 @@ def slow():
     agent.go.set()
 
 
-def test_slow_agents_leave_the_page_to_others(slow):
-    async def follow():
-        tables = Tables(pause=0.0)
-        busy = [followed(liars(slow, PERSON), tables) for _ in range(3)]
-        other, over = followed(stones(), tables), followed(stones(), tables)
-        finish(over.sitting)
-        for table in busy:
-            table.wake()
-        await until(lambda: slow.asked == 3 and all(table.thinking for table in busy))
-        async with asyncio.timeout(SOON):
-            await other.again()
-            assert (await place_of(other).hint()).rows
-            assert (await tables.make(stones)).links
-            await over.judge()
-        assert over.review
-        assert all(table.thinking for table in busy), "they think still"
-        slow.go.set()
-        await until(lambda: all(len(table.sitting) == 1 for table in busy))
-
-    asyncio.run(follow())
+async def test_slow_agents_leave_the_page_to_others(slow):
+    tables = Tables(pause=0.0)
+    busy = [followed(liars(slow, PERSON), tables) for _ in range(3)]
+    other, over = followed(stones(), tables), followed(stones(), tables)
+    finish(over.sitting)
+    for table in busy:
+        table.wake()
+    await until(lambda: slow.asked == 3 and all(table.thinking for table in busy))
+    async with asyncio.timeout(SOON):
+        await other.again()
+        assert (await place_of(other).hint()).rows
+        assert (await tables.run(lambda: tables.add(stones()))).links
+        await over.judge()
+    assert over.review
+    assert all(table.thinking for table in busy), "they think still"
+    slow.go.set()
+    await until(lambda: all(len(table.sitting) == 1 for table in busy))
 
 
-def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
-    async def follow():
-        tables = Tables(pause=0.0)
-        tables.threads = Threads(1)
-        busy, gone, moved, old = (
-            followed(sitting, tables) for sitting in (liars(slow, PERSON), liars(slow, PERSON), stones(), liars(slow, PERSON))
-        )
-        busy.wake()
-        await until(lambda: slow.asked)
-        gone.wake()
-        hint = asyncio.ensure_future(place_of(moved).hint())
-        old.wake()
-        await until(lambda: gone.thinking and moved.hinting and old.thinking)
-        gone.listeners.clear()
-        place_of(moved).play(0, 0)
-        first, again = old.sitting, asyncio.ensure_future(old.again())
-        old.sitting = liars(slow, PERSON)  # another request for a new game was faster
-        slow.go.set()
-        assert await hint is None
-        await again
-        await until(lambda: not any(table.thinking for table in (busy, gone)))
-        assert (slow.asked, len(first), len(gone.sitting)) == (1, 0, 0)
+async def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow):
+    tables = Tables(pause=0.0)
+    tables.threads = ThreadPoolExecutor(1)
+    busy, gone, moved, old = (
+        followed(sitting, tables) for sitting in (liars(slow, PERSON), liars(slow, PERSON), stones(), liars(slow, PERSON))
+    )
+    busy.wake()
+    await until(lambda: slow.asked)
+    gone.wake()
+    hint = asyncio.ensure_future(place_of(moved).hint())
+    old.wake()
+    await until(lambda: gone.thinking and old.thinking)
+    gone.listeners.clear()
+    place_of(moved).play(0, 0)
+    first, again = old.sitting, asyncio.ensure_future(old.again())
+    await asyncio.sleep(0.1)  # both wait for the thread
+    old.sitting = faster = liars(PERSON, slow)  # another request for a new game was faster
+    slow.go.set()
+    assert await hint is None
+    await again
+    assert old.sitting is faster
+    await until(lambda: not any(table.thinking for table in (busy, gone)))
+    assert (slow.asked, len(first), len(gone.sitting)) == (1, 0, 0)
 
-    asyncio.run(follow())
 
-
-def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeypatch):
+async def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeypatch):
     go = threading.Event()
     monkeypatch.setattr("dice_envs.experiments.web.give_hint", lambda *given: go.wait(SOON))
-
-    async def follow():
-        table = followed(stones())
-        stopped = asyncio.ensure_future(place_of(table).hint())
-        await until(lambda: table.hinting)
-        await asyncio.sleep(0.1)  # the thread has begun
-        table.hinting = None
-        second = asyncio.ensure_future(place_of(table).hint())
-        await asyncio.sleep(0.1)
-        go.set()
-        assert (await stopped, await second) == (None, True)
-        assert table.hinting is None
-
-    asyncio.run(follow())
+    place, wanted = place_of(followed(stones())), [True]
+    stopped = asyncio.ensure_future(place.hint(False, lambda: wanted[0]))
+    await asyncio.sleep(0.1)  # the thread has begun
+    wanted[0] = False
+    second = asyncio.ensure_future(place.hint())
+    await asyncio.sleep(0.1)
+    go.set()
+    assert (await stopped, await second) == (None, True)
 
 
-def test_a_move_is_not_taken_back_while_the_agent_thinks(slow):
-    async def follow():
-        table = followed(liars(PERSON, slow))
-        place = place_of(table)
-        place.play(0, 0)
-        await until(lambda: slow.asked)
-        assert not place.may_save
-        with pytest.raises(ValueError, match="taken back"):
-            place.undo()
-        old = table.sitting
-        await table.again()
-        assert place.to_move, "the old game's agent keeps nobody waiting"
-        slow.go.set()
-        await until(lambda: len(old) == 2)
-        assert len(table.sitting) == 0
-
-    asyncio.run(follow())
+async def test_a_move_is_not_taken_back_while_the_agent_thinks(slow):
+    table = followed(liars(PERSON, slow))
+    place = place_of(table)
+    place.play(0, 0)
+    await until(lambda: slow.asked)
+    assert not place.may_save
+    with pytest.raises(ValueError, match="taken back"):
+        place.undo()
+    old = table.sitting
+    await table.again()
+    assert place.to_move, "the old game's agent keeps nobody waiting"
+    slow.go.set()
+    await until(lambda: len(old) == 2)
+    assert len(table.sitting) == 0
 
 
-def test_agents_play_only_while_somebody_is_there():
-    async def follow():
-        table = Tables(pause=0.0).add(Sitting(configure("shakes"), 1, ["random"] * 3))
-        table.wake()
-        await asyncio.sleep(0.1)
-        assert len(table.sitting) == 0
+async def test_agents_play_only_while_somebody_is_there():
+    table = Tables(pause=0.0).add(Sitting(configure("shakes"), 1, ["random"] * 3))
+    table.wake()
+    await asyncio.sleep(0.1)
+    assert len(table.sitting) == 0
 
-        def leave():
-            if len(table.sitting) >= 5:
-                table.listeners.clear()
+    def leave():
+        if len(table.sitting) >= 5:
+            table.listeners.clear()
 
-        table.listeners.append(leave)
-        table.wake()
-        await until(lambda: not table.listeners)
-        moves = len(table.sitting)
-        await asyncio.sleep(0.1)
-        assert len(table.sitting) == moves < 20
-        table.listeners.append(lambda: None)
-        table.wake()
-        await until(lambda: table.sitting.over)
-
-    asyncio.run(follow())
+    table.listeners.append(leave)
+    table.wake()
+    await until(lambda: not table.listeners)
+    moves = len(table.sitting)
+    await asyncio.sleep(0.1)
+    assert len(table.sitting) == moves < 20
+    table.listeners.append(lambda: None)
+    table.wake()
+    await until(lambda: table.sitting.over)
 
 
 @pytest.mark.parametrize("end", ["gone", "undone", "again"])
-def test_a_review_stops_between_moves(end):
-    async def follow():
-        table = followed(Sitting(configure("shakes", num_patients=10), 1, [PERSON, "random", "random"]))
-        finish(table.sitting)
-        judged = asyncio.ensure_future(table.judge())
-        await until(lambda: table.reviewing and table.reviewing[0] > 0)
-        if end == "undone":
-            place_of(table).undo()
-        elif end == "gone":
-            table.listeners.clear()
-        else:
-            await table.again()
-        await judged
-        assert table.review is None
-        assert table.reviewing is None
-
-    asyncio.run(follow())
+async def test_a_review_stops_between_moves(end):
+    table = followed(Sitting(configure("shakes", num_patients=40), 1, [PERSON, "random", "random"]))
+    finish(table.sitting)
+    judged = asyncio.ensure_future(table.judge())
+    await until(lambda: "reviewed" in table.told)
+    if end == "undone":
+        place_of(table).undo()
+    elif end == "gone":
+        table.listeners.clear()
+    else:
+        await table.again()
+    await judged
+    assert (table.review, table.reviewing) == (None, False)
 
 
-def test_progress_changes_words_and_builds_no_page_anew():
+async def test_progress_changes_words_and_builds_no_page_anew():
     """A click on a button that is being built anew is lost."""
-
-    async def follow():
-        table = followed(Sitting(configure("thirties", num_players=1), 1, [PERSON]))
-        built = []
-        table.listeners.append(lambda: built.append(table.solving))
-        await table.work(lambda: [say(f"solved {number} of 3 rounds") for number in (1, 2, 3)], lambda: True)
-        assert built == ["solved 1 of 3 rounds"]
-
-    asyncio.run(follow())
+    table = followed(Sitting(configure("thirties", num_players=1), 1, [PERSON]))
+    built = []
+    table.listeners.append(lambda: built.append(table.told))
+    await table.work(lambda: [say(f"solved {number} of 3 rounds") for number in (1, 2, 3)], lambda: True)
+    assert built == ["solved 1 of 3 rounds"]
 
 
 # --- agents that prepare themselves -----------------------------------------------------------------------------------
@@ -390,29 +365,26 @@ class Solver:
         self.prepared += 1
 
 
-def test_agents_prepare_themselves_while_people_look():
-    async def follow():
-        agent = Solver()
-        table = Tables().add(liars(PERSON, agent))
-        table.prepare()
-        await until(lambda: not table.preparing)
-        assert not agent.prepared, "nobody looks"
-        heard = []
-        table.listeners.append(lambda: heard.append(table.solving))
-        table.prepare()
-        table.prepare()
-        await until(lambda: "solved 1 of 2 rounds" in heard)
-        table.listeners.clear()
-        await until(lambda: not table.preparing)
-        assert not agent.prepared, "nobody looks any more"
-        table.listeners.append(lambda: None)
-        table.prepare()
-        agent.may_end.set()
-        await until(lambda: not table.preparing)
-        table.prepare()
-        assert (agent.prepared, table.preparing, table.solving) == (1, False, "")
-
-    asyncio.run(follow())
+async def test_agents_prepare_themselves_while_people_look():
+    agent = Solver()
+    table = Tables().add(liars(PERSON, agent))
+    table.prepare()
+    await until(lambda: not table.preparing)
+    assert not agent.prepared, "nobody looks"
+    heard = []
+    table.listeners.append(lambda: heard.append(table.told))
+    table.prepare()
+    table.prepare()
+    await until(lambda: "solved 1 of 2 rounds" in heard)
+    table.listeners.clear()
+    await until(lambda: not table.preparing)
+    assert not agent.prepared, "nobody looks any more"
+    table.listeners.append(lambda: None)
+    table.prepare()
+    agent.may_end.set()
+    await until(lambda: not table.preparing)
+    table.prepare()
+    assert (agent.prepared, table.preparing, table.told) == (1, False, "")
 
 
 def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
