@@ -1,12 +1,11 @@
-"""The walk-throughs of CONTRIBUTING: the code shown is put in place, and works.
+"""The walk-throughs of CONTRIBUTING: the code shown is put in place, and works."""
 
-Two more are in tests/test_project.py: a sixth game and a command.
-"""
-
+import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,70 +13,85 @@ from tests.conftest import COMPILES_SOON, ROOT
 from tests.support.walkthrough import shown
 
 
-def run_with_a_row(tmp_path, path, table, row, places, only):
-    """Run tests of a file with one more row in its table and with modules put into packages; return how many passed.
+def project_with(folder, files):
+    """Make a copy of the project with these files, texts by path. The rest are links, so no kernel is compiled again."""
+    where = ("dice_envs/__init__.py", "tests/conftest.py")  # find the project by where they are
+    texts = {Path(path): text for path, text in ({path: (ROOT / path).read_text() for path in where} | files).items()}
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    for parent in {parent for path in texts for parent in path.parents}:
+        for each in (ROOT / parent).iterdir():
+            if not (folder / parent / each.name).exists() and each.name != "__pycache__" and each.name[0] != ".":
+                (folder / parent / each.name).symlink_to(each)
+    return folder
 
-    Modules are added through the packages' paths, because copies of the packages would compile every kernel again.
-    """
+
+def with_row(path, table, row):
+    """A file of tests with one more row in a table."""
     source = (ROOT / path).read_text()
     assert source.count(table) == 1
-    copy = tmp_path / "test_with_a_row.py"
-    copy.write_text(source.replace(table, f"{table}{row}"))
-    lines = ["import importlib"]
-    lines += [f"importlib.import_module({package!r}).__path__.append({str(folder)!r})" for package, folder in places.items()]
-    (tmp_path / "in_place.py").write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "in_place", str(copy), "-k", only]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), **COMPILES_SOON}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500, env=environment)
+    return source.replace(table, f"{table}{row}")
+
+
+def run_in(folder, *words):
+    """Run a Python module in a copy of the project, and return what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), **COMPILES_SOON}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, timeout=500, env=environment
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    return int(re.search(r"(\d+) passed", done.stdout)[1])
+    return done.stdout
+
+
+def number_passed(folder, only, *files):
+    """The number of tests that have passed, of which all must."""
+    return int(re.search(r"(\d+) passed", run_in(folder, "pytest", "-q", "-x", "-n", "0", *files, "-k", only))[1])
+
+
+@pytest.mark.slow
+def test_a_sixth_game_from_one_file(tmp_path, run_python):
+    """It gets every interface without further changes."""
+    copy = project_with(tmp_path / "copy", {"dice_envs/games/pig.py": shown("How to add a game")})
+    run_python(
+        "import gymnasium, dice_envs\nfrom dice_envs import pig_v0\nimport dice_envs.envs.sb3\n"
+        "gymnasium.make('dice_envs/Pig-v0').reset(seed=1)\n"
+        "gymnasium.make_vec('dice_envs/Pig-v0', num_envs=3).reset(seed=1)\n"
+        "dice_envs.envs.sb3.make_vec_env('pig', 2).reset()\n"
+        "from dice_envs.experiments.arena import tournament\n"
+        "print(tournament(dice_envs.configure('pig'), ['random', 'random'], 50, 1).win_rate)",
+        copy,
+    )
+    # Also in the browser, if there is one.
+    names = ("games/test_conformance", "agents/test_every_agent", "agents/mcts/test_room", "envs/test_frames")
+    files = [f"tests/{name}.py" for name in (*names, "experiments/web/test_page")]
+    assert number_passed(copy, "pig and not torchrl and not videos", *files) >= 60
 
 
 @pytest.mark.slow
 def test_an_agent_from_one_file_and_a_line_of_tests(tmp_path):
-    (tmp_path / "agents").mkdir()
-    (tmp_path / "agents" / "cautious.py").write_text(shown("How to add an agent", '"""'))
-    row = shown("How to add an agent", "    ")
-    places = {"dice_envs.agents": tmp_path / "agents"}
-    only = "cautious or has_a_row"
-    assert run_with_a_row(tmp_path, "tests/agents/test_every_agent.py", "ROWS = {\n", row, places, only) >= 10
+    path = "tests/agents/test_every_agent.py"
+    row = with_row(path, "ROWS = {\n", shown("How to add an agent", "    "))
+    copy = project_with(tmp_path / "copy", {"agents/cautious.py": shown("How to add an agent", '"""'), path: row})
+    assert number_passed(copy, "cautious or has_a_row", path) >= 10
 
 
 @pytest.mark.slow
-def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path):
-    sources = {"games": shown("How to add a game"), "exact": shown("How to add an exact measure", '"""')}
-    for package, source in sources.items():
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "pig.py").write_text(source)
-    row = shown("How to add an exact measure", "    ")
-    places = {f"dice_envs.{package}": tmp_path / package for package in sources}
-    assert run_with_a_row(tmp_path, "tests/exact/test_measure.py", "SMALL = {\n", row, places, "pig and not awkward") >= 4
-
-
-OPTIMAL = """
-import dice_envs.exact, dice_envs.games
-dice_envs.games.__path__.append({games!r})
-dice_envs.exact.__path__.append({exact!r})
-import numpy as np
-from dice_envs.exact.pig import _choices
-
-target = 100
-mine = np.zeros((target, target, target + 1))
-for _ in range({sweeps}):
-    mine = np.maximum(*_choices(target, mine, mine))
-print(mine[0, 0, 0])
-"""
-
-
-@pytest.mark.slow
-def test_the_measure_that_is_shown_is_right(tmp_path, run_python):
+def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path, run_python):
     """In optimal play the first player wins 53.06 %: T. Neller, C. Presser, Optimal Play of the Dice Game Pig (2004)."""
-    folders = {}
-    for package, section, begins in (("games", "How to add a game", ""), ("exact", "How to add an exact measure", '"""')):
-        folders[package] = str(tmp_path / package)
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "pig.py").write_text(shown(section, begins))
-    assert float(run_python(OPTIMAL.format(sweeps=200, **folders))) == pytest.approx(0.5306, abs=1e-4)
+    path = "tests/exact/test_measure.py"
+    files = {
+        "dice_envs/games/pig.py": shown("How to add a game"),
+        "dice_envs/exact/pig.py": shown("How to add an exact measure", '"""'),
+        path: with_row(path, "SMALL = {\n", shown("How to add an exact measure", "    ")),
+    }
+    copy = project_with(tmp_path / "copy", files)
+    assert number_passed(copy, "pig and not awkward", path) >= 4
+    code = (
+        "import numpy as np\nfrom dice_envs.exact.pig import _choices\nmine = np.zeros((100, 100, 101))\n"
+        "for _ in range(200):\n    mine = np.maximum(*_choices(100, mine, mine))\nprint(mine[0, 0, 0])"
+    )
+    assert float(run_python(code, copy)) == pytest.approx(0.5306, abs=1e-4)
 
 
 def test_a_recipe_is_one_entry(monkeypatch):
@@ -88,3 +102,14 @@ def test_a_recipe_is_one_entry(monkeypatch):
     monkeypatch.setattr(sweep, "RECIPES", {**sweep.RECIPES, **added})
     ((run, _, settings, _),) = sweep.runs_of("liars_dice", "equilibrium", {}, [3], [name])
     assert (run, settings) == ("recipe_large_steps_seed_3", added[name])
+
+
+@pytest.mark.thorough
+def test_a_command_from_one_file(tmp_path):
+    copy = project_with(tmp_path / "copy", {"experiments/commands/luck.py": shown("How to add a command", '"""')})
+    arguments = ["liars_dice", "-o", "num_dice=1", "--games", "200", "--seed", "1", "--json", "out.json"]
+    printed = run_in(copy, "experiments", "luck", *arguments)
+    assert re.fullmatch(r"the first of two wins \d+\.\d\d ± \d\.\d\d %, seed 1\n", printed)
+    assert json.loads((copy / "out.json").read_text())["games"] == 200
+    listed = run_in(copy, "experiments", "--help")
+    assert listed.index("│ sheet ") < listed.index("│ reproduce ") < listed.index("│ luck ")

@@ -1,16 +1,17 @@
 """Many processes and threads at once get the same results as alone, and leave nothing behind."""
 
 import concurrent.futures
+import functools
 import json
 import sys
 
 import numpy as np
 import pytest
 
-from dice_envs import SeatEnv, configure
+from dice_envs import configure
 from dice_envs.core.game import names
-from dice_envs.envs import aec
 from dice_envs.experiments.arena import tournament
+from tests.support.interfaces import CALLERS, moves
 
 PROCESSES = 16
 THREADS = 8
@@ -69,40 +70,19 @@ def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
-def in_a_seat(name, seed):
-    env = SeatEnv(name)
-    observation, info = env.reset(seed=seed)
-    rng, seen = np.random.default_rng(seed), [observation]
-    for _ in range(60):
-        observation, reward, ended, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
-        seen += [observation, reward]
-        if ended:
-            observation, info = env.reset()
-    return seen
-
-
-def in_turns(name, seed):
-    env = aec.env(name)
-    env.reset(seed=seed)
-    rng, seen = np.random.default_rng(seed), []
-    for _ in range(60):
-        observation, reward, ended, *_ = env.last()
-        seen += [observation["observation"], reward]
-        env.step(None if ended else int(rng.choice(np.flatnonzero(observation["action_mask"]))))
-        if not env.agents:
-            env.reset()
-    return seen
+def through(way, name, seed):
+    caller = CALLERS[way](name)
+    caller.reset(seed)
+    return moves(caller, 60, seed)
 
 
 def in_a_tournament(name, seed):
     variant = configure(name)
-    result = tournament(variant, ["random"] * max(2, variant.facts.num_seats), 200, seed)
-    return [np.array(result.win_rate, float), np.array(result.mean_return, float)]
+    return tournament(variant, ["random"] * max(2, variant.facts.num_seats), 200, seed).as_dict()
 
 
 def against_agents(name, seed):
-    result = tournament(configure(name), ["numbers:bluff=0.5", "mcts:20", "reader"], 40, seed)
-    return [np.array(result.win_rate, float), np.array(result.mean_return, float)]
+    return tournament(configure(name), ["numbers:bluff=0.5", "mcts:20", "reader"], 40, seed).as_dict()
 
 
 @pytest.fixture
@@ -113,7 +93,7 @@ def threads_change_often():
     sys.setswitchinterval(before)
 
 
-KINDS = (in_a_seat, in_turns, in_a_tournament)
+KINDS = (functools.partial(through, "SeatEnv"), functools.partial(through, "env"), in_a_tournament)
 
 
 @pytest.mark.thorough
@@ -125,8 +105,4 @@ def test_threads_play_what_each_would_play_alone(threads_change_often):
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         together = [each.result() for each in [pool.submit(kind, name, seed) for kind, name, seed in tasks]]
     for (kind, name, seed), found in zip(tasks, together, strict=True):
-        told = f"{kind.__name__}, {name}, seed {seed}"
-        alone = kind(name, seed)
-        assert len(alone) == len(found), told
-        for one, other in zip(alone, found, strict=True):
-            np.testing.assert_array_equal(one, other, err_msg=told)
+        assert kind(name, seed) == found, f"{kind}, {name}, seed {seed}"

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import dice_envs.envs.sb3
-from dice_envs import AgentError, Batch, IllegalActionError, SeatEnv, SeatVectorEnv, configure
-from dice_envs.agent import Turn, Uniform, ask, ask_probabilities
+from dice_envs import AgentError, Batch, IllegalActionError, SeatVectorEnv, configure
+from dice_envs.agent import Turn, Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import load, names
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, openspiel_game
@@ -24,8 +24,8 @@ from dice_envs.exact import action_values
 from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, play, plays, refuses, remember
-from tests.support.subsets import covering, few
+from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, moves, play, plays, refuses, remember
+from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -47,37 +47,50 @@ class Faulty:
         return actions
 
 
-def bad_options(name):
-    """Wrong reset options for each game that has any."""
-    wrong = {
-        "liars_dice": [
-            *({"dice": [[1, 1, 1, 1, 1], [1, 2, 3, 4, wrong]]} for wrong in (0, 9, 4.5)),
-            *({"dice": wrong} for wrong in ([[1]], 5, "12")),
-        ],
-        "fatestones": [{"dice": [[123456] * 3, [123456, 123456, 1]]}, {"dice": [[123456]]}, {"dice": "x"}],
-        "score_dice": [{"dice": [[1, 2, 3, 4, wrong], [1, 2, 3, 4, 5]]} for wrong in (0, 7, 2.5)]
-        + [{"dice": [[1]]}, {"dice": 5}],
-        "shakes": [{"efficacies": [1, 1, 1]}, {"efficacies": 4}],
-        "thirties": [{"dice": [7, 7, 7, 7, 7, 7]}, {"dice": []}, {"dice": [1, 2], "aside": [1, 2, 3, "4"]}],
-    }
-    return [5, "dice", [("dice", 1)], {"dise": 1}, {3: 1}, *wrong.get(name, [])]
-
-
-def test_every_game_with_reset_options_is_given_wrong_ones():
-    for name in names():
-        assert not load(name).reset_options or len(bad_options(name)) > len(bad_options("another"))
-
-
+FACE = "a whole number from 1 to 6"
+BAD_OPTIONS = {  # wrong reset options with words of the refusal, for each game that has any
+    "fatestones": [
+        ({"dice": [[123456] * 3, [123456, 123456, 1]]}, "dice of seat 1 must be codes such as 123456, not 1"),
+        *(({"dice": wrong}, "dice must be 2 lists of codes, one for each seat, not") for wrong in ([[123456]], "x")),
+    ],
+    "liars_dice": [
+        *(({"dice": [[1] * 5, [1, 2, 3, 4, wrong]]}, f"dice of seat 1 must be {FACE}, not {wrong}") for wrong in (0, 9, 4.5)),
+        *(({"dice": wrong}, "dice must be 2 lists of face values, one for each seat, not") for wrong in ([[1]], 5, "12")),
+    ],
+    "score_dice": [
+        *(({"dice": [[1, 2, 3, 4, wrong], [1] * 5]}, f"dice of A must be {FACE}, not {wrong}") for wrong in (0, 7, 2.5)),
+        *(({"dice": wrong}, "dice must be 2 lists of face values, A's and B's, not") for wrong in ([[1]], 5)),
+    ],
+    "shakes": [({"efficacies": wrong}, "efficacies must be") for wrong in ([1, 1, 1], 4, [4, 1], "141", [1, 4.0, 1])],
+    "thirties": [
+        ({"dice": [7] * 6}, f"dice must be {FACE}, not 7"),
+        ({"dice": 5}, "dice must be a list of face values, not 5"),
+        *(({"dice": wrong}, "dice must be at least one face value, and 6 with those of aside, not") for wrong in ([], [1, 2])),
+        ({"aside": [1] * 6}, "at least one face value"),
+        ({"dice": [1, 2], "aside": [1, 2, 3, "4"]}, f"aside must be {FACE}, not '4'"),
+    ],
+}
 BAD_SEEDS = [-1, 1.5, "1", True, 2**64 + 0.5]
 
 
-def resets(interface, name):
-    """All wrong resets of the interface, as (error, call)."""
-    for options in bad_options(name):
-        yield (ValueError,), lambda options=options: interface.reset(options=options)
-        yield (ValueError,), lambda options=options: interface.reset(seed=3, options=options)
-    for seed in BAD_SEEDS:
-        yield (ValueError, gymnasium.error.Error), lambda seed=seed: interface.reset(seed=seed)
+def bad_options(name):
+    """Wrong options of a reset, with words of the refusal."""
+    known = ", ".join(load(name).reset_options) or "none"
+    yield from ((wrong, "options must be a dictionary or None, not") for wrong in (5, "dice", [("dice", 1)]))
+    yield from (({wrong: 1}, f"{name} has no reset option {wrong!r}; it has: {known}") for wrong in ("dise", 3))
+    yield from BAD_OPTIONS.get(name, [])
+
+
+def bad_resets(name):
+    """Wrong arguments of a reset, with words of the refusal."""
+    for options, words in bad_options(name):
+        yield {"options": options}, words
+        yield {"options": options, "seed": 3}, words
+    yield from (({"seed": seed}, "seed must be a whole number") for seed in BAD_SEEDS)
+
+
+def test_every_game_with_reset_options_is_given_wrong_ones():
+    assert {name for name in names() if load(name).reset_options} <= BAD_OPTIONS.keys()
 
 
 # The modes of SeatVectorEnv differ in what they deal again, not in what they refuse.
@@ -94,30 +107,26 @@ def test_mistakes_change_nothing(way, name):
     """Wrong resets and actions before and in a game, which then continues as if nothing had been tried."""
     caller, other = (CALLERS[way](name, **({} if way == "Batch" else {"illegal_action": "raise"})) for _ in range(2))
     env, inner = caller.env, caller.inner
-    wrong_resets = [] if way in ("Batch", "SeatVecEnv") else list(resets(env, name))
+
+    def resets_are_refused():
+        for arguments, words in bad_resets(name) if way not in ("Batch", "SeatVecEnv") else ():
+            assert words in fails((ValueError, gymnasium.error.Error), functools.partial(env.reset, **arguments), inner)
+
     if way not in ("Batch", "env", "parallel_env"):
         nobody = 0 if way in ("raw_env", "SeatEnv") else [0, 0, 0]
         for call in (lambda: env.step(nobody), *([] if way == "raw_env" else [env.action_masks])):
             fails(gymnasium.error.ResetNeeded, call, inner)
     if way == "SeatEnv":
         assert env.np_random_seed >= 0  # Gymnasium makes the stream when it is first asked for
-    for error, call in wrong_resets if way == "SeatEnv" else ():
-        fails(error, call, inner)
+        resets_are_refused()
     for each in (caller, other):
         each.reset(1)
-    for error, call in wrong_resets:
-        fails(error, call, inner)
+    resets_are_refused()
     masks = caller.masks()
     legal = {key: int(mask.argmax()) for key, mask in masks.items()}
     for wrong in caller.mistakes(legal, masks):
         fails((IllegalActionError, AssertionError), lambda wrong=wrong: caller.send(wrong), inner)
-    rng = np.random.default_rng(1)
-    for _ in range(40):
-        actions = {key: int(rng.choice(np.flatnonzero(mask))) for key, mask in caller.masks().items()}
-        result, expected = caller.step(actions), other.step(actions)
-        assert remember(result.seen) == remember(expected.seen)
-        for each in (caller, other):
-            each.restart(result.ended)
+    assert moves(caller, 40, seed=1) == moves(other, 40, seed=1)
 
 
 @every_game
@@ -132,10 +141,11 @@ def test_wrong_resets_of_vectors(name):
     for mask in (5, [1, 0, 1], np.zeros(3, bool), np.ones(2, bool)):
         fails(ValueError, lambda mask=mask: env.reset(options={"reset_mask": mask}), env)
     env = dice_envs.envs.sb3.make_vec_env(name, 3, seed=1)
-    for options in bad_options(name)[3:]:
-        env.seed(5)
-        env.set_options(options)
-        fails(ValueError, env.reset, env)
+    for options, words in bad_options(name):
+        if isinstance(options, dict):
+            env.seed(5)
+            env.set_options(options)
+            assert words in fails(ValueError, env.reset, env)
     env.set_options([{"dice": 1}, {}, {}])
     assert "the same for all" in fails(ValueError, env.reset, env)
 
@@ -342,78 +352,41 @@ def test_players_and_positions_that_do_not_exist_are_refused():
 WRONG = [10**6, -1, lambda actions: actions[:-1], lambda actions: actions + 0.0, lambda actions: None]
 
 
-@covering(("wrong", "name"), WRONG, [name for name in names() if configure(name).facts.num_seats > 1])
-def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(name, wrong):
-    """In every interface, in steps and in resets, with either setting for the learner's own illegal actions."""
-    options = {"mode": "maesters"} if name == "shakes" else {"num_players": 2} if name == "thirties" else {}
-    opponent = Faulty()
-    for kind in ("lose", "raise"):
-        env = SeatEnv(name, opponents=opponent, seat=0, illegal_action=kind, **options)
-        _, info = env.reset(seed=1)
-        opponent.wrong = wrong
-        while True:  # up to the opponent's answer
-            action = int(info["action_mask"].argmax())
-            try:
-                _, _, ended, _, info = env.step(action)
-            except AgentError:
-                break
-            if ended:
-                env.reset()
-        assert "Faulty in " + name in fails(AgentError, functools.partial(env.step, action), env)
-        opponent.wrong = None
-        env.step(action)
-    opponent.wrong = wrong
-    last = configure(name, **options).facts.num_seats - 1
-    for make in (
-        lambda: SeatEnv(name, opponents=opponent, seat=last, **options),
-        lambda: SeatVectorEnv(name, 3, opponents=opponent, seat=last, **options),
-        lambda: dice_envs.envs.sb3.make_vec_env(name, 3, opponents=opponent, seat=last, seed=1, **options),
-    ):
-        env = make()
-        found = []
-        for seed in range(20):  # with some of them the opponent moves first
-            if isinstance(env, dice_envs.envs.sb3.SeatVecEnv):
-                env.seed(seed)
-                reset = env.reset
-            else:
-                reset = functools.partial(env.reset, seed=seed)
-            before = remember(env)
-            try:
-                reset()
-            except AgentError as problem:
-                found.append(str(problem))
-                assert remember(env) == before
-        assert found
-        where = rf", seat \d of game \d: action {wrong} " if isinstance(wrong, int) else ""
-        assert all(re.match(f"Faulty in {name}{where}", each) for each in found)
+OPPOSED = [way for way in CALLERS if way.startswith("Seat")]
+TWO = {"shakes": {"mode": "maesters"}, "thirties": {"num_players": 2}}  # options with opponents, where the default has none
 
 
-@every_game
-def test_vector_interfaces_take_back_a_whole_step(name):
-    options = {**load(name).gym_options, **({"mode": "maesters"} if name == "shakes" else {})}
-    options |= {"num_players": 2} if name == "thirties" else {}
-    opponent = Faulty()
-    for make in (
-        lambda: SeatVectorEnv(name, 8, opponents=opponent, seat=0, **options),
-        lambda: SeatVectorEnv(name, 8, opponents=opponent, seat=0, autoreset_mode="SameStep", **options),
-        lambda: dice_envs.envs.sb3.make_vec_env(name, 8, opponents=opponent, seat=0, seed=1, **options),
-    ):
-        opponent.wrong = None
-        env = make()
-        env.reset()
-        found = 0
-        for _ in range(60):
-            actions = env.action_masks().argmax(axis=1)
-            opponent.wrong = 10**6
-            before = remember(env)
-            try:
-                env.step(actions)
-            except AgentError:
-                found += 1
-                assert remember(env) == before
-                opponent.wrong = None
-                env.step(actions)
-        assert found
+@covering(("way", "wrong", "name"), [*OPPOSED, "copy of SeatEnv"], WRONG, names(), most=30)
+def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(way, wrong, name):
+    """In steps and in resets, with either setting for the learner's own illegal actions."""
+    caller = CALLERS[way.removeprefix("copy of ")](
+        name, opponents=Faulty(), illegal_action="raise" if callable(wrong) else "lose", **TWO.get(name, {})
+    )
+    if way.startswith("copy"):
+        caller.hold(copy.deepcopy(caller.env))
+    (opponent,), found = set(caller.inner.games.agents), {}
+
+    def tried(what, call):
+        """Make a call, and once more if an opponent that plays against the rules was asked."""
+        opponent.wrong, before = wrong, remember(caller.env)
+        try:
+            return call()
+        except AgentError as problem:
+            found[what] = str(problem)
+        finally:
+            opponent.wrong = None
+        assert remember(caller.env) == before
+        return call()
+
+    for seed in range(20):  # with some of them the opponent moves first
+        if way == "SeatVecEnv":
+            caller.env.seed(seed)
+        tried("reset", caller.env.reset if way == "SeatVecEnv" else functools.partial(caller.reset, seed))
+        for _ in range(3):
+            actions = {key: int(mask.argmax()) for key, mask in caller.masks().items()}
+            caller.restart(tried("step", functools.partial(caller.step, actions)).ended)
+    where = rf", seat \d of game \d: action {wrong} " if isinstance(wrong, int) else ""
+    assert all(re.match(f"Faulty in {name}{where}", found[what]) for what in ("reset", "step"))
 
 
 def test_a_step_is_taken_back_where_a_truncated_game_cannot_begin_again():
@@ -454,52 +427,10 @@ def test_the_error_names_seat_game_and_action():
 
 
 @pytest.mark.thorough
-@few(1, "name", ["liars_dice", *(name for name in names() if name != "liars_dice")])
-def test_a_copy_takes_a_step_back_as_well(name):
-    env = SeatEnv(name, opponents=Faulty(), illegal_action="raise")
-    env.reset(seed=1)
-    other = copy.deepcopy(env)
-    for _ in range(100 if env.variant.facts.num_seats > 1 else 0):
-        other.games.agents[0].wrong = -1
-        before = other.games.states.tobytes()
-        try:
-            ended = other.step(other.action_masks().argmax())[2]  # where no opponent moves, nothing is wrong
-        except AgentError:
-            assert other.games.states.tobytes() == before
-            return
-        other.games.agents[0].wrong = None
-        if ended:
-            other.reset()
-    assert env.variant.facts.num_seats == 1
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
 def test_an_illegal_action_loses_or_raises(way):
     with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
         CALLERS[way]("fatestones", illegal_action="ignore")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (lambda chances: chances[:, :-1], "must have shape"),
-        (lambda chances: chances * np.nan, r"action 0 \(1 x 1\) must be 0 or more, not nan"),
-        (lambda chances: np.eye(61)[np.full(len(chances), 60)], r"\(call\) must be 0, .* not legal, not 1.0"),
-        (lambda chances: chances / 2, "must sum to 1, not 0.5"),
-        (lambda chances: -chances, "must be 0 or more, not -0"),
-    ],
-)
-def test_probabilities_are_a_distribution_over_legal_actions(wrong, words):
-    class Claims:
-        def probabilities(self, turn):
-            turn.legal[:] = 1  # an agent's own copy
-            return wrong(Uniform().probabilities(Turn(turn.variant, batch.states, np.arange(2), new_streams(1, 2))))
-
-    batch = Batch("liars_dice", 2, seed=1)
-    with pytest.raises(AgentError, match=words):
-        ask_probabilities(Claims(), Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))
 
 
 def test_where_warnings_are_errors_an_illegal_action_changes_nothing(monkeypatch):

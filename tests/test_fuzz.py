@@ -18,10 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import dice_envs.envs.sb3
-from dice_envs import Batch, IllegalActionError, Turn, agents, configure
-from dice_envs.agents.ppo import load_policy, shipped
-from dice_envs.core.dice import new_streams
+from dice_envs import Batch, IllegalActionError, agents, configure
 from dice_envs.core.game import load, names
 from dice_envs.core.options import option_texts, parse_options
 from dice_envs.exact.liars_dice.solver import solve
@@ -172,34 +169,17 @@ arrays = st.one_of(
 )
 
 
-@pytest.fixture(scope="module")
-def policy_file():
-    name = min(shipped(), key=lambda each: (dice_envs.agents.ppo.POLICIES / f"{each}.npz").stat().st_size)
-    return (dice_envs.agents.ppo.POLICIES / f"{name}.npz").read_bytes()
-
-
-@given(st.data())
-def test_policy_files(policy_file, tmp_path_factory, data):
-    path = tmp_path_factory.getbasetemp() / "policy.npz"
-    path.write_bytes(data.draw(damaged(policy_file)))
-    _, policy = refused(lambda: load_policy(path))
-    if policy is not None:
-        batch = Batch(policy.variant, 2, seed=1)
-        actions = policy.act(Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2)))
-        batch.play(actions)
-
-
 ROUNDS = {"num_dice": 2, "rounds": "single"}
 
 
 @pytest.fixture(scope="module")
 def solution_file(tmp_path_factory):
-    """A folder with one solved round, its file, and the file's contents."""
+    """A folder with one solved round, its file, and the file's contents without the checksum, as earlier versions wrote it."""
     folder = tmp_path_factory.mktemp("solution")
     solve(configure("liars_dice", **ROUNDS), 1e-2, folder=folder)
     (path,) = folder.rglob("*.npz")
     with np.load(path) as file:
-        return folder, path, path.read_bytes(), {name: file[name] for name in file.files}
+        return folder, path, {name: file[name] for name in file.files if name != "checksum"}
 
 
 def solves(folder):
@@ -212,7 +192,7 @@ def solves(folder):
 
 @given(st.data())
 def test_kept_solutions_that_lie(solution_file, data):
-    folder, path, _, held = solution_file
+    folder, path, held = solution_file
     changed = dict(held)
     for name in data.draw(st.lists(st.sampled_from(sorted(held)), min_size=1, max_size=3)):
         like = hnp.arrays(held[name].dtype, held[name].shape)
@@ -332,7 +312,6 @@ odd = st.one_of(
 REFUSED = (ValueError, TypeError, gymnasium.error.Error)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("way", "name"), PAIRS)
 @given(data=st.data())
 def test_actions(way, name, data):
@@ -347,7 +326,6 @@ def test_actions(way, name, data):
         assert all(mask[int(np.asarray(each[key]).item())] for key, mask in masks.items())
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["SeatEnv", "SeatVectorEnv, NextStep", "raw_env"])
 @every_game
 @given(seed=odd, data=st.data())
@@ -363,7 +341,6 @@ def test_seeds_and_options_of_resets(way, name, seed, data):
         assert seed >= 0
 
 
-@pytest.mark.thorough
 @every_game
 @given(index=odd, seats=odd)
 def test_games_and_seats_of_a_batch(name, index, seats):
@@ -376,7 +353,6 @@ def test_games_and_seats_of_a_batch(name, index, seats):
     accepted(lambda: batch.deal(index), batch, (ValueError, TypeError))
 
 
-@pytest.mark.thorough
 @every_game
 @given(st.data())
 def test_options_of_programs(name, data):

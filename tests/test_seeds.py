@@ -286,12 +286,3 @@ def test_neighbouring_seeds_deal_other_games():
     env = [make_vec_env("score_dice", 512, seed=seed) for seed in (1, 2)]
     first, second = (sb3_reset(each)[0] for each in env)
     assert (first[1:] == second[:-1]).all(axis=1).mean() < 0.01
-
-
-@pytest.mark.thorough
-def test_a_game_of_many_is_the_single_one_with_its_seed():
-    venv = make_vec_env(num_envs=4, seed=5)
-    seeds = venv.seed(5)
-    observations = venv.reset()
-    for seed, row in zip(seeds, observations, strict=True):
-        np.testing.assert_array_equal(SeatEnv(VARIANT).reset(seed=seed)[0], row)

@@ -46,7 +46,6 @@ def keep_file(path: Path, write: Callable[[Path], object], variable: str) -> boo
         variable: the environment variable that can name another folder, for the one warning.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with atomic(path) as temporary:
             write(temporary)
     except OSError as problem:  # a read-only or full disk, or a file where the folder would be

@@ -265,8 +265,6 @@ class Kernels(NamedTuple):
     observe: Callable[..., None]  # (params, states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (params, states, index, seats, streams (m,), out (m,) states)
     view: Callable[..., None]  # (params, states, index, seats, out, masks): observe, and legal where the seat is to move
-    # (params, states, index, mask (actions,) int8): 1, 2, 3 … random moves with probability 1/2, 1/4, 1/8 …
-    wander: Callable[..., None]
     playouts: Callable[..., int]  # (params, states, steps): random play, dealing again after each end; returns games ended
 
 
@@ -405,22 +403,13 @@ def compile_kernels(game: Game) -> Kernels:
         observe_all,
         reroll_all,
         view_all,
-        *_compile_random_play(game),
+        _compile_playouts(game),
     )
 
 
-def _compile_random_play(game: Game) -> tuple[Callable[..., None], Callable[..., int]]:
-    """The loops that play at random: `wander` and `playouts` of `Kernels`."""
+def _compile_playouts(game: Game) -> Callable[..., int]:
+    """The loop `playouts` of `Kernels`."""
     deal, play, random_action = game.deal, game.play, compile_random_action(game)
-
-    @kernel(allocates=False)
-    def wander(params, states, index, mask):
-        for i in index:
-            state = states[i]
-            while state["seat"] != OVER:
-                play(params, state, random_action(params, state, mask))
-                if uniform(state) < 0.5:
-                    break
 
     @kernel
     def playouts(params, states, steps):
@@ -435,7 +424,7 @@ def _compile_random_play(game: Game) -> tuple[Callable[..., None], Callable[...,
                 play(params, state, random_action(params, state, mask))
         return finished
 
-    return wander, playouts
+    return playouts
 
 
 @functools.cache

@@ -11,7 +11,8 @@ from dice_envs import configure
 from dice_envs.agent import Turn
 from dice_envs.agents import make
 from dice_envs.core.dice import new_streams
-from tests.support.shakes_tools import assert_distributed, policy_of, states_with
+from tests.support.chance import assert_distributed
+from tests.support.shakes_tools import policy_of, states_with
 from tests.support.subsets import few
 
 AGENTS = [

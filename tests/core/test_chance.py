@@ -5,7 +5,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from dice_envs.core import dice
 from dice_envs.core.batch import Batch
@@ -15,7 +14,7 @@ from dice_envs.core.game import OVER, configure, load, names
 from dice_envs.core.kernel import kernel
 from dice_envs.core.state import start_game
 from tests.conftest import scaled
-from tests.support.chance import every_deal, every_outcome
+from tests.support.chance import assert_distributed, assert_even, every_deal, every_outcome
 
 # Variants with so few deals that all of them can be compared with drawn ones.
 SMALL = {
@@ -34,11 +33,8 @@ def key(states, i):
 
 def compare(expected, states):
     """Assert that states are drawn with the expected probabilities {key: probability}."""
-    drawn = collections.Counter(key(states, i) for i in range(len(states)))
-    assert set(drawn) <= set(expected), "something was drawn that is not listed"
-    counts = np.array([drawn[each] for each in expected])
     assert sum(expected.values()) == pytest.approx(1, abs=1e-12)
-    assert len(counts) == 1 or chisquare(counts, np.array(list(expected.values())) * len(states)).pvalue > 1e-7
+    assert_distributed(collections.Counter(key(states, i) for i in range(len(states))), expected)
 
 
 def summed(outcomes):
@@ -55,7 +51,7 @@ def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
     compare(summed(every_deal(drawn)), Batch(variant, games, seed=1).states)
     state = Batch(variant, 1, seed=2).states
     for _ in range(3):
-        action = first_legal(variant, state)
+        action = variant.legal_actions(state[0])[0]
         many = np.repeat(state, games)
         many["rng"] = new_streams(3, games)["rng"]
         variant.kernels.play(variant.params, many, np.arange(games), np.full(games, action))
@@ -65,12 +61,6 @@ def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
         state = many[:1].copy()
         if state["seat"][0] == OVER:
             break
-
-
-def first_legal(variant, states):
-    mask = np.empty((1, variant.facts.num_actions), np.int8)
-    variant.kernels.legal(variant.params, states, np.zeros(1, np.int64), mask)
-    return int(mask[0].argmax())
 
 
 @pytest.mark.parametrize(("num_dice", "num_faces", "first_outcomes"), [(3, 6, 56), (8, 8, 9)])
@@ -96,9 +86,13 @@ def test_expected_rewards_are_those_of_the_kernel_that_takes_expectations():
         for second in range(3):
             outcomes = list(every_outcome(drawn, committed, second))
             rewards = np.zeros(2)
-            goes_on = variant.game.expect(variant.params, committed.copy()[0], second, rewards)
+            averaged = committed.copy()
+            goes_on = variant.game.expect(variant.params, averaged[0], second, rewards)
             assert sum(chance * float(after["rewards"][0, 0]) for chance, after in outcomes) == pytest.approx(rewards[0])
-            assert sum(chance for chance, after in outcomes if after["seat"][0] != OVER) == pytest.approx(goes_on)
+            tied = [(chance, after) for chance, after in outcomes if after["seat"][0] != OVER]
+            assert sum(chance for chance, _ in tied) == pytest.approx(goes_on)
+            for field in ("hands", "left", "committed", "seat"):
+                assert all((after[field] == averaged[field]).all() for _, after in tied)
 
 
 def test_outcomes_are_checked():
@@ -165,4 +159,4 @@ def test_a_place_that_is_not_taken_is_drawn_with_equal_chances():
     taken = np.array([[4, -1], [0, 2]], np.int16)
     drawn = np.bincount([dice.below_except(stream[0], 6, taken) for _ in range(3000)], minlength=6)
     assert not drawn[[0, 2, 4]].any()
-    assert chisquare(drawn[[1, 3, 5]]).pvalue > 1e-7
+    assert_even(drawn[[1, 3, 5]])

@@ -90,7 +90,7 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
         summed: dict[Any, np.ndarray] = {}
         after = []
         for chance, state in positions:
-            for action in np.flatnonzero(legal_mask(variant, state)):
+            for action in variant.legal_actions(state[0]):
                 rolls = zip(every_outcome(drawn, state, action), every_outcome(paying, state, action), strict=True)
                 for (odds, became), (same_odds, steady) in rolls:
                     assert odds == same_odds
@@ -121,12 +121,6 @@ def merged(positions):
 def bytes_of(state, fields=None):
     """The contents of a state, without padding bytes."""
     return b"".join(state[field].tobytes() for field in fields or state.dtype.names)
-
-
-def legal_mask(variant, state):
-    mask = np.zeros((1, variant.facts.num_actions), np.int8)
-    variant.kernels.legal(variant.params, state, np.zeros(1, np.int64), mask)
-    return mask[0]
 
 
 @pytest.mark.thorough
@@ -174,18 +168,3 @@ def test_other_environments_pay_what_is_rolled():
     for _ in range(2):
         batch.play(np.zeros(64, np.int64))
     assert set(np.unique(batch.rewards)) <= {-1.0, 0.0, 1.0}
-
-
-@pytest.mark.thorough
-def test_patients_of_the_shakes_by_hand():
-    """Efficacies are 4, 1, 1. If the first patient recovers, its treatment has 4 with probability 4/6, each other with 1/6."""
-    games = SeatGames(configure("shakes", mode="physician"), 64, expected_rewards=True)
-    games.start(np.arange(64))
-    first = games.advance(np.zeros(64, np.int64), np.zeros(64, bool), restart=True)
-    np.testing.assert_allclose(first.earned, 2 / 6, rtol=1e-6)
-    recovered = games.states["saved"][:, 0] == 1
-    assert 0 < recovered.sum() < 64
-    same = np.arange(64) % 2 == 0
-    second = games.advance(np.where(same, 0, 1), np.zeros(64, bool), restart=True)
-    np.testing.assert_allclose(second.earned[recovered & same], (4 / 6 * 4 + 2 / 6) / 6, rtol=1e-6)
-    np.testing.assert_allclose(second.earned[recovered & ~same], (1 / 6 * 4 + 5 / 6) / 6, rtol=1e-6)

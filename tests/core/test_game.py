@@ -4,10 +4,8 @@ import dataclasses
 
 import pytest
 
-import dice_envs
-from dice_envs import Game, configure, load, names
+from dice_envs import Game, configure, load
 from dice_envs.core.kernel import kernel
-from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.games import thirties
 
 
@@ -15,24 +13,6 @@ from dice_envs.games import thirties
 def test_a_game_is_named_by_a_string(game):
     with pytest.raises(TypeError, match="a game is a name, a Game or a Variant, not "):
         configure(game)
-
-
-@pytest.mark.parametrize(
-    ("game", "known"),
-    [
-        ("fatestones", "dice"),
-        ("liars_dice", "dice"),
-        ("score_dice", "dice"),
-        ("shakes", "efficacies"),
-        ("thirties", "dice, aside"),
-    ],
-)
-def test_a_mistyped_reset_option_is_refused_by_name(game, known):
-    for env in (SeatEnv(game), SeatVectorEnv(game, 2), getattr(dice_envs, f"{game}_v0").env()):
-        env.reset(seed=1)
-        with pytest.raises(ValueError, match=f"^{game} has no reset option 'dise'; it has: {known}$"):
-            env.reset(options={"dise": [[1]]})
-    assert game in names()
 
 
 def test_a_game_without_reset_options_refuses_all_but_the_one_of_pettingzoos_tests():

@@ -1,11 +1,15 @@
-"""Limits of the machine: memory of control groups, cores for threads."""
+"""The machine: memory of control groups, cores for threads, one thread for matrix products, PyTorch's devices by name."""
 
+import contextlib
 import os
+import threading
 
 import pytest
+import torch
+from threadpoolctl import threadpool_limits
 
 from dice_envs.core import machine
-from dice_envs.core.machine import MOST_THREADS, check_threads, memory_limit
+from dice_envs.core.machine import MOST_THREADS, check_threads, memory_limit, one_thread, torch_device
 
 CASES = {  # lines that name the process's groups, limits by file below the mounted folder, those found
     "version 2": ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "300", "memory.max": "400"}, [300, 400]),
@@ -39,3 +43,61 @@ def test_no_more_threads_than_cores():
     for wrong in (0, MOST_THREADS + 1, 1.5, True, "2"):
         with pytest.raises(ValueError, match="jobs must be a whole number from 1 to 256"):
             check_threads(wrong, "jobs")
+
+
+# --- one thread for matrix products ----------------------------------------------------------------------------------
+
+
+def threads():
+    return {library["num_threads"] for library in machine._libraries().info()}
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("NumPy's matrix products have no threads here")
+        yield
+
+
+def test_the_setting_is_restored_even_after_an_error(two_threads):
+    with contextlib.suppress(KeyError), one_thread():
+        assert threads() == {1}
+        raise KeyError
+    assert threads() == {2}
+
+
+def test_another_thread_leaves_the_setting_alone(two_threads):
+    inside, done = threading.Event(), threading.Event()
+
+    def wait():
+        with one_thread():
+            inside.set()
+            done.wait()
+
+    other = threading.Thread(target=wait)
+    with one_thread():
+        other.start()
+        inside.wait()
+    assert threads() == {2}
+    done.set()
+    other.join()
+    assert threads() == {2}
+
+
+# --- devices -----------------------------------------------------------------------------------------------------------
+
+
+def test_auto_is_the_gpu_where_there_is_one(monkeypatch):
+    assert torch_device("cpu") == "cpu"
+    for there, device in ((False, "cpu"), (True, "cuda")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert torch_device("auto") == device
+
+
+@pytest.mark.parametrize("device", ["abacus", "", "cuda:99", "meta", 3.5])
+def test_a_device_that_is_not_there_is_named(device):
+    with pytest.raises(
+        ValueError, match=f"device must be one that PyTorch has here, say auto, cpu or cuda, not '?{device}'?: "
+    ):
+        torch_device(device)

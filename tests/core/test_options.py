@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dice_envs import Batch, agents, configure, load, names
-from dice_envs.agent import Uniform, ask
-from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
+from dice_envs import agents, configure, load, names
 from dice_envs.core.options import MAX_SHOWN, Range, check_faces, check_types, parse_options, shown
+from tests.games.test_conformance import check_facts
 
 TOO_LONG_TO_PRINT = 10**5000  # Python refuses to write whole numbers of more than 4300 digits
 
@@ -185,22 +183,13 @@ EXTREMES = [
 @pytest.mark.parametrize(("game", "options"), EXTREMES)
 def test_the_largest_options_fit_into_the_state(game, options):
     """An overflow would make a field negative, so no field may be below -1, except scores that can be."""
-    batch = Batch(game, 4, seed=1, **options)
-    facts = batch.variant.facts
-    streams = new_streams(2, 4)
-    returns = np.zeros((4, facts.num_seats))
-    steps = 0
-    while (batch.seats != OVER).any():
-        index = np.flatnonzero(batch.seats != OVER)
-        batch.play(ask(Uniform(), batch.variant, batch.states, index, streams), index)
-        returns[index] += batch.rewards[index]
-        steps += 1
-        for field in batch.states.dtype.names:
-            if batch.states.dtype[field].base.kind == "i" and (game, field) != ("score_dice", "score"):
-                assert batch.states[field].min() >= -1, field
-    assert steps <= facts.max_steps
-    assert returns.min() >= facts.min_return - 1e-4
-    assert returns.max() <= facts.max_return + 1e-4
+
+    def no_field_is_negative(states):
+        for field in states.dtype.names:
+            if states.dtype[field].base.kind == "i" and (game, field) != ("score_dice", "score"):
+                assert states[field].min() >= -1, field
+
+    check_facts(configure(game, **options), 4, no_field_is_negative)
 
 
 def test_unknown_names_are_not_repeated_at_length():

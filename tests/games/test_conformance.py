@@ -21,6 +21,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
+from pettingzoo.utils.conversions import aec_to_parallel
 from scipy.stats import chi2
 
 import dice_envs
@@ -34,7 +35,9 @@ from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT, scaled
-from tests.support.variants import IDS, MARKED, MARKED_ONCE
+from tests.support.chance import assert_distributed
+from tests.support.interfaces import CALLERS, moves, plays, remember
+from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 every_learner = pytest.mark.parametrize(("name", "options"), MARKED_ONCE, ids=IDS)  # compiled anew for each variant
@@ -64,7 +67,7 @@ def same(one, other):
 # --- facts ------------------------------------------------------------------------------------------------------
 
 
-def check_facts(variant, games):
+def check_facts(variant, games, check_states=lambda states: None):
     """Random games keep what `Facts` promises, and show numbers from 0 to 1."""
     facts = variant.facts
     batch = Batch(variant, games, seed=1)
@@ -74,6 +77,7 @@ def check_facts(variant, games):
     while True:
         playing = np.flatnonzero(batch.seats != OVER)
         assert (batch.seats < facts.num_seats).all(), "the seat to move must exist"
+        check_states(batch.states)
         observations = batch.observe()
         assert observations.min() >= 0, "observations must not fall below 0"
         assert observations.max() <= 1, "observations must not exceed 1"
@@ -138,11 +142,7 @@ def test_random_action_is_uniform_over_the_legal_ones(name, options):
         state = batch.states.copy()
         draws = 400 * mask.sum()
         counts = np.bincount([variant.game.random_action(variant.params, state[0]) for _ in range(draws)], minlength=len(mask))
-        assert not counts[~mask].any(), "random_action drew an illegal action"
-        # Chi-square (mean k-1, standard deviation sqrt(2(k-1))) with a bound far in the tail.
-        k = mask.sum()
-        chi2 = ((counts[mask] - 400) ** 2 / 400).sum()
-        assert chi2 <= (k - 1) + 6 * np.sqrt(2 * max(k - 1, 1)) + 1
+        assert_distributed(counts, mask / mask.sum())
 
 
 def check_rerolls(variant, seed, length, reroll):
@@ -376,26 +376,12 @@ def test_a_games_course_depends_on_its_seed_alone(name, options):
         assert same(many.states[:5], few.states)
 
 
-def played(name, options, plays=25):
-    """Everything shown in two games, move by move."""
-    batch = Batch(name, 2, seed=31, **options)
-    out = []
-    for _ in range(plays):
-        playing = np.flatnonzero(batch.seats != OVER)
-        if not len(playing):
-            break
-        masks = batch.legal()
-        out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
-        batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
-    return out
-
-
 @functools.cache
 def played_interpreted():
     """The same for all variants, from a process in which kernels run as plain Python."""
     program = (
         "import json, warnings; import numpy as np; warnings.simplefilter('ignore'); np.seterr(over='ignore')\n"
-        "from tests.games.test_conformance import played\nfrom tests.support.variants import VARIANTS\n"
+        "from tests.support.variants import VARIANTS, played\n"
         "print(json.dumps([played(*variant) for variant in VARIANTS]))"
     )
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
@@ -442,34 +428,31 @@ def test_pettingzoo_render(name):
         render_test(lambda render_mode=None: aec.env(name, render_mode=render_mode))
 
 
-@every_variant
-def test_parallel_env(name, options):
-    if not configure(name, **options).facts.simultaneous:
-        with pytest.raises(ValueError, match="not simultaneous"):
-            aec.parallel_env(name, **options)
-        return
+SIMULTANEOUS = [each for each, (name, options) in zip(MARKED, VARIANTS) if configure(name, **options).facts.simultaneous]
+
+
+@pytest.mark.library("pettingzoo", "aec_to_parallel plays simultaneous games")
+@pytest.mark.parametrize(("name", "options"), SIMULTANEOUS)
+def test_a_parallel_environment_is_what_pettingzoo_makes_of_the_aec_environment(name, options):
+    """Observations, masks, rewards and ends are the same."""
     with quiet():
         parallel_api_test(aec.parallel_env(name, **options), num_cycles=200)
-    # The parallel environment plays the same game as the AEC environment.
-    parallel, turns = aec.parallel_env(name, **options), aec.raw_env(name, **options)
+    ours, theirs = aec.parallel_env(name, **options), aec_to_parallel(aec.raw_env(name, **options))
     rng = np.random.default_rng(1)
     for seed in range(20):
-        observations, infos = parallel.reset(seed=seed)
-        turns.reset(seed=seed)
-        while parallel.agents:
-            actions = {a: int(rng.choice(np.flatnonzero(info["action_mask"]))) for a, info in infos.items()}
-            before = dict.fromkeys(actions, 0.0)
-            for _ in actions:
-                agent = turns.agent_selection
-                mask = turns.observe(agent)["action_mask"]
-                np.testing.assert_array_equal(mask, infos[agent]["action_mask"])
-                turns.step(actions[agent])
-                before = {a: before[a] + turns.rewards[a] for a in before}
-            observations, rewards, terminations, _, infos = parallel.step(actions)
-            assert rewards == pytest.approx(before)
-            assert terminations == {a: turns.terminations[a] for a in actions}
-            for agent in actions:
-                np.testing.assert_array_equal(observations[agent]["observation"], turns.observe(agent)["observation"])
+        told = [env.reset(seed=seed) for env in (ours, theirs)]
+        while ours.agents:
+            assert remember(told[0]) == remember(told[1])
+            actions = {agent: int(rng.choice(np.flatnonzero(info["action_mask"]))) for agent, info in told[1][-1].items()}
+            told = [env.step(actions) for env in (ours, theirs)]
+        assert told[0][1:4] == told[1][1:4]
+        assert not theirs.agents
+
+
+@pytest.mark.parametrize("name", [name for name in names() if not configure(name).facts.simultaneous])
+def test_a_game_of_turns_has_no_parallel_environment(name):
+    with pytest.raises(ValueError, match="not simultaneous"):
+        aec.parallel_env(name)
 
 
 @pytest.mark.library("gymnasium", "check_env")
@@ -486,26 +469,17 @@ def test_gymnasium_and_sb3_check_env(name, options):
 
 @every_learner
 def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
-    def make(seed):
-        return make_vec_env(name, 6, Pool(["random", "random"]), seed=seed, **gym_options(name, options))
-
-    def play_on(env, observations, steps):
-        """All bytes that a learner sees if it draws its actions from the same stream each time."""
-        rng = np.random.default_rng(1)
-        seen = [observations.tobytes()]
-        for _ in range(steps):
-            masks = env.action_masks()
-            observations, rewards, dones, infos = env.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
-            ends = [(info["episode"]["r"], info["episode"]["l"], info["players"].tolist()) for info in infos if info]
-            seen.append((masks.tobytes(), observations.tobytes(), rewards.tobytes(), dones.tobytes(), ends))
-        return seen
-
-    env = make(seed=3)
-    play_on(env, env.reset(), 20)
-    kept = env.games.snapshot()
-    first = play_on(env, env.games.restore(kept).observations, 30)
-    for other in (env, make(seed=4)):
-        assert play_on(other, other.games.restore(kept).observations, 30) == first
+    options = {"opponents": Pool(["random", "random"]), **gym_options(name, options)}
+    caller, other = (CALLERS["SeatVecEnv"](name, **options) for _ in range(2))
+    caller.reset(3)
+    other.reset(4)
+    moves(caller, 20, seed=1)
+    kept = caller.env.games.snapshot()
+    seen = []
+    for each in (caller, caller, other):
+        observations = each.env.games.restore(kept).observations
+        seen.append([observations.tobytes(), *moves(each, 40, seed=1)])
+    assert seen[0] == seen[1] == seen[2]
 
 
 @pytest.mark.library("torchrl", "check_env_specs")
@@ -575,49 +549,23 @@ def test_registered_ids(name):
         assert str(pettingzoo.make("aec", f"dice_envs/{name}-v0").unwrapped) == f"{name}_v0"
 
 
-def play_on(env, moves, seed=0):
-    """Make random legal moves in a PettingZoo environment, over several games, and return everything shown."""
-    rng = np.random.default_rng(seed)
-    seen = []
-    for _ in range(moves):
-        if not env.agents:
-            env.reset()
-        agent = env.agent_selection
-        observation, *rest, info = env.last()
-        mask = info["action_mask"]
-        seen.append((agent, observation["observation"].tobytes(), mask.tobytes(), rest, env.rewards.copy()))
-        env.step(int(rng.choice(np.flatnonzero(mask))) if not (rest[1] or rest[2]) else None)
-    return seen
-
-
 @every_game
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"])
 def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
-    variant = configure(name)
-    assert copied(variant).options == variant.options
-    for make in (aec.raw_env, aec.env):
-        for env in (make(name, max_cycles=50), copied(make(name, max_cycles=50))):  # also before its first game
-            env.reset(seed=5)
-            for moves in (0, 1, 2, 7):
-                play_on(env, moves, seed=moves)
-                other = copied(env)
-                assert other.unwrapped.max_cycles == 50
-                before = other.unwrapped._states.tobytes()
-                expected = play_on(env, 60)
-                assert other.unwrapped._states.tobytes() == before, "the copy shares its state with the first one"
-                assert play_on(other, 60) == expected
-    if variant.facts.simultaneous:
-        env = aec.parallel_env(name)
-        env.reset(seed=5)
-        other = copied(env)
-        actions = dict.fromkeys(env.agents, 0)
-        assert repr(env.step(actions)) == repr(other.step(actions))
-    single = SeatEnv(name)
-    _, info = single.reset(seed=5)
-    other = copied(single)
-    actions = [int(info["action_mask"].argmax())] * 2
-    for one, two in zip(single.step(actions[0]), other.step(actions[1]), strict=True):
-        assert repr(one) == repr(two)
+    assert copied(configure(name)).options == configure(name).options
+    for way in (way for way in ("SeatEnv", "raw_env", "env", "parallel_env") if plays(way, name)):
+        caller = CALLERS[way](name, **({} if way == "SeatEnv" else {"max_cycles": 50}))
+        for env in (caller.env, copied(caller.env)):  # also before its first game
+            caller.hold(env)
+            caller.reset(5)
+            for count in (0, 1, 2, 7):
+                moves(caller, count, seed=count)
+                other = copy.copy(caller)
+                other.hold(copied(env))
+                before = remember(other.inner)
+                expected = moves(caller, 30, seed=1)
+                assert remember(other.inner) == before, "the copy shares its state with the first one"
+                assert moves(other, 30, seed=1) == expected
 
 
 @every_game
@@ -649,31 +597,3 @@ def test_plain_observations(name):
             api_test(aec.env(name, observation="box"), num_cycles=50)
     with pytest.raises(ValueError, match="observation must be"):
         aec.raw_env(name, observation="image")
-
-
-@pytest.mark.thorough
-@pytest.mark.library("gymnasium", "make_vec")
-@every_learner
-def test_vector_env_is_so_many_single_envs(name, options):
-    options = gym_options(name, options)
-    vector = SeatVectorEnv(name, 3, autoreset_mode="SameStep", **options)
-    singles = [SeatEnv(name, illegal_action="raise", **options) for _ in range(3)]
-    observations, infos = vector.reset(seed=20)
-    firsts = [env.reset(seed=20 + i) for i, env in enumerate(singles)]
-    rng = np.random.default_rng(0)
-    for i, (observation, info) in enumerate(firsts):
-        np.testing.assert_array_equal(observations[i], observation)
-        np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])
-    for _ in range(150):
-        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
-        observations, rewards, terminated, truncated, infos = vector.step(actions)
-        assert not truncated.any()
-        for i, env in enumerate(singles):
-            observation, reward, ended, _, info = env.step(actions[i])
-            assert reward == pytest.approx(rewards[i])
-            assert ended == terminated[i]
-            if ended:
-                np.testing.assert_array_equal(infos["final_obs"][i], observation)
-                observation, info = env.reset()
-            np.testing.assert_array_equal(observations[i], observation)
-            np.testing.assert_array_equal(infos["action_mask"][i], info["action_mask"])

@@ -19,7 +19,8 @@ from dice_envs.exact.shakes.policies import evaluate
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
-from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.chance import assert_distributed, assert_even
+from tests.support.shakes_tools import states_with
 from tests.support.subsets import covering
 
 
@@ -28,27 +29,6 @@ def nothing(amount):
 
 
 # --- options ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_players": 1}, "num_players must be a whole number from 2 to 6, not 1"),
-        ({"mode": "doctor"}, "mode must be one of 'maesters', 'physician', not 'doctor'"),
-        ({"variation": "war"}, "variation must be one of 'cooperative', 'competitive', not 'war'"),
-        ({"mode": "physician", "variation": "competitive"}, 'variation must be "cooperative" with mode="physician", not'),
-        ({"reward": "gold"}, "reward must be one of None, 'saved', 'win', not 'gold'"),
-        ({"ties": "never"}, "ties must be one of 'again', 'random', not 'never'"),
-        ({"variation": "competitive", "efficacy": 6}, "efficacy must be a whole number from 1 to 5, not 6"),
-        ({"efficacy": 3}, 'efficacy must be left at 2 with variation="cooperative"'),
-        ({"num_patients": 0}, "num_patients must be a whole number from 1 to 200, not 0"),
-        ({"goal": 13}, "goal must be a whole number from 1 to 12, not 13"),
-        ({"num_patients": 3}, "goal must be a whole number from 1 to 3, not 5"),
-    ],
-)
-def test_wrong_options_are_refused_by_name(options, message):
-    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        configure("shakes", **options)
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
@@ -66,7 +46,7 @@ def test_efficacies_are_dealt_evenly(num_players):
     states = Batch("shakes", 12_000, seed=1, num_players=num_players).states["efficacy"][:, :num_players]
     ways, counts = np.unique(states, axis=0, return_counts=True)
     assert {tuple(way) for way in ways} == set(itertools.permutations(EFFICACIES[num_players]))
-    assert_distributed(counts, np.full(len(ways), 1 / len(ways)))
+    assert_even(counts)
 
 
 # --- the argument -------------------------------------------------------------------------------------------------
@@ -240,9 +220,6 @@ def test_reset_can_deal_the_efficacies():
     env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
     env.reset(seed=0, options={"efficacies": [1, 4, 1]})
     assert env.unwrapped.games.states["efficacy"][0, :3].tolist() == [1, 4, 1]
-    for wrong in ([1, 1, 1], [4, 1], "141", [1, 4.0, 1]):
-        with pytest.raises(ValueError, match="efficacies must be"):
-            env.reset(options={"efficacies": wrong})
 
 
 # --- many games ---------------------------------------------------------------------------------------------------
@@ -255,18 +232,6 @@ def test_games_agree_with_the_exact_distribution(play, games):
     counts = play(4, games, 11, nothing)
     assert counts.sum() == games
     assert_distributed(counts, exact.distribution)
-
-
-@pytest.mark.thorough
-def test_the_rules_example():
-    # Three patients treated, two saved: of 1, 2, 2, 4 the last 2 is kept.
-    variant = configure("shakes")
-    for state in states_with(variant, [3, 0, 0], [2, 0, 0], 2000):
-        argue(state, 0)
-        if state["dice"][0, :FACES].tolist() == [1, 2, 0, 1, 0, 0]:
-            assert state["strength"][0] == 2
-            return
-    pytest.fail("2,000 throws of four dice never showed 1, 2, 2, 4")
 
 
 @pytest.mark.thorough

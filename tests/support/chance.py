@@ -1,8 +1,9 @@
-"""Every deal and every outcome of an action, with probabilities, from draws with chosen outcomes; the second stage of 30s."""
+"""Every deal and outcome of an action, with probabilities; counts compared with them; the second stage of 30s."""
 
 from fractions import Fraction
 
 import numpy as np
+from scipy.stats import chisquare
 
 from dice_envs.exact.thirties import second_stage
 
@@ -31,6 +32,36 @@ def _every(before, run):
         else:
             branches = zip(draw.outcomes, draw.probabilities, strict=True)
             open_branches += [(probability * chance, (*outcomes, outcome)) for outcome, chance in branches]
+
+
+def assert_distributed(seen, chances):
+    """Assert that counts agree with probabilities: a chi-square test, with rare outcomes merged.
+
+    Both are sequences, or dictionaries by outcome; outcomes that `chances` then leaves out have the rest of the probability.
+    """
+    if isinstance(chances, dict):
+        listed = [seen.get(outcome, 0) for outcome in chances]
+        seen, chances = [*listed, sum(seen.values()) - sum(listed)], [*map(float, chances.values())]
+        chances.append(1 - sum(chances))
+    counts, expected = np.asarray(seen, float), np.asarray(chances, float) * np.sum(seen)
+    assert not counts[expected < 1e-9].any(), "something was seen that cannot be"
+    if (expected > 1e-9).sum() == 1:
+        return
+    common = expected >= 5
+    seen = np.append(counts[common], counts[~common].sum())
+    due = np.append(expected[common], expected[~common].sum())
+    if due[-1] < 5:
+        smallest = due[:-1].argmin()
+        seen[smallest] += seen[-1]
+        due[smallest] += due[-1]
+        seen, due = seen[:-1], due[:-1]
+    assert len(seen) > 1
+    assert chisquare(seen, due * seen.sum() / due.sum()).pvalue > 1e-4
+
+
+def assert_even(counts):
+    """Assert that outcomes with these counts are equally likely."""
+    assert_distributed(counts, np.full(len(counts), 1 / len(counts)))
 
 
 def second_stage_points(rules, excess, restarts):

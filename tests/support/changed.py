@@ -12,6 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def importing(path: str) -> set[Path]:
+    """The test files that import a file of the project, as a path from the root."""
+    module = [part for part in Path(path).with_suffix("").parts if part not in ("dice_envs", "__init__")]
+    package, _, name = ".".join(["dice_envs", *module]).rpartition(".")
+    imports = re.compile(rf"\b{re.escape(package)}(\.{name}\b| import [^\n]*\b{name}\b)")
+    return {test for test in (ROOT / "tests").rglob("test_*.py") if imports.search(test.read_text())}
+
+
 def tests_of(changed: str) -> set[Path]:
     """The test files of one changed file, as a path from the root."""
     path = Path(changed)
@@ -27,12 +35,8 @@ def tests_of(changed: str) -> set[Path]:
     own = ROOT / "tests" / inside.parent / f"test_{inside.stem}.py"
     if own.exists():
         return {own}
-    module = inside.parent if inside.name == "__init__.py" else inside.with_suffix("")
-    package, _, name = ".".join(("dice_envs", *module.parts)).rpartition(".")
-    imports = re.compile(rf"\b{re.escape(package)}(\.{name}\b| import [^\n]*\b{name}\b)")
-    found = {test for test in (ROOT / "tests").rglob("test_*.py") if imports.search(test.read_text())}
     near = [ROOT / "tests" / folder for folder in inside.parents]
-    return found or next(tests for tests in (set(folder.glob("test_*.py")) for folder in near) if tests)
+    return importing(changed) or next(tests for tests in (set(folder.glob("test_*.py")) for folder in near) if tests)
 
 
 def main(base: str) -> None:

@@ -113,9 +113,10 @@ class Single:
     in_place: ClassVar[Any] = ()  # what is also handed over in place of one of several actions
 
     def __init__(self, game: Any, **arguments: Any) -> None:
-        self._hold(type(self).make(game, **arguments))
+        self.hold(type(self).make(game, **arguments))
 
-    def _hold(self, env: Any) -> None:
+    def hold(self, env: Any) -> None:
+        """Call this environment from now on."""
         self.env, self.inner = env, getattr(env, "unwrapped", env)  # PettingZoo's wrappers count what fails, too
         self.variant: Variant = self.inner.variant
 
@@ -208,7 +209,7 @@ class StableBaselines(Vector):
     make = SeatVecEnv
 
     def __init__(self, game: Any, **arguments: Any) -> None:
-        self._hold(SeatVecEnv(game, 3, **arguments))
+        self.hold(SeatVecEnv(game, 3, **arguments))
 
     def reset(self, seed: int) -> Any:
         self.env.seed(seed)
@@ -218,7 +219,8 @@ class StableBaselines(Vector):
         observations, rewards, ended, infos = self.send(self.form(actions))
         assert 0 <= observations.min() <= observations.max() <= 1
         reasons = {game: info["illegal_action"] for game, info in enumerate(infos) if "illegal_action" in info}
-        seen = observations, rewards, ended, self.env.action_masks()
+        episodes = [(info["episode"]["r"], info["episode"]["l"], info["players"]) for info in infos if "episode" in info]
+        seen = observations, rewards, ended, self.env.action_masks(), episodes
         return Result(seen, dict(enumerate(rewards.tolist())), np.flatnonzero(ended).tolist(), reasons)
 
 
@@ -228,7 +230,7 @@ class Games(Vector):
     loses = False
 
     def __init__(self, game: Any, **options: Any) -> None:
-        self._hold(Batch(game, 3, seed=1, **options))
+        self.hold(Batch(game, 3, seed=1, **options))
 
     def reset(self, seed: int) -> Any:
         self.env.deal()
@@ -337,6 +339,17 @@ CALLERS: dict[str, type[Single]] = {
 def plays(way: str, game: str) -> bool:
     """Return whether the interface has the game."""
     return way != "parallel_env" or configure(game).facts.simultaneous
+
+
+def moves(caller: Single, count: int, seed: int) -> list[Any]:
+    """Make random legal moves, over several games, and return all that is seen of them as values to compare."""
+    rng, seen = np.random.default_rng(seed), []
+    for _ in range(count):
+        masks = caller.masks()
+        result = caller.step({key: int(rng.choice(np.flatnonzero(mask))) for key, mask in masks.items()})
+        seen.append(remember([masks, result.seen]))
+        caller.restart(result.ended)
+    return seen
 
 
 def play(caller: Single, steps: int, rng: np.random.Generator, share: float = 0.05, lose: bool = True) -> tuple[int, int]:

@@ -1,10 +1,12 @@
 """Liar's Dice of two players by plain recursion over the game's kernels, with agents or best responses in the seats."""
 
+import collections
 import itertools
 
 import numpy as np
 
 from dice_envs.agent import Turn, ask_probabilities
+from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.liars_dice.round import hands_of
 from dice_envs.exact.liars_dice.walk import Party, Walk
@@ -20,12 +22,13 @@ class PlainGames:
 
     def __init__(self, variant, *players):
         self.variant, self.players = variant, players  # by seat; None is the best response
+        self.responds = players.index(None) if None in players else None
+        self.counted = self.responds or 0  # the seat whose wins are counted
         self.known, self.values = {}, {}
         self.palifico = set()  # rounds, by dice and starter, that the kernels have called so
 
     def position(self, dice, starter, path, hands):
-        state = np.zeros(1, self.variant.game.state)
-        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        state = dealt(self.variant, 1)
         state["palifico"] = (dice, starter) in self.palifico
         state["dice"][0, :2] = dice
         state["in_play"] = sum(dice)
@@ -54,10 +57,8 @@ class PlainGames:
         hands = [hands_of(self.variant, each) for each in dice]
         pairs = list(itertools.product(range(len(hands[0][0])), range(len(hands[1][0]))))
         weights = {(a, b): hands[0][1][a] * hands[1][1][b] for a, b in pairs}
-        if None not in self.players:
-            return sum(self.expected(dice, starter, (), weights, hands, pair) for pair in pairs)
-        found = self.best(dice, starter, (), weights, hands)
-        return sum(found.values()) if self.players[0] is None else 1 - sum(found.values())
+        won = sum(self.best(dice, starter, (), weights, hands).values())
+        return 1 - won if self.counted else won
 
     def after_call(self, dice, starter, path, hands):
         """The probability that seat 0 wins after the bid is called."""
@@ -71,44 +72,36 @@ class PlainGames:
         return self.value(left, int(state["seat"][0]))
 
     def legal(self, dice, starter, path, hands):
-        state = self.position(dice, starter, path, hands)
-        masks = np.zeros((1, self.variant.facts.num_actions), np.int8)
-        self.variant.kernels.legal(self.variant.params, state, np.zeros(1, np.int64), masks)
-        return np.flatnonzero(masks[0]).tolist()
-
-    def expected(self, dice, starter, path, weights, hands, pair):
-        both = [hands[seat][0][pair[seat]] for seat in range(2)]
-        seat = (starter + len(path)) % 2
-        total = 0.0
-        for action, chance in enumerate(self.chances(seat, dice, starter, path, both)):
-            if chance > 0 and action == self.variant.params.call:
-                total += chance * weights[pair] * self.after_call(dice, starter, path, both)
-            elif chance > 0:
-                total += self.expected(dice, starter, (*path, action), {pair: weights[pair] * chance}, hands, pair)
-        return total
+        return self.variant.legal_actions(self.position(dice, starter, path, hands)[0])
 
     def best(self, dice, starter, path, weights, hands):
-        """For each hand of the best response, its probability of winning times the probability of reaching the position."""
-        mine = 0 if self.players[0] is None else 1
+        """For each hand of the seat whose wins are counted, its probability of winning times that of reaching the position.
+
+        `weights` has the probability of reaching it with each pair of hands, without the choices of the best response.
+        """
+        if not weights:
+            return collections.Counter()
+        combine = max if (starter + len(path)) % 2 == self.responds else sum
+        legal = self.legal(dice, starter, path, [hands[0][0][0], hands[1][0][0]])
+        won = [self.after(dice, starter, path, weights, hands, action) for action in legal]
+        return collections.Counter(
+            {hand: combine(each[hand] for each in won) for hand in {pair[self.counted] for pair in weights}}
+        )
+
+    def after(self, dice, starter, path, weights, hands, action):
+        """The same after an action at the position."""
         seat = (starter + len(path)) % 2
-        anyhow = [hands[0][0][0], hands[1][0][0]]
-        found = dict.fromkeys((pair[mine] for pair in weights), -1.0 if seat == mine else 0.0)
-        for action in self.legal(dice, starter, path, anyhow):
-            passed = dict(weights)
-            for pair in weights:
-                if seat != mine:
-                    both = [hands[each][0][pair[each]] for each in range(2)]
-                    passed[pair] *= self.chances(seat, dice, starter, path, both)[action]
-            if action == self.variant.params.call:
-                won = dict.fromkeys(found, 0.0)
-                for pair, weight in passed.items():
-                    first = self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
-                    won[pair[mine]] += weight * (first if mine == 0 else 1 - first)
-            else:
-                won = self.best(dice, starter, (*path, action), passed, hands)
-            for hand in found:
-                found[hand] = max(found[hand], won[hand]) if seat == mine else found[hand] + won[hand]
-        return found
+        both = {pair: [hands[each][0][pair[each]] for each in range(2)] for pair in weights}
+        if seat != self.responds:
+            chances = {pair: self.chances(seat, dice, starter, path, both[pair])[action] for pair in weights}
+            weights = {pair: weight * chances[pair] for pair, weight in weights.items() if chances[pair] > 0}
+        if action != self.variant.params.call:
+            return self.best(dice, starter, (*path, action), weights, hands)
+        won = collections.Counter()
+        for pair, weight in weights.items():
+            first = self.after_call(dice, starter, path, both[pair])
+            won[pair[self.counted]] += weight * (1 - first if self.counted else first)
+        return won
 
     def mean(self):
         """The probability that seat 0 wins, mean over who begins."""
@@ -117,26 +110,18 @@ class PlainGames:
 
     def choices(self, own, dice, starter, path):
         """Action → the most that the best response can return after it, with a hand, when it is to move after these bids."""
-        seat = 0 if self.players[0] is None else 1
+        seat, other = self.responds, 1 - self.responds
         hands = [hands_of(self.variant, each) for each in dice]
         (mine,) = np.flatnonzero((hands[seat][0] == own).all(axis=1)).tolist()
         weights = {}
-        for other, chance in enumerate(hands[1 - seat][1].tolist()):
-            pair = (mine, other) if seat == 0 else (other, mine)
+        for theirs, chance in enumerate(hands[other][1].tolist()):
+            pair = (mine, theirs) if seat == 0 else (theirs, mine)
             both = [hands[each][0][pair[each]] for each in range(2)]
             for made, bid in enumerate(path):
-                if (starter + made) % 2 != seat:
-                    chance *= self.chances(1 - seat, dice, starter, path[:made], both)[bid]
+                if (starter + made) % 2 == other:
+                    chance *= self.chances(other, dice, starter, path[:made], both)[bid]
             weights[pair] = chance
-        found = {}
-        for action in self.legal(dice, starter, path, [hands[0][0][0], hands[1][0][0]]):
-            if action == self.variant.params.call:
-                first = {
-                    pair: self.after_call(dice, starter, path, [hands[each][0][pair[each]] for each in range(2)])
-                    for pair in weights
-                }
-                won = sum(weight * (first[pair] if seat == 0 else 1 - first[pair]) for pair, weight in weights.items())
-            else:
-                won = self.best(dice, starter, (*path, action), weights, hands)[mine]
-            found[action] = 2 * won / sum(weights.values()) - 1
-        return found
+        return {
+            action: 2 * self.after(dice, starter, path, weights, hands, action)[mine] / sum(weights.values()) - 1
+            for action in self.legal(dice, starter, path, [hands[0][0][0], hands[1][0][0]])
+        }

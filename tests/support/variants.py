@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dice_envs.core.game import names
+from dice_envs.core.batch import Batch
+from dice_envs.core.game import OVER, names
 
 # Options of a variant of each game whose games are short.
 SMALL: dict[str, dict[str, Any]] = {
@@ -92,3 +94,17 @@ MARKED = [  # `make test` plays two of each game
     for name, options in VARIANTS
 ]
 MARKED_ONCE = [pytest.param(*each, marks=[pytest.mark.thorough] if each[1] else []) for each in VARIANTS]  # the default ones
+
+
+def played(name: str, options: dict[str, Any], plays: int = 25) -> list[list[Any]]:
+    """Everything shown in two games, move by move."""
+    batch = Batch(name, 2, seed=31, **options)
+    out: list[list[Any]] = []
+    for _ in range(plays):
+        playing = np.flatnonzero(batch.seats != OVER)
+        if not len(playing):
+            break
+        masks = batch.legal()
+        out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
+        batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
+    return out

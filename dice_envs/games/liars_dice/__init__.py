@@ -490,16 +490,6 @@ def bidder_after(params, state, bids):
 
 
 @kernel(allocates=False)
-def _last_bidder(params, state):
-    seat = np.int64(state["seat"])
-    for _ in range(params.num_players):
-        seat = seat - 1 if seat > 0 else params.num_players - 1
-        if state["in_round"][seat] > 0:
-            break
-    return seat
-
-
-@kernel(allocates=False)
 def _call(params, state, exact):
     bid = state["bid"]
     face_bid = face_of(params, bid)
@@ -511,7 +501,8 @@ def _call(params, state, exact):
         for face in range(MAX_FACES):
             state["shown"][seat, face] = state["counts"][seat, face]
     caller = state["seat"]
-    loser = caller if total >= quantity_of(params, bid) + 1 else _last_bidder(params, state)
+    bidder = _remember_bids(params, state)
+    loser = caller if total >= quantity_of(params, bid) + 1 else bidder
     if exact:
         loser = NOBODY if total == quantity_of(params, bid) + 1 else caller
     state["shown_bid"] = bid
@@ -519,7 +510,6 @@ def _call(params, state, exact):
     state["shown_palifico"] = state["palifico"]
     state["caller"] = caller
     state["loser"] = loser
-    _remember_bids(params, state)
     if loser == NOBODY:
         _win_back(params, state)
     else:
@@ -583,8 +573,8 @@ def _lose_die(params, state):
 
 @kernel(allocates=False)
 def _remember_bids(params, state):
-    """Add the round's bids to the record of each bidder."""
-    bidder = state["starter"]
+    """Add the round's bids to the record of each bidder; return who made the last one."""
+    last = bidder = np.int64(state["starter"])
     for i in range(state["num_bids"]):
         held = state["counts"][bidder]
         most = held[0]
@@ -592,7 +582,8 @@ def _remember_bids(params, state):
             most = max(most, held[face])
         state["bids_shown"][bidder] += 1
         state["bids_honest"][bidder] += held[face_of(params, state["bids"][i])] == most
-        bidder = _next_with_dice(params, state["in_round"], bidder)
+        last, bidder = bidder, _next_with_dice(params, state["in_round"], bidder)
+    return last
 
 
 @kernel(allocates=False, inline=True)

@@ -38,6 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 OPENSPIEL = {"raise_rule": "either", "wild": "highest"}
 # The chance that the starter wins: from an independent program, or as published for returns of ±1.
+RESET_QUANTITY = {"raise_rule": "reset_quantity", "wild": "highest"}
 ROUNDS = [
     ((1, 1), {}, Fraction(5, 6)),
     ((2, 1), {}, Fraction(89, 108)),
@@ -46,6 +47,7 @@ ROUNDS = [
     ((1, 1), {"raise_rule": "either"}, (1 + Fraction(-1, 9)) / 2),
     ((1, 1), {"raise_rule": "either", "wild": "ones"}, (1 + Fraction(-7, 327)) / 2),
     ((1, 1), OPENSPIEL, (1 + Fraction(-7, 258)) / 2),
+    ((1, 1), RESET_QUANTITY, (1 + Fraction(-1, 18)) / 2),
 ]
 
 
@@ -135,7 +137,7 @@ PERUDO = {"raise_rule": "perudo", "wild": "ones"}
 
 @covering(
     ("rules", "dice"),
-    [{}, {"raise_rule": "either"}, {"raise_rule": "either", "wild": "highest"}, {"wild": "ones"}, PERUDO],
+    [{}, {"raise_rule": "either"}, OPENSPIEL, RESET_QUANTITY, {"wild": "ones"}, PERUDO],
     [(1, 1), (2, 1), (1, 2)],
 )
 def test_a_plain_program_agrees(dice, rules):

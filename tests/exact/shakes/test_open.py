@@ -24,8 +24,9 @@ from dice_envs.exact.shakes.policies import (
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
+from tests.support.chance import assert_distributed
 from tests.support.commands import run
-from tests.support.shakes_tools import assert_distributed, states_with
+from tests.support.shakes_tools import states_with
 from tests.support.subsets import few
 
 OPEN = {"open_efficacies": True}

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.conftest import ROOT
+
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WAIT = 120_000  # milliseconds, for a busy machine that also compiles kernels
 
