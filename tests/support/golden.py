@@ -27,12 +27,8 @@ MOST_TURNS = 60
 PLAYTHROUGHS: dict[str, tuple[str, dict[str, Any], str]] = {name: (name, {}, "random") for name in names()} | {
     "perudo": ("liars_dice", {"rules": "perudo", "num_players": 3, "num_dice": 2}, "random"),
     "openspiel": ("liars_dice", {"raise_rule": "either", "wild": "highest", "num_dice": 2}, "random"),
-    "numbers": ("liars_dice", {"num_players": 3, "num_dice": 2}, "numbers:bluff=1,threshold=0"),
-    "palifico": (
-        "liars_dice",
-        {"num_players": 3, "num_dice": 2, "palifico": True, "exact_call": True},
-        "numbers:bluff=1,threshold=0",
-    ),
+    "numbers": ("liars_dice", {"num_players": 3, "num_dice": 2}, "numbers:bluff=0.6"),
+    "palifico": ("liars_dice", {"num_players": 3, "num_dice": 2, "palifico": True, "exact_call": True}, "numbers:bluff=0.6"),
 }
 
 
