@@ -218,7 +218,7 @@ def _trained(
     gaps = (result.trained.gaps or [{}])[-1]
     row = {
         "steps": result.trained.steps,
-        "minutes": result.minutes,
+        "minutes": result.trained.minutes or None,
         "gap": None if measured is None else {"name": measured.name, "gap": measured.gap, "error": measured.error},
         "gaps": {name: gap for name, gap in gaps.items() if name != "steps"},
         "wins": dict(zip(pairs.agents[2:], pairs.win_rate[0][2:], strict=True)) if pairs is not None else {},

@@ -77,11 +77,6 @@ class TrainingResult:
         """For two seats, what was won from each opponent whose best response is known."""
         return self.table.edges if self.table is not None and self.table.seats == 2 else None
 
-    @property
-    def minutes(self) -> float | None:
-        """Minutes of training; None where they are not known."""
-        return max(self.trained.minutes_at.values(), default=None)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the form of results.json."""
         run = self.trained
@@ -90,7 +85,7 @@ class TrainingResult:
             "seed": run.seed,
             "steps": run.steps,
             "steps_per_second": self.steps_per_second,
-            "minutes": self.minutes,
+            "minutes": run.minutes or None,
             "curve": run.curve,
             "gaps": [{**point, "minutes": run.minutes_at.get(point["steps"])} for point in run.gaps],
             "measures": self.measures,

@@ -208,7 +208,7 @@ def _pool_grid(pool: Sequence[PoolShare], result: TrainingResult) -> Grid:
 def run_sections(result: TrainingResult, plots: Sequence[Plot]) -> list[Section]:
     """Return the results of a run as sections of a page."""
     trained = [f"{result.trained.steps:,} learner steps"]
-    trained += [] if result.minutes is None else [f"{result.minutes:.1f} minutes"]
+    trained += [f"{result.trained.minutes:.1f} minutes"] if result.trained.minutes else []
     trained += [] if result.steps_per_second is None else [f"{result.steps_per_second:,.0f} steps a second"]
     why = [f"Not measured: {result.not_measured}"] if result.not_measured else []
     games = [] if result.table is None else tournament_grids(result.table)

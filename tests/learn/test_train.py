@@ -514,7 +514,7 @@ def test_a_report_says_why_a_policy_was_not_measured():
     """Dice lost are no zero-sum reward."""
     variant = configure("liars_dice", num_players=3, num_dice=1, reward="dice")
     policy = PPO(variant, TINY, "random", 1).policy()
-    trained = Trained(policy, 10, 0.0, 1, "ppo", [], [], TINY, {}, [], {})
+    trained = Trained(policy, 10, 1, "ppo", [], [], TINY, {}, [], {})
     result = TrainingResult(trained, ROOT, "train", None, *measured(variant, policy, "ppo:none", 1))
     section = next(section for section in run_sections(result, ()) if section.title == "How far from optimal play")
     (why,) = section.text
