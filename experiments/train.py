@@ -95,18 +95,18 @@ class TrainingResult:
         return found | {name: value for name, value in more.items() if value is not None}
 
 
-class _Shown(TrainingCallback):
-    """Shows a run on the terminal, keeps TensorBoard's log of it, and stops it on a signal.
+class _Shown(TrainingCallback, contextlib.ExitStack):
+    """Shows a run on the terminal, keeps TensorBoard's log of it, and stops it on a signal. Entered around the training.
 
     Args:
         variant: the game.
         policy: whose options these are, as `print_mode` takes it.
         folder: of the run.
-        until_ended: keeps what is open during the training.
     """
 
-    def __init__(self, variant: Variant, policy: str, folder: Path, until_ended: contextlib.ExitStack) -> None:
-        self.variant, self.policy, self.folder, self.until_ended = variant, policy, folder, until_ended
+    def __init__(self, variant: Variant, policy: str, folder: Path) -> None:
+        super().__init__()
+        self.variant, self.policy, self.folder = variant, policy, folder
         self.signal_noted: Callable[[], int | None] = lambda: None
 
     def started(self, steps: int, until: int, seed: int) -> None:
@@ -118,12 +118,12 @@ class _Shown(TrainingCallback):
         console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
         from torch.utils.tensorboard import SummaryWriter
 
-        self.signal_noted = self.until_ended.enter_context(first_signal_waits())
-        self.advanced = self.until_ended.enter_context(progress("learner steps", until - steps))  # type: ignore[method-assign]
+        self.signal_noted = self.enter_context(first_signal_waits())
+        self.advanced = self.enter_context(progress("learner steps", until - steps))  # type: ignore[method-assign]
         log = self.folder / "tensorboard"
-        self.until_ended.enter_context(writer_errors_name(log))
+        self.enter_context(writer_errors_name(log))
         self.writer = SummaryWriter(str(log / "ppo"))  # type: ignore[no-untyped-call]
-        self.until_ended.callback(self.writer.close)
+        self.callback(self.writer.close)
 
     def learned(self, steps: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
@@ -169,8 +169,7 @@ def train(
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
 
     given = {**(settings or {}), **({} if threads is None else {"threads": threads})}
-    with contextlib.ExitStack() as until_ended:
-        shown = _Shown(variant, policy, folder, until_ended)
+    with _Shown(variant, policy, folder) as shown:
         trained = dice_envs.train(
             variant, preset=preset, steps=steps, opponents=opponents or None, seed=seed, settings=given, folder=folder,
             learner=learner, device=device, callback=shown,
@@ -188,12 +187,9 @@ def train(
     given |= {"seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
     command = _command(variant, preset, opponents or (), settings or {}, given)
     found = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed)
-    result = TrainingResult(trained, folder, command, new / seconds if new else None, *found)
-    if variant.facts.num_seats == 1:
-        return result
-    table = _played(trained, evaluation_games)
+    table = _played(trained, evaluation_games) if variant.facts.num_seats > 1 else None
     pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
-    return dataclasses.replace(result, table=table, pool=pool)
+    return TrainingResult(trained, folder, command, new / seconds if new else None, *found, table, pool)
 
 
 def _command(

@@ -204,22 +204,6 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
 
 
 @functools.cache
-def compile_views(game: Game) -> Callable[..., None]:
-    """Return the kernel `(params, seats, i, out (seats, size))`: what every seat of game i sees, the learner's first."""
-    observe = game.observe
-
-    @kernel(allocates=False)
-    def view_all(params, seats, i, out):
-        for place in range(out.shape[0]):
-            for j in range(out.shape[1]):
-                out[place, j] = 0
-            seat = (seats.learners[i] + place) % out.shape[0]
-            observe(params, seats.states[i], seat, out[place])
-
-    return view_all
-
-
-@functools.cache
 def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
     """Return the loop `(context, seats, start, moves, step)`.
 
