@@ -17,7 +17,7 @@ from dice_envs.agent import ask, draw_actions, make_agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
-from dice_envs.core.options import Range, check_types, shown
+from dice_envs.core.options import Range, check_types, parse_options
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
@@ -86,7 +86,7 @@ def main(
     Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
     """
     limit = math.inf if minutes is None else minutes
-    settings = DistillSettings(hidden_sizes(hidden), steps, limit, rate, precision)
+    settings = DistillSettings(parse_options([f"hidden={hidden},"])["hidden"], steps, limit, rate, precision)
     distill(game, option or [], settings, out, seed, json, device)
 
 
@@ -186,14 +186,6 @@ def _command(option: Sequence[str], settings: DistillSettings, seed: int, device
     return " ".join(["python -m experiments distill liars_dice", *given])
 
 
-def hidden_sizes(text: str) -> tuple[int, ...]:
-    """Parse sizes such as `512,512`; ValueError for anything else."""
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
-        raise ValueError(f"hidden must be sizes of layers such as 512,512, not {shown(text)}")
-    return tuple(map(int, parts))
-
-
 # --- training ---------------------------------------------------------------------------------------------------------
 
 
@@ -280,7 +272,9 @@ class Learner:
         from dice_envs.learn.networks import mlp
 
         self.variant, self.settings, self.device = variant, settings, device
-        self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), block_inputs(variant, "past_bids"))
+        self.seen = np.setdiff1d(
+            np.arange(variant.facts.observation_size), block_inputs(variant, lambda block: block.name == "past_bids")
+        )
         (weights,) = derived_seeds(seed, "weights")
         with torch.random.fork_rng(devices=[]):  # layers draw their first weights from PyTorch's global stream
             torch.default_generator.manual_seed(weights)
