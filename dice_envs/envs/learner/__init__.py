@@ -143,7 +143,7 @@ class SeatGames:
         self.exploration = np.zeros(1)
         self._begin = Start(
             fixed_seat=-1 if seat == "random" else int(seat),
-            several=len(self._agents) > 1,
+            places=np.append(LEARNER, np.resize(np.arange(len(self._agents)), facts.num_seats - 1)),
             weights=np.zeros(0),
             self_play=self.self_play,
             exploration=self.exploration,

@@ -114,24 +114,22 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
     }
 
 
-def check_opponents(agents: Sequence[Agent], team: Team, variant: Variant) -> list[Network | None]:
-    """Return the networks of the agents that are asked, None for those with kernels.
+def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[int, Network]:
+    """Return the networks of the agents that are asked, by the agent's number.
 
     Raises:
         ValueError: an agent can't choose on a GPU.
     """
-    networks: list[Network | None] = []
-    for agent, (number, _) in zip(agents, team.numbers, strict=True):
-        network = None
-        if number == ASKED:
-            offers = promises_of(agent).network
-            network = offers(variant) if offers else None
-        if network is None if number == ASKED else makes_arrays(team.choosers[number].choose):
+    networks: dict[int, Network] = {}
+    for number, (agent, (chooser, _)) in enumerate(zip(agents, team.numbers, strict=True)):
+        offers = promises_of(agent).network if chooser == ASKED else None
+        if network := offers and offers(variant):
+            networks[number] = network
+        elif chooser == ASKED or makes_arrays(team.choosers[chooser].choose):
             raise ValueError(
                 f"opponents must be policy networks (ppo) or have kernels that make no arrays (numbers, random) on the device "
                 f"'cuda', not {name_of(agent)}; the device 'cpu' takes it"
             )
-        networks.append(network)
     return networks
 
 
@@ -256,16 +254,12 @@ class DeviceTurns:
         now = (*map(id, agents), id(team), start.weights.tobytes())
         if now == self.recording:
             return
-        networks = check_opponents(agents, team, games.variant)
-        self._layers = {
-            number: [tuple(map(self._tensor, layer)) for layer in network.layers]
-            for number, network in enumerate(networks)
-            if network is not None
-        }
+        networks = networks_of(agents, team, games.variant)
+        self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
         self.capturable = not self._layers
         self.recording, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
         self._kernels = _compiled(games.variant, games.played, team.choosers, games.self_play > 0)
-        floors = np.array([network.floor if network else 0.0 for network in networks])
+        floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
         self._own = self._moved((team.numbers, team.options, start, floors))
 
     def _run(self, todo: int) -> None:

@@ -41,12 +41,9 @@ def _seat(state, start, seats, i):
     learner = below(state, num_seats) if start.fixed_seat < 0 else np.int64(start.fixed_seat)
     seats.learners[i] = learner
     for seat in range(num_seats):
-        if seat == learner:
-            seats.players[i, seat] = LEARNER
-        elif len(start.weights) > 0:
+        seats.players[i, seat] = start.places[(seat - learner) % num_seats]
+        if seat != learner and len(start.weights) > 0:
             seats.players[i, seat] = choose_weighted(state, start.weights, len(start.weights))
-        else:
-            seats.players[i, seat] = (seat - learner) % num_seats - 1 if start.several else 0
     if start.self_play > 0.0:
         seats.shared[i] = uniform(state) < start.self_play
         for seat in range(num_seats if seats.shared[i] else 0):
