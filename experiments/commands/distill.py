@@ -87,47 +87,10 @@ def main(
     """
     limit = math.inf if minutes is None else minutes
     settings = DistillSettings(parse_options([f"hidden={hidden},"])["hidden"], steps, limit, rate, precision)
-    distill(game, option or [], settings, out, seed, json, device)
-
-
-def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
-    """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
-    measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
-    best: tuple[NetworkPolicy, Measures, float] | None = None
-    for floor in FLOORS:
-        candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
-        name, start = f"floor {floor:g}", time.monotonic()
-        with measuring(name) as done:
-            measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
-        ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
-        if best is None or measured.measures[0].value < best[1].measures[0].value:
-            best = candidate, measured, time.monotonic() - start
-    assert best is not None
-    return best
-
-
-def distill(
-    game: str,
-    option: Sequence[str],
-    settings: DistillSettings,
-    out: Path | None,
-    seed: int | None,
-    json: Path | None,
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """Solve, train, measure and save. The arguments are those of the command `distill`.
-
-    Returns:
-        The `about` of the policy's file (see `dice_envs.agents.ppo.check_about`), with the solution's own exploitability.
-
-    Raises:
-        ValueError: a game that is not solved or cannot be measured, or wrong arguments.
-    """
     plain = configure(game).game.name
     if plain != "liars_dice":
         raise ValueError(f"distill takes liars_dice, not {plain}: only its solutions are stored as probabilities")
-    options = ui.game_options(option)
-    variant = configure(plain, **options)
+    variant = configure(plain, **ui.game_options(option))
     check_measurable(variant, "distilling, which measures the network,")
     seed, device = ui.seed_or_fresh(seed), torch_device(device)
     out = out or Path("runs") / "liars_dice_distilled.npz"
@@ -154,7 +117,7 @@ def distill(
     with measuring("greedy") as done:
         greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=done), agent="greedy")
     policy.about = {
-        "command": _command(option, settings, seed, device),
+        "command": _command(option or [], settings, seed, device),
         "method": "distill",
         "seed": seed,
         "steps": made,
@@ -173,7 +136,22 @@ def distill(
         lambda: ui.write_json(json, policy.about),
         lambda: ui.console.whole_line(f"saved: ppo:{out}, {out.stat().st_size:,} bytes"),
     )
-    return policy.about
+
+
+def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
+    """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
+    measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
+    best: tuple[NetworkPolicy, Measures, float] | None = None
+    for floor in FLOORS:
+        candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
+        name, start = f"floor {floor:g}", time.monotonic()
+        with measuring(name) as done:
+            measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
+        ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
+        if best is None or measured.measures[0].value < best[1].measures[0].value:
+            best = candidate, measured, time.monotonic() - start
+    assert best is not None
+    return best
 
 
 def _command(option: Sequence[str], settings: DistillSettings, seed: int, device: str) -> str:
