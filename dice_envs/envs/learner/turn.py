@@ -146,15 +146,6 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
     deal, view = game.deal, compile_view(game)
 
     @decorate(merge=True)
-    def begin(context, start, seats, i):
-        _seat(seats.states[i], start, seats, i)
-        deal(context.params, seats.states[i])
-        seats.lengths[i] = 0
-        for each in range(seats.earned.shape[1]):
-            seats.earned[i, each] = 0.0
-            seats.returns[i, each] = 0.0
-
-    @decorate(merge=True)
     def turn(context, seats, start, moves, step, i):
         state, todo = seats.states[i], moves.todo[i]
         action = np.int64(NO_ACTION) if FORFEITS <= todo <= DEALT else moves.actions[i]
@@ -168,7 +159,12 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
         begins = BEGINS <= todo <= DEALS
         while True:  # again where a game ends and begins anew
             if begins:
-                begin(context, start, seats, i)
+                _seat(state, start, seats, i)
+                deal(context.params, state)
+                seats.lengths[i] = 0
+                for each in range(seats.earned.shape[1]):
+                    seats.earned[i, each] = 0.0
+                    seats.returns[i, each] = 0.0
                 if todo == DEALS:
                     moves.todo[i] = DEALT
                     return
