@@ -80,7 +80,7 @@ class NetworkPolicy:
         self.about = check_about(about or {})
         check_range("floor", floor, 0, 0.99, whole=False)
         self.floor = float(floor)
-        history = history_inputs(self.variant)
+        history = block_inputs(self.variant, lambda block: block.history)
         memoryless = len(history) > 0 and not layers[0][0][:, history].any()
         self.promises = Promises(memoryless=memoryless, observes_only=True, variant=self.variant, network=self.network)
 
@@ -108,14 +108,11 @@ class NetworkPolicy:
         self.check_variant(variant)
         return Network(tuple(self.layers), self.floor) if type(self) is NetworkPolicy else None
 
-    def act(self, turn: Turn, greedy: bool = False) -> np.ndarray:
-        """Return sampled actions, or the likeliest ones, (n,) int64."""
+    def act(self, turn: Turn) -> np.ndarray:
+        """Return sampled actions, (n,) int64."""
         self.check_variant(turn.variant)
-        logits = self.logits(turn.observations)
-        if greedy:
-            return np.where(turn.legal != 0, logits, -np.inf).argmax(axis=1)
         out = np.empty(len(turn), np.int64)
-        _sample_all(logits, turn.legal, self.floor, turn.streams, out)
+        _sample_all(self.logits(turn.observations), turn.legal, self.floor, turn.streams, out)
         return out
 
     def probabilities(self, turn: Turn) -> np.ndarray:
@@ -143,20 +140,8 @@ def _check_layers(layers: list[tuple[np.ndarray, np.ndarray]], facts: Facts) -> 
         raise ValueError("layers must hold finite numbers")
 
 
-def block_inputs(variant: Variant, *names: str) -> np.ndarray:
-    """Return the entries of an observation that belong to the blocks with these names, (n,) int64."""
-    return _inputs(variant, lambda block: block.name in names)
-
-
-def history_inputs(variant: Variant) -> np.ndarray:
-    """Return the entries of an observation that tell only how a position came about, (n,) int64.
-
-    A network with zero weights for all of them is memoryless. In a game without such entries no network is known to be.
-    """
-    return _inputs(variant, lambda block: block.history)
-
-
-def _inputs(variant: Variant, chosen: Callable[[Block], bool]) -> np.ndarray:
+def block_inputs(variant: Variant, chosen: Callable[[Block], bool]) -> np.ndarray:
+    """Return the entries of an observation that belong to the chosen blocks, (n,) int64."""
     begins = offsets(variant.blocks)
     parts = [begin + np.arange(block.size) for begin, block in zip(begins, variant.blocks, strict=True) if chosen(block)]
     return np.concatenate([np.zeros(0, np.int64), *parts])
@@ -247,11 +232,8 @@ def _read(path: Path) -> NetworkPolicy:
             raise ValueError(f"its header says {shown(header['layers'])} layers, but there are {count}")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in header["options"].items()}
         layers = [(_floats(archive, f"weights_{i}", 2), _floats(archive, f"biases_{i}", 1)) for i in range(count)]
-        floor = header.get("floor", 0.0)
-        if type(floor) not in (int, float):
-            raise ValueError(f"its header's floor is {shown(floor)}")
         about = check_about(header.get("about", {}))
-    return NetworkPolicy(header["game"], options, layers, about, floor)
+    return NetworkPolicy(header["game"], options, layers, about, header.get("floor", 0.0))
 
 
 def _check_members(archive: zipfile.ZipFile) -> int:
@@ -428,7 +410,8 @@ class Likeliest(Deterministic):
         self.policy.check_variant(variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        return self.policy.act(turn, greedy=True)
+        self.check_variant(turn.variant)
+        return np.where(turn.legal != 0, self.policy.logits(turn.observations), -np.inf).argmax(axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -481,13 +464,14 @@ class Ppo:
         """Raise ValueError for another variant than the one it was trained on; without a path, for one without a policy."""
         self._playing(variant)
 
+    def _player(self, variant: Variant) -> NetworkPolicy | Likeliest:
+        return Likeliest(self._playing(variant)) if self.greedy else self._playing(variant)
+
     def act(self, turn: Turn) -> np.ndarray:
-        return self._playing(turn.variant).act(turn, self.greedy)
+        return self._player(turn.variant).act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        if not self.greedy:
-            return self._playing(turn.variant).probabilities(turn)
-        return Likeliest(self._playing(turn.variant)).probabilities(turn)
+        return self._player(turn.variant).probabilities(turn)
 
     def network(self, variant: Variant) -> Network | None:
         """Return the policy's network as numbers; None if it does not draw its actions."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
-from dice_envs.core.options import check_choice, check_range, check_seed, shown
+from dice_envs.core.options import check_choice, check_range, check_seed, is_whole, parse_options, shown
 from dice_envs.experiments.jobs import Done, Processes, kept_beside, on_ray
 from dice_envs.experiments.train import TrainingResult, setting_text
 from dice_envs.experiments.ui import check_folder, check_writable, finish, progress, write_json
@@ -51,8 +51,6 @@ uniform policy. MMD, moving reference: a pull to a policy that follows the learn
 "equilibrium", whose steps have one size, and whose critic sees all hands. published: the best PPO of M. Rudolph et
 al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025), appendix, but for its discount of 0.99."""
 
-_FLAGS = {"true": True, "false": False}
-
 
 def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]:
     """Parse settings of a preset: NAME=VALUE, or NAME=VALUE,VALUE,... to try several; layers are written 128x128.
@@ -71,7 +69,7 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
             raise ValueError(f"--set {shown(name)}: no such setting; settings are: {', '.join(known)}")
         if name in found:
             raise ValueError(f"--set {name} is given twice; put all its values into one")
-        found[name] = [_value(name, text.strip(), known[name]) for text in values.split(",")]
+        found[name] = [_value(name, text, known[name]) for text in map(str.strip, values.split(","))]
         if len(set(found[name])) < len(found[name]):
             hint = "; the layers of one network are written 128x128" if isinstance(known[name], tuple) else ""
             raise ValueError(f"--set {name} has a value twice: {values}{hint}")
@@ -83,18 +81,11 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
 
 
 def _value(name: str, text: str, like: Any) -> Any:
-    """Parse a setting's value as the type that it has in the preset; settings that may be None are numbers."""
-    try:
-        if isinstance(like, bool):
-            return _FLAGS[text.lower()]
-        if isinstance(like, tuple):
-            return tuple(int(size) for size in text.split("x"))
-        if isinstance(like, str):
-            return text
-        return int(text.replace("_", "")) if isinstance(like, int) else float(text)
-    except (ValueError, KeyError):
-        kind = {bool: "true or false", tuple: "sizes such as 128x128", int: "a whole number"}.get(type(like), "a number")
-        raise ValueError(f"--set {name} must be {kind}, not {shown(text)}") from None
+    """Parse a setting's value; `like` is the preset's. Settings that may be None are numbers."""
+    if isinstance(like, tuple):
+        return tuple(int(size) if size.isdecimal() else size for size in text.split("x"))
+    value = parse_options([f"{name}={text.replace('_', '')}"])[name]
+    return float(value) if is_whole(value) and (like is None or isinstance(like, float)) else value
 
 
 def sweep(
@@ -218,7 +209,7 @@ def _trained(
     gaps = (result.trained.gaps or [{}])[-1]
     row = {
         "steps": result.trained.steps,
-        "minutes": result.minutes,
+        "minutes": result.trained.minutes or None,
         "gap": None if measured is None else {"name": measured.name, "gap": measured.gap, "error": measured.error},
         "gaps": {name: gap for name, gap in gaps.items() if name != "steps"},
         "wins": dict(zip(pairs.agents[2:], pairs.win_rate[0][2:], strict=True)) if pairs is not None else {},

@@ -22,7 +22,7 @@ from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
-from dice_envs.experiments.arena.results import Edge, Result
+from dice_envs.experiments.arena.results import FIGURES, Result
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.ui import Stopped, console, game_options, print_mode, progress
 from dice_envs.experiments.ui.grids import measuring
@@ -30,20 +30,6 @@ from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
-
-
-@dataclasses.dataclass(frozen=True)
-class PoolShare:
-    """What the policy wins where an opponent of its training has all other `seats`; `even` is the share that is even."""
-
-    opponent: str
-    seats: int
-    games: int
-    even: float
-    win_rate: float
-    ci95: float
-    mean_return: float
-    mean_return_ci95: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +44,9 @@ class TrainingResult:
         measures: of the policy and of its likeliest actions.
         not_measured: why these are not known; empty where they are, or only take long.
         notes: what a reader should know of the measures.
-        table: the final cross table, for two seats and more.
-        pool: for three seats and more, against each opponent of the training.
+        table: the final cross table, for two seats and more; with two it has what was won from each opponent whose best
+            response is known.
+        pool: for three seats and more, a table with each opponent of the training, by its name, at all other seats.
     """
 
     trained: Trained
@@ -70,17 +57,7 @@ class TrainingResult:
     not_measured: str
     notes: list[str]
     table: Result | None = None
-    pool: list[PoolShare] | None = None
-
-    @property
-    def edges(self) -> list[Edge] | None:
-        """For two seats, what was won from each opponent whose best response is known."""
-        return self.table.edges if self.table is not None and self.table.seats == 2 else None
-
-    @property
-    def minutes(self) -> float | None:
-        """Minutes of training; None where they are not known."""
-        return max(self.trained.minutes_at.values(), default=None)
+    pool: dict[str, Result] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form of results.json."""
@@ -90,28 +67,35 @@ class TrainingResult:
             "seed": run.seed,
             "steps": run.steps,
             "steps_per_second": self.steps_per_second,
-            "minutes": self.minutes,
+            "minutes": run.minutes or None,
             "curve": run.curve,
             "gaps": [{**point, "minutes": run.minutes_at.get(point["steps"])} for point in run.gaps],
             "measures": self.measures,
         }
-        table = None if self.table is None else self.table.as_dict()
-        more = {"not_measured": self.not_measured or None, "table": table, "edges": self.edges, "pool": self.pool}
+        more: dict[str, Any] = {"not_measured": self.not_measured or None}
+        if self.table is not None:
+            more |= {"table": self.table.as_dict(), "edges": self.table.edges if self.table.seats == 2 else None}
+        if self.pool is not None:
+            more["pool"] = [
+                {"opponent": name, "seats": own.seats - 1, "games": own.games, "even": 1 / own.seats}
+                | {figure: own.matrix(figure)[0][0] for figure in FIGURES if figure != "draws"}
+                for name, own in self.pool.items()
+            ]
         return found | {name: value for name, value in more.items() if value is not None}
 
 
-class _Shown(TrainingCallback):
-    """Shows a run on the terminal, keeps TensorBoard's log of it, and stops it on a signal.
+class _Shown(TrainingCallback, contextlib.ExitStack):
+    """Shows a run on the terminal, keeps TensorBoard's log of it, and stops it on a signal. Entered around the training.
 
     Args:
         variant: the game.
         policy: whose options these are, as `print_mode` takes it.
         folder: of the run.
-        until_ended: keeps what is open during the training.
     """
 
-    def __init__(self, variant: Variant, policy: str, folder: Path, until_ended: contextlib.ExitStack) -> None:
-        self.variant, self.policy, self.folder, self.until_ended = variant, policy, folder, until_ended
+    def __init__(self, variant: Variant, policy: str, folder: Path) -> None:
+        super().__init__()
+        self.variant, self.policy, self.folder = variant, policy, folder
         self.signal_noted: Callable[[], int | None] = lambda: None
 
     def started(self, steps: int, until: int, seed: int) -> None:
@@ -123,12 +107,12 @@ class _Shown(TrainingCallback):
         console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
         from torch.utils.tensorboard import SummaryWriter
 
-        self.signal_noted = self.until_ended.enter_context(first_signal_waits())
-        self.advanced = self.until_ended.enter_context(progress("learner steps", until - steps))  # type: ignore[method-assign]
+        self.signal_noted = self.enter_context(first_signal_waits())
+        self.advanced = self.enter_context(progress("learner steps", until - steps))  # type: ignore[method-assign]
         log = self.folder / "tensorboard"
-        self.until_ended.enter_context(writer_errors_name(log))
+        self.enter_context(writer_errors_name(log))
         self.writer = SummaryWriter(str(log / "ppo"))  # type: ignore[no-untyped-call]
-        self.until_ended.callback(self.writer.close)
+        self.callback(self.writer.close)
 
     def learned(self, steps: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
@@ -174,8 +158,7 @@ def train(
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
 
     given = {**(settings or {}), **({} if threads is None else {"threads": threads})}
-    with contextlib.ExitStack() as until_ended:
-        shown = _Shown(variant, policy, folder, until_ended)
+    with _Shown(variant, policy, folder) as shown:
         trained = dice_envs.train(
             variant, preset=preset, steps=steps, opponents=opponents or None, seed=seed, settings=given, folder=folder,
             learner=learner, device=device, callback=shown,
@@ -193,12 +176,9 @@ def train(
     given |= {"seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
     command = _command(variant, preset, opponents or (), settings or {}, given)
     found = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed)
-    result = TrainingResult(trained, folder, command, new / seconds if new else None, *found)
-    if variant.facts.num_seats == 1:
-        return result
-    table = _played(trained, evaluation_games)
+    table = _played(trained, evaluation_games) if variant.facts.num_seats > 1 else None
     pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
-    return dataclasses.replace(result, table=table, pool=pool)
+    return TrainingResult(trained, folder, command, new / seconds if new else None, *found, table, pool)
 
 
 def _command(
@@ -279,19 +259,16 @@ def _played(trained: Trained, games: int) -> Result:
     return table
 
 
-def _against_pool(trained: Trained, games: int) -> list[PoolShare]:
-    """Return what the policy wins against each opponent of its training, which has all other seats of three or more.
+def _against_pool(trained: Trained, games: int) -> dict[str, Result]:
+    """Return a table of the policy with each opponent of its training, which has all other seats of three or more.
 
     Where all are paid the same, the mean return is the team's.
     """
-    variant, pool = trained.policy.variant, trained.pool
-    seats, found = variant.facts.num_seats, []
+    variant, pool, found = trained.policy.variant, trained.pool, dict[str, Result]()
     seeds = derived_seeds(trained.seed, "pool", len(pool))
     with progress("its pool", len(pool) * games) as done:
         for (name, players), own_seed in zip(pool, seeds, strict=True):
-            others: list[Agent] = list(itertools.islice(itertools.cycle(players), seats - 1))
+            others: list[Agent] = list(itertools.islice(itertools.cycle(players), variant.facts.num_seats - 1))
             names = ["ppo", *[name] * len(others)]
-            own = tournament(variant, names, games, own_seed, done, [trained.policy, *others]).meetings[0]
-            won = own.win_rate, own.ci95, own.mean_return, own.mean_return_ci95
-            found.append(PoolShare(name, len(others), games, 1 / seats, *won))
+            found[name] = tournament(variant, names, games, own_seed, done, [trained.policy, *others])
     return found

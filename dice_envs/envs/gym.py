@@ -177,8 +177,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             AgentError: an opponent's action is malformed or not legal; nothing has changed.
         """
         check_reset_options(options)
-        arrange = dict(options or {})
-        index = self._all
+        arrange, index = dict(options or {}), self._all
         if "reset_mask" in arrange:
             mask = as_array("reset_mask", arrange.pop("reset_mask"))
             if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():

@@ -132,12 +132,9 @@ def make_vec_env(
     opponents: Opponents = "random",
     seat: int | str = "random",
     seed: int | None = None,
-    render_mode: str | None = None,
-    illegal_action: IllegalAction = "raise",
-    expected_rewards: bool = False,
-    **options: Any,
+    **arguments: Any,
 ) -> SeatVecEnv:
-    """Make a SeatVecEnv whose games have independent random streams, which `seed` fixes."""
-    env = SeatVecEnv(game, num_envs, opponents, seat, render_mode, illegal_action, expected_rewards, **options)
+    """Make a SeatVecEnv, with its other arguments, whose games have independent random streams, which `seed` fixes."""
+    env = SeatVecEnv(game, num_envs, opponents, seat, **arguments)
     env.seed(seed)
     return env

@@ -62,7 +62,6 @@ class Trained:
     Attributes:
         policy: an agent: `dice_envs.measure` takes it, and so does every other function that takes agents.
         steps: learner steps of the training.
-        minutes: of training, without measuring.
         seed: of the run.
         learner: "ppo" or "sb3".
         curve: points of the learning curve: the learner's `steps`, and the share of games won against each opponent (in a game
@@ -77,7 +76,6 @@ class Trained:
 
     policy: NetworkPolicy
     steps: int
-    minutes: float
     seed: int
     learner: str
     curve: list[dict[str, Any]]
@@ -86,6 +84,11 @@ class Trained:
     policies: dict[str, NetworkPolicy]
     pool: list[tuple[str, list[Agent]]]
     minutes_at: dict[int, float]
+
+    @property
+    def minutes(self) -> float:
+        """Minutes of training, without measuring; 0 if they are not known."""
+        return max(self.minutes_at.values(), default=0.0)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a file, which `ppo:PATH` plays."""
@@ -149,16 +152,7 @@ def train(
         callback.started(run.steps, run.preset.steps, run.seed)
         run.save()
         run.learn(callback)
+    policies, pool = run.model.policies(), run.opponents.by_name()
     return Trained(
-        run.offered(),
-        run.steps,
-        max(run.minutes.values(), default=0.0),
-        run.seed,
-        run.learner,
-        run.curve,
-        run.gaps,
-        run.preset,
-        run.model.policies(),
-        run.opponents.by_name(),
-        run.minutes,
+        run.offered(), run.steps, run.seed, run.learner, run.curve, run.gaps, run.preset, policies, pool, run.minutes
     )

@@ -81,9 +81,10 @@ class ActorCritic:
         for part in optimizer.state.values():
             part["step"].zero_()
 
-    def policy_with(self, layers: list[tuple[np.ndarray, np.ndarray]]) -> NetworkPolicy:
-        """Return these layers as a policy of the game."""
-        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), layers, floor=self.preset.floor)
+    def policy_with(self, layers: Iterable[tuple[Any, Any]]) -> NetworkPolicy:
+        """Return layers, (weights, biases) as arrays or tensors on the CPU, as a policy of the game."""
+        arrays = [(np.asarray(weights), np.asarray(biases)) for weights, biases in layers]
+        return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), arrays, floor=self.preset.floor)
 
     def policy(self, averaged: bool = False) -> NetworkPolicy:
         """Return a copy of the present policy, or of the running mean of the policies' weights."""

@@ -9,7 +9,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,49 +39,41 @@ class Opponents:
 
     Attributes:
         pool: these agents with their weights; None in a game of one seat.
-        num_selves: past selves added so far; the pool holds the latest ones.
+        places: of past selves in the pool.
+        selves: those that are taken, by the latest past selves.
+        num_selves: past selves added so far.
         score: games against each opponent since `take_means` was last called, and games won; in a game of one seat, of which
             "return" is the name, the sum of returns.
     """
 
     def __init__(self, variant: Variant, preset: Preset) -> None:
         self._facts, self._preset = variant.facts, preset
-        self.num_selves = 0
+        self.num_selves, self.selves = 0, list[NetworkPolicy]()
         self.score: dict[str, list[float]] = {}
         self._fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         # Without past selves there are no places: games between agents that choose by kernels are then one compiled loop.
-        self._places = preset.past_selves if self._fixed and preset.self_share else 0
-        self.pool = Pool([*self._fixed, *["random"] * self._places]) if self._fixed else None
-        self._weigh()
+        self.places = preset.past_selves if self._fixed and preset.self_share else 0
+        self.pool = Pool([*self._fixed, *["random"] * self.places], self._weights()) if self._fixed else None
 
-    def _weigh(self) -> None:
+    def _weights(self) -> list[float]:
         """Divide the share that past selves leave among fixed opponents; empty places have weight 0."""
-        if self.pool is not None:
-            there, fixed = self.num_kept(self.num_selves), len(self._fixed)
-            share = self._preset.self_share if there else 0.0
-            selves = [share / there if place < there else 0.0 for place in range(self._places)]
-            self.pool.weights = [(1 - share) / fixed] * fixed + selves
-
-    def num_kept(self, num_selves: int) -> int:
-        """How many past selves the pool holds after `num_selves` have been added."""
-        return min(num_selves, self._places)
-
-    def selves(self) -> list[NetworkPolicy]:
-        """The past selves in the pool."""
-        first = len(self._fixed)
-        return [] if self.pool is None else self.pool.agents[first : first + self.num_kept(self.num_selves)]
+        there, fixed = len(self.selves), len(self._fixed)
+        share = self._preset.self_share if there else 0.0
+        return [(1 - share) / fixed] * fixed + [share / max(there, 1)] * there + [0.0] * (self.places - there)
 
     def add_self(self, policy: NetworkPolicy) -> None:
         """Add a past self; it replaces the oldest where all places are taken."""
-        if self.pool is not None and self._places:
-            self.pool.agents[len(self._fixed) + self.num_selves % self._places] = policy
+        if self.pool is not None and self.places:
+            place = self.num_selves % self.places
+            self.selves[place : place + 1] = [policy]
+            self.pool.agents[len(self._fixed) + place] = policy
             self.num_selves += 1
-            self._weigh()
+            self.pool.weights = self._weights()
 
     def by_name(self) -> list[tuple[str, list[Any]]]:
         """Each fixed opponent by its spec, and the "past selves" together."""
         fixed = [(spec, [agent]) for spec, agent in zip(self._preset.opponents, self._fixed, strict=False)]
-        return [*fixed, *([("past selves", selves)] if (selves := self.selves()) else [])]
+        return [*fixed, ("past selves", self.selves)] if self.selves else fixed
 
     def add_games(self, returns: np.ndarray, players: np.ndarray) -> None:
         """Count finished games: as won or not against each opponent, or by their returns where there are none.
@@ -228,7 +220,7 @@ class Run:
         state = {
             **self.model.state(),
             "config": json.dumps(config),
-            "selves": [_tensors(policy) for policy in self.opponents.selves()],
+            "selves": [_tensors(policy) for policy in self.opponents.selves],
             "num_selves": self.opponents.num_selves,
             "curve": json.dumps(self.curve),
             "score": json.dumps(self.opponents.score),
@@ -244,10 +236,10 @@ class Run:
         """Return to a state that `save` wrote for a run like this one. Another one raises various errors, see `blamed_on`."""
         num_selves = state["num_selves"]
         check_range("num_selves", num_selves, 0, 10**12)
-        if len(state["selves"]) != self.opponents.num_kept(num_selves):
+        if len(state["selves"]) != min(num_selves, self.opponents.places):
             raise ValueError(f"selves are not those of {num_selves} snapshots")
         for layers in state["selves"]:
-            self.opponents.add_self(self._policy_with(layers))
+            self.opponents.add_self(self.model.policy_with(layers))
         self.opponents.num_selves = num_selves
         self.curve = json.loads(state["curve"])
         self.opponents.score = json.loads(state["score"])
@@ -255,16 +247,11 @@ class Run:
         check_curve(self.curve, self.opponents.score)
         check_curve(self.gaps, {})
         if state["best"]:
-            self.best = self._policy_with(state["best"])
-        if self.folder is not None:
-            with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
-                found = read_json(self.folder / "times.json")
-                self.minutes = {int(steps): float(minutes) for steps, minutes in found.items()}
+            self.best = self.model.policy_with(state["best"])
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
+            found = read_json(self.folder / "times.json") if self.folder else {}
+            self.minutes = {int(steps): float(minutes) for steps, minutes in found.items()}
         self.model.restore(state)
-
-    def _policy_with(self, tensors: Sequence[tuple[Any, Any]]) -> NetworkPolicy:
-        found: NetworkPolicy = self.model.policy_with([(weights.numpy(), biases.numpy()) for weights, biases in tensors])
-        return found
 
     # --- training ------------------------------------------------------------------------------------------------
 

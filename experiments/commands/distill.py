@@ -17,7 +17,7 @@ from dice_envs.agent import ask, draw_actions, make_agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
-from dice_envs.core.options import Range, check_types, shown
+from dice_envs.core.options import Range, check_types, parse_options
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
@@ -86,48 +86,11 @@ def main(
     Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
     """
     limit = math.inf if minutes is None else minutes
-    settings = DistillSettings(hidden_sizes(hidden), steps, limit, rate, precision)
-    distill(game, option or [], settings, out, seed, json, device)
-
-
-def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
-    """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
-    measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
-    best: tuple[NetworkPolicy, Measures, float] | None = None
-    for floor in FLOORS:
-        candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
-        name, start = f"floor {floor:g}", time.monotonic()
-        with measuring(name) as done:
-            measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
-        ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
-        if best is None or measured.measures[0].value < best[1].measures[0].value:
-            best = candidate, measured, time.monotonic() - start
-    assert best is not None
-    return best
-
-
-def distill(
-    game: str,
-    option: Sequence[str],
-    settings: DistillSettings,
-    out: Path | None,
-    seed: int | None,
-    json: Path | None,
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """Solve, train, measure and save. The arguments are those of the command `distill`.
-
-    Returns:
-        The `about` of the policy's file (see `dice_envs.agents.ppo.check_about`), with the solution's own exploitability.
-
-    Raises:
-        ValueError: a game that is not solved or cannot be measured, or wrong arguments.
-    """
+    settings = DistillSettings(parse_options([f"hidden={hidden},"])["hidden"], steps, limit, rate, precision)
     plain = configure(game).game.name
     if plain != "liars_dice":
         raise ValueError(f"distill takes liars_dice, not {plain}: only its solutions are stored as probabilities")
-    options = ui.game_options(option)
-    variant = configure(plain, **options)
+    variant = configure(plain, **ui.game_options(option))
     check_measurable(variant, "distilling, which measures the network,")
     seed, device = ui.seed_or_fresh(seed), torch_device(device)
     out = out or Path("runs") / "liars_dice_distilled.npz"
@@ -154,7 +117,7 @@ def distill(
     with measuring("greedy") as done:
         greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=done), agent="greedy")
     policy.about = {
-        "command": _command(option, settings, seed, device),
+        "command": _command(option or [], settings, seed, device),
         "method": "distill",
         "seed": seed,
         "steps": made,
@@ -173,7 +136,22 @@ def distill(
         lambda: ui.write_json(json, policy.about),
         lambda: ui.console.whole_line(f"saved: ppo:{out}, {out.stat().st_size:,} bytes"),
     )
-    return policy.about
+
+
+def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
+    """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
+    measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
+    best: tuple[NetworkPolicy, Measures, float] | None = None
+    for floor in FLOORS:
+        candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
+        name, start = f"floor {floor:g}", time.monotonic()
+        with measuring(name) as done:
+            measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
+        ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
+        if best is None or measured.measures[0].value < best[1].measures[0].value:
+            best = candidate, measured, time.monotonic() - start
+    assert best is not None
+    return best
 
 
 def _command(option: Sequence[str], settings: DistillSettings, seed: int, device: str) -> str:
@@ -184,14 +162,6 @@ def _command(option: Sequence[str], settings: DistillSettings, seed: int, device
     given += [f"--precision {settings.precision:g}", f"--seed {seed}"]
     given += [] if device == "cpu" else [f"--device {device}"]
     return " ".join(["python -m experiments distill liars_dice", *given])
-
-
-def hidden_sizes(text: str) -> tuple[int, ...]:
-    """Parse sizes such as `512,512`; ValueError for anything else."""
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
-        raise ValueError(f"hidden must be sizes of layers such as 512,512, not {shown(text)}")
-    return tuple(map(int, parts))
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -280,7 +250,9 @@ class Learner:
         from dice_envs.learn.networks import mlp
 
         self.variant, self.settings, self.device = variant, settings, device
-        self.seen = np.setdiff1d(np.arange(variant.facts.observation_size), block_inputs(variant, "past_bids"))
+        self.seen = np.setdiff1d(
+            np.arange(variant.facts.observation_size), block_inputs(variant, lambda block: block.name == "past_bids")
+        )
         (weights,) = derived_seeds(seed, "weights")
         with torch.random.fork_rng(devices=[]):  # layers draw their first weights from PyTorch's global stream
             torch.default_generator.manual_seed(weights)

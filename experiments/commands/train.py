@@ -13,10 +13,11 @@ import typer
 from dice_envs import Measures, names
 from dice_envs.core.options import check_range
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
+from dice_envs.experiments.arena.results import Result
 from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_grids
 from dice_envs.experiments.arena.tables import show as show_table
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
-from dice_envs.experiments.train import PoolShare, TrainingResult, train
+from dice_envs.experiments.train import TrainingResult, train
 from dice_envs.experiments.ui import (
     DeviceOption,
     GameArgument,
@@ -165,7 +166,8 @@ def _say_where(result: TrainingResult) -> None:
 def _show_verdict(result: TrainingResult) -> None:
     """Print what the training was for: what was won from its opponents and could be, or how far play is from optimal."""
     trained, measures = result.trained, result.measures
-    against = [] if trained.preset.self_play else [edge for edge in result.edges or () if edge.agent == "ppo"]
+    edges = result.table.edges if result.table is not None and not trained.preset.self_play else ()
+    against = [edge for edge in edges if edge.agent == "ppo"]
     if against and result.table is not None:
         edge_grid(against, f"Games won, % of {result.table.games:,} against each").show()
     elif result.pool:
@@ -192,23 +194,24 @@ def distances_grid(measures: Sequence[Measures]) -> Grid:
     return Grid("How far it is from optimal play", ("", *headings, "optimal"), rows)
 
 
-def _pool_grid(pool: Sequence[PoolShare], result: TrainingResult) -> Grid:
+def _pool_grid(pool: Mapping[str, Result], result: TrainingResult) -> Grid:
     cooperative = result.trained.policy.variant.facts.cooperative
     wins = [] if cooperative else ["even share", "share of wins"]
     headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
     rows = []
-    for row in pool:
-        shares = [f"{100 * row.even:.2f}", plus_minus(row.win_rate, row.ci95, percent=True)]
-        earned = plus_minus(row.mean_return, row.mean_return_ci95, 4)
-        rows.append((f"{row.seats} × {short(row.opponent)}", *(() if cooperative else shares), earned))
-    title = f"against its pool, {pool[0].games:,} games each, seed {result.trained.seed}"
+    for name, table in pool.items():
+        own = table.meetings[0]
+        shares = [f"{100 / table.seats:.2f}", plus_minus(own.win_rate, own.ci95, percent=True)]
+        earned = plus_minus(own.mean_return, own.mean_return_ci95, 4)
+        rows.append((f"{table.seats - 1} × {short(name)}", *(() if cooperative else shares), earned))
+    title = f"against its pool, {table.games:,} games each, seed {result.trained.seed}"
     return Grid(title, headings, rows, whole=(0,))
 
 
 def run_sections(result: TrainingResult, plots: Sequence[Plot]) -> list[Section]:
     """Return the results of a run as sections of a page."""
     trained = [f"{result.trained.steps:,} learner steps"]
-    trained += [] if result.minutes is None else [f"{result.minutes:.1f} minutes"]
+    trained += [f"{result.trained.minutes:.1f} minutes"] if result.trained.minutes else []
     trained += [] if result.steps_per_second is None else [f"{result.steps_per_second:,.0f} steps a second"]
     why = [f"Not measured: {result.not_measured}"] if result.not_measured else []
     games = [] if result.table is None else tournament_grids(result.table)
@@ -227,7 +230,7 @@ def _plot(folder: Path, result: TrainingResult) -> None:
     """Write learning_curve.png (win rates beside what a best response wins, or returns), gap.png and cross_table.png."""
     trained, table = result.trained, result.table
     what = "mean return in training" if table is None else "share of training games won"
-    best = {each.opponent: each.best_response_wins for each in result.edges or ()}
+    best = {each.opponent: each.best_response_wins for each in (table.edges if table else ())}
     finish(
         lambda: _plot_points(folder, "learning_curve", trained, what, what, "PPO while it learns", best),
         lambda: _plot_points(folder, "gap", trained, gap_label(result.measures), "gap from optimal play", "PPO", {}),

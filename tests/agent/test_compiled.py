@@ -19,6 +19,7 @@ from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
+from tests.support.turns import played
 from tests.support.variants import IDS, MARKED
 from tests.support.walkthrough import shown
 
@@ -61,27 +62,9 @@ def copies(opponents):
     return [Asked(agent) for agent in opponents]
 
 
-def history(variant, opponents, seed=3, **arguments):
+def history(variant, opponents, **arguments):
     """All outputs and the state of an environment while a learner plays at random."""
-    games = SeatGames(variant, GAMES, opponents, **arguments)
-    games.seed_games(np.arange(GAMES), list(range(seed, seed + GAMES)))
-    games.start(np.arange(GAMES))
-    rng = np.random.default_rng(seed)
-    shown, begins, seen = games.view(), np.zeros(GAMES, bool), []
-    for turn in range(ROUNDS):
-        actions = np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in shown.masks])
-        restart = turn % 8 < 4  # both autoreset modes
-        done = games.advance(actions, begins, restart)
-        shown, begins = done.shown, done.ended & (not restart)
-        seen += [
-            done.earned,
-            done.ended,
-            *done.shown,
-            *(each[done.ended] for each in (done.learners, done.players, done.returns, done.lengths)),
-            *(each[done.ended] for each in (done.finals if restart else ())),
-        ]
-        seen += [*games.snapshot().values()]
-    return seen
+    return list(played(variant, opponents, GAMES, ROUNDS, seed=3, **arguments))
 
 
 def same(one, other):

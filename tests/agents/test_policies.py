@@ -13,7 +13,6 @@ from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import (
     Ppo,
     block_inputs,
-    history_inputs,
     in_half,
     load_policy,
     measures_as_dicts,
@@ -150,13 +149,13 @@ def test_actions_below_the_floor_are_never_taken():
 
 
 def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
-    history = history_inputs(TWO)
-    assert set(history) == set(block_inputs(TWO, "bids", "past_bids"))
+    history = block_inputs(TWO, lambda block: block.history)
+    assert set(history) == set(block_inputs(TWO, lambda block: block.name in ("bids", "past_bids")))
     assert random_policy(TWO, blind=history).promises.memoryless
     for one in (history[0], history[-1]):
         assert not random_policy(TWO, blind=np.setdiff1d(history, one)).promises.memoryless
     goal = configure("thirties", num_players=1)
-    assert len(history_inputs(goal)) == 0
+    assert len(block_inputs(goal, lambda block: block.history)) == 0
     assert not random_policy(goal).promises.memoryless, "not known to be: the game names no such inputs"
 
 
@@ -167,7 +166,9 @@ def test_a_network_is_memoryless_if_it_does_not_see_how_a_position_came_about():
 def package(tmp_path, monkeypatch):
     """A package with three policies, one of them distilled."""
     policies = {
-        "liars_dice_two": random_policy(TWO, {"measures": ABOUT["measures"]}, blind=history_inputs(TWO)),
+        "liars_dice_two": random_policy(
+            TWO, {"measures": ABOUT["measures"]}, blind=block_inputs(TWO, lambda block: block.history)
+        ),
         "shakes": random_policy(configure("shakes", mode="physician")),
         "three": random_policy(configure("liars_dice", num_dice=3), {"method": "distill"}),
     }
@@ -314,7 +315,7 @@ def test_the_champion_plays_one_variant():
 
 def test_past_rounds_mean_nothing_to_the_champion():
     policy = Champion().policy
-    assert not policy.layers[0][0][:, block_inputs(policy.variant, "past_bids")].any()
+    assert not policy.layers[0][0][:, block_inputs(policy.variant, lambda block: block.name == "past_bids")].any()
 
 
 @pytest.mark.thorough

@@ -87,8 +87,8 @@ def test_opponents_by_seat_and_by_pool():
     [
         ({"opponents": "nobody"}, "unknown agent 'nobody'"),
         ({"opponents": ["random", "random"]}, "opponents must be one agent, a Pool, or 1 agents"),
-        ({"seat": 2}, "seat must be a whole number from 0 to 1, not 2"),
-        ({"seat": "first"}, "seat must be 'random' or a number"),
+        ({"seat": 2}, "seat must be one of 'random', 0, 1, not 2"),
+        ({"seat": "first"}, "seat must be one of 'random', 0, 1, not 'first'"),
         ({"num_envs": 0}, "num_envs must be a whole number from 1"),
         ({"autoreset_mode": "Never"}, "autoreset_mode must be one of 'NextStep', 'SameStep', 'Disabled', not 'Never'"),
         ({"render_mode": "3d"}, "render_mode must be one of human, ansi, rgb_array or None, not '3d'"),

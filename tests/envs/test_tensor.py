@@ -185,13 +185,13 @@ def test_an_opponents_error_leaves_the_tensors_as_they_were():
 def test_who_cannot_choose_on_a_gpu_is_named(spec):
     from dice_envs.agent import name_of, resolve
     from dice_envs.agent.compiled import mixed_team
-    from dice_envs.envs.learner.device import check_opponents
+    from dice_envs.envs.learner.device import networks_of
 
     variant, agents = configure("liars_dice", num_dice=1), [resolve("numbers"), resolve(spec)]
     with pytest.raises(
         ValueError, match=r"opponents must be policy networks \(ppo\) or have kernels .* 'cpu' takes it"
     ) as caught:
-        check_opponents(agents, mixed_team(agents, variant), variant)
+        networks_of(agents, mixed_team(agents, variant), variant)
     assert name_of(agents[1]) in str(caught.value)
 
 

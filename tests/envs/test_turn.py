@@ -2,12 +2,11 @@
 
 import hashlib
 
-import numpy as np
 import pytest
 
 from dice_envs import Pool, configure
-from dice_envs.envs.learner import SeatGames
 from tests.support.policies import ActsOnly
+from tests.support.turns import played
 
 GAMES, TURNS = 12, 48
 THREE = {"num_players": 3, "num_dice": 2}
@@ -39,37 +38,11 @@ PINNED = [
 ]
 
 
-def run(name, options, opponents, arguments, exploration):
-    """All results and states of games in which the learner plays at random, with both ways of beginning again."""
+def digest(name, options, opponents, arguments, exploration):
     made = [ActsOnly(spec.removeprefix("asked ")) if spec.startswith("asked ") else spec for spec in opponents]
-    variant, everything = configure(name, **options), np.arange(GAMES)
-    games = SeatGames(variant, GAMES, made[0] if len(made) == 1 else Pool(made), **arguments)
-    games.exploration[0] = exploration
-    games.seed_games(everything, range(GAMES))
-    games.start(everything)
-    random = np.random.default_rng(3)
-    shown, begins = games.view(), np.zeros(GAMES, bool)
-    for turn in range(TURNS):
-        actions = np.array([random.choice(np.flatnonzero(mask)) for mask in shown.masks])
-        if games.illegal_action == "lose":
-            wrong = random.random(GAMES) < 0.1
-            actions[wrong] = [int(np.argmin(np.append(mask, 0))) for mask in shown.masks[wrong]]
-        restart = turn % 8 < 4
-        done = games.advance(actions, begins, restart)
-        shown, begins = done.shown, done.ended & (not restart)
-        yield from (done.earned, done.ended, *done.shown)
-        ends = np.flatnonzero(done.ended & restart)
-        yield from (done.learners[ends], done.players[ends], done.returns[ends])
-        yield from (array[ends] for array in done.finals)
-        yield np.array([f"{game} {reason}" for game, reason in games.illegal.items()])
-        kept = games.snapshot()
-        yield from (kept[field] for field in ("states", "streams", "learners", "players", "earned", "returns"))
-        yield kept.get("memories", np.zeros(0))
-
-
-def digest(*row):
+    pool = made[0] if len(made) == 1 else Pool(made)
     found = hashlib.sha256()
-    for array in run(*row):
+    for array in played(configure(name, **options), pool, GAMES, TURNS, exploration=exploration, **arguments):
         found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
     return found.hexdigest()[:16]
 

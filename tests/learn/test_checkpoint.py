@@ -80,6 +80,7 @@ def test_a_full_disk_is_an_error_of_the_file(tmp_path, monkeypatch):
             write_checkpoint(path, {})
     assert caught.value.filename == str(path)
     assert path.read_bytes() == before
+    assert not list(tmp_path.glob(".*.tmp"))
 
 
 @pytest.mark.parametrize(

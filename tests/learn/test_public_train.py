@@ -53,6 +53,15 @@ def train(**arguments):
     return dice_envs.train("liars_dice", **given)
 
 
+def train_sb3(**arguments):
+    settings = {**SMALL, "self_share": 0.3, "snapshot_every": 1, **arguments.pop("settings", {})}
+    return train(**{"preset": "quick", "learner": "sb3", **arguments}, settings=settings)
+
+
+FILES = ("checkpoint.pt", "policy.npz", "config.json")
+both_learners = pytest.mark.parametrize("learner", ["ppo", pytest.param("sb3", marks=pytest.mark.thorough)])
+
+
 def layers(found):
     return [array for layer in found.policy.layers for array in layer]
 
@@ -79,33 +88,42 @@ def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch):
     assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
 
 
-def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path):
-    whole = train(folder=tmp_path / "whole")
-    begun = train(folder=tmp_path / "run", callback=Told(1024))
+@both_learners
+def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path, learner):
+    begin = train if learner == "ppo" else train_sb3
+    whole = begin(folder=tmp_path / "whole")
+    begun = begin(folder=tmp_path / "run", callback=Told(1024))
     assert begun.steps == 1024
-    done = train(folder=tmp_path / "run", seed=None)
-    assert done.seed == 3
+    other = {"ppo": "sb3", "sb3": "ppo"}[learner]
+    with pytest.raises(ValueError, match=f"holds a run of the learner {learner}, not of {other}"):
+        train(folder=tmp_path / "run", preset="quick", learner=other)
+    done = begin(folder=tmp_path / "run", seed=None, learner=None)
+    assert (done.seed, done.learner) == (3, learner)
     assert done.curve == whole.curve
     assert done.gaps == whole.gaps
-    for name in ("checkpoint.pt", "policy.npz", "config.json"):
+    for name in FILES:
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     with pytest.raises(ValueError, match="holds a run with seed 3, not 4"):
-        train(folder=tmp_path / "run", seed=4)
+        begin(folder=tmp_path / "run", seed=4)
 
 
 @pytest.mark.thorough
-def test_the_command_makes_the_same_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("learner", ["ppo", "sb3"])
+def test_the_command_makes_the_same_run(tmp_path, monkeypatch, learner):
     monkeypatch.setitem(PRESETS["liars_dice"], "quick", dataclasses.replace(PRESETS["liars_dice"]["quick"], **SMALL))
     options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
     command = ["train", "liars_dice", "--out", str(tmp_path / "command"), "--steps", "1024", "--seed", "3", *options]
-    done(*command, "--evaluation-games", "10")
-    found = train(preset="quick", steps=1024, settings={}, folder=tmp_path / "library")
+    done(*command, "--evaluation-games", "10", "--learner", learner)
+    found = train(preset="quick", steps=1024, settings={}, folder=tmp_path / "library", learner=learner)
     assert found.preset.steps == found.steps == 1024
     assert found.policies.keys() == {"last"}
     assert [name for name, _ in found.pool] == list(found.preset.opponents)
     assert str(found.steps) in json.loads((tmp_path / "library" / "times.json").read_text())
-    for name in ("checkpoint.pt", "policy.npz", "config.json"):
+    for name in FILES:
         assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
+    results = json.loads((tmp_path / "command" / "results.json").read_text())
+    assert results["command"].endswith("--steps 1024 --seed 3" + " --learner sb3" * (learner == "sb3"))
+    assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]
 
 
 @pytest.mark.parametrize("command", ["train", "distill"])

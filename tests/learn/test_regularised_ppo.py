@@ -381,21 +381,6 @@ def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
 
 
 @pytest.mark.thorough
-def test_snapshots_of_self_play_go_on_alike():
-    made = [TensorEnv("liars_dice", 16, "numbers:bluff=0.5", self_play=0.5, num_dice=2) for _ in range(2)]
-    for seed, env in enumerate(made):
-        env.reset(seed)
-    for _ in range(10):
-        made[0].step(made[0].masks.argmax(dim=1))
-    made[1].restore(made[0].snapshot())
-    for _ in range(30):
-        actions = made[0].masks.argmax(dim=1)
-        first, second = (env.step(actions) for env in made)
-        assert torch.equal(made[0].observations, made[1].observations)
-        assert torch.equal(first.earned, second.earned)
-
-
-@pytest.mark.thorough
 @few(1, "changes", [{"proximal": 30.0}, {"kl": 10.0}])
 def test_a_divergence_keeps_an_update_near_its_policy(changes):
     free, held = (learner(iterations=1, epochs=8, learning_rate=3e-3, **each) for each in ({}, changes))

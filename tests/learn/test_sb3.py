@@ -10,19 +10,11 @@ from stable_baselines3 import PPO
 
 import dice_envs
 import dice_envs.envs.sb3
-from dice_envs.learn.presets import LACKS, PRESETS, Preset, preset_of, stock_plan
+from dice_envs.learn.presets import LACKS, Preset, preset_of, stock_plan
 from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
-from tests.support.commands import done
+from tests.learn.test_public_train import train_sb3 as train
 from tests.support.subsets import few
-
-FILES = ("checkpoint.pt", "policy.npz", "config.json")
-
-
-def train(**arguments):
-    settings = {**SMALL, "self_share": 0.3, "snapshot_every": 1, **arguments.pop("settings", {})}
-    given = {"learner": "sb3", "steps": 4 * 512, "seed": 3, **ONE_DIE, **arguments}
-    return dice_envs.train("liars_dice", settings=settings, **given)
 
 
 def test_it_trains_measures_saves_and_plays(tmp_path):
@@ -40,17 +32,6 @@ def test_it_trains_measures_saves_and_plays(tmp_path):
     again = train(settings={"learning_rate": 1e-3})
     assert not np.array_equal(layers(found)[0], layers(again)[0])
     assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
-
-
-@pytest.mark.thorough
-def test_it_resumes_as_if_it_had_not_been_stopped(tmp_path):
-    train(folder=tmp_path / "whole")
-    assert train(folder=tmp_path / "run", callback=Told(1024)).steps == 1024
-    with pytest.raises(ValueError, match="holds a run of the learner sb3, not of ppo"):
-        train(folder=tmp_path / "run", learner="ppo")
-    assert train(folder=tmp_path / "run", learner=None).learner == "sb3"
-    for name in FILES:
-        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_the_settings_reach_maskable_ppo():
@@ -109,18 +90,3 @@ def test_a_model_is_measured_and_evaluated_as_it_is():
     assert dice_envs.evaluate("thirties", model, games=20, seed=1).agent == "MaskablePPO"
     with pytest.raises(TypeError, match="PPO takes no masks of legal actions"):
         dice_envs.measure("thirties", PPO("MlpPolicy", env, device="cpu"))
-
-
-@pytest.mark.thorough
-def test_the_command_makes_the_same_run_and_its_tables(tmp_path, monkeypatch):
-    small = {name: value for name, value in SMALL.items() if name != "measure_every"}
-    monkeypatch.setitem(PRESETS["liars_dice"], "quick", preset_of("liars_dice", "quick", **small))
-    options = [word for name, value in ONE_DIE.items() for word in ("-o", f"{name}={value}")]
-    command = ["train", "liars_dice", "--learner", "sb3", "--steps", "512", "--seed", "3", "--evaluation-games", "10", *options]
-    done(*command, "--out", tmp_path / "command")
-    dice_envs.train("liars_dice", learner="sb3", steps=512, seed=3, folder=tmp_path / "library", **ONE_DIE)
-    for name in FILES:
-        assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
-    results = json.loads((tmp_path / "command" / "results.json").read_text())
-    assert results["command"].endswith("--steps 512 --seed 3 --learner sb3")
-    assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]

@@ -32,7 +32,7 @@ from dice_envs.core.batch import (
 )
 from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
-from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, shown
+from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
 from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents
 from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
@@ -117,10 +117,7 @@ class SeatGames:
         check_range("self_play", self_play, 0, 1, whole=False)
         if expected_rewards:
             with_expected_rewards(variant.game)  # raises where the game does not compute them
-        if seat != "random":
-            if isinstance(seat, str):
-                raise ValueError(f"seat must be 'random' or a number from 0 to {facts.num_seats - 1}, not {shown(seat)}")
-            check_range("seat", seat, 0, facts.num_seats - 1)
+        check_choice("seat", python_value(seat), ("random", *range(facts.num_seats)))
         self.variant = variant
         self.num_games = num_games
         self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
@@ -146,7 +143,7 @@ class SeatGames:
         self.exploration = np.zeros(1)
         self._begin = Start(
             fixed_seat=-1 if seat == "random" else int(seat),
-            several=len(self._agents) > 1,
+            places=np.append(LEARNER, np.resize(np.arange(len(self._agents)), facts.num_seats - 1)),
             weights=np.zeros(0),
             self_play=self.self_play,
             exploration=self.exploration,

@@ -19,7 +19,7 @@ from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Orders, Shown, Step, empty_step
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn, compile_views
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
@@ -47,16 +47,15 @@ class Queries(NamedTuple):
 def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over the variant's params.
 
-    `turn(context, seats, start, moves, step)` takes the turn of game k in thread k. Work space and faults of
-    `context` have a row for each game; `context.params` is not read. A game with a fault stands still.
-    `look(seats, moves, asked)` writes which agents are asked, and what they see. `draw(seats, moves, asked)` draws their
-    answers from the softmax of their logits. `views(seats, (out,))` writes what all seats see, as `compile_views` says it.
+    `turn(context, seats, start, moves, step, asked)` takes the turn of game k in thread k, and writes which agents are asked
+    and what they see. Work space and faults of `context` have a row for each game; `context.params` is not read. A game with
+    a fault stands still. `draw(seats, moves, asked)` draws the answers from the softmax of their logits.
+    `views(seats, (out,))` writes what all seats see, (n, seats, size), the learner's first.
     """
-    params = variant.params
+    params, observe, view = variant.params, game.observe, compile_view(game)
     take, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
-    view, view_all = compile_view(game), compile_views(game)
 
-    def turn(context, seats, start, moves, step):
+    def turn(context, seats, start, moves, step, asked):
         k = cuda.grid(1)
         if k < len(moves.todo) and moves.todo[k] != DONE:
             sample, mask, fault = context.sample[k : k + 1], context.mask[k], context.fault[k]
@@ -70,9 +69,6 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
                 step.ended[k] = False
                 for each in range(step.earned.shape[1]):
                     step.earned[k, each] = 0.0
-
-    def look(seats, moves, asked):
-        k = cuda.grid(1)
         if k < len(moves.todo):
             asked.numbers[k] = LEARNER
             if moves.todo[k] == ASKS:
@@ -90,10 +86,12 @@ def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explore
 
     def views(seats, out):
         k = cuda.grid(1)
-        if k < len(out[0]):
-            view_all(params, seats, k, out[0][k])
+        for place in range(out[0].shape[1] if k < len(out[0]) else 0):
+            for j in range(out[0].shape[2]):
+                out[0][k, place, j] = 0
+            observe(params, seats.states[k], (seats.learners[k] + place) % out[0].shape[1], out[0][k, place])
 
-    return {"turn": turn, "look": look, "draw": draw, "views": views}
+    return {"turn": turn, "draw": draw, "views": views}
 
 
 def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str, tuple[Any, ...]]]:
@@ -110,31 +108,28 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
     asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     return threads(variant, games.played, team.choosers, games.self_play > 0), {
-        "turn": (context, games.seats, games.begin, moves, step),
-        "look": (games.seats, moves, asked),
+        "turn": (context, games.seats, games.begin, moves, step, asked),
         "draw": (games.seats, moves, asked),
         "views": (games.seats, (views,)),
     }
 
 
-def check_opponents(agents: Sequence[Agent], team: Team, variant: Variant) -> list[Network | None]:
-    """Return the networks of the agents that are asked, None for those with kernels.
+def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[int, Network]:
+    """Return the networks of the agents that are asked, by the agent's number.
 
     Raises:
         ValueError: an agent can't choose on a GPU.
     """
-    networks: list[Network | None] = []
-    for agent, (number, _) in zip(agents, team.numbers, strict=True):
-        network = None
-        if number == ASKED:
-            offers = promises_of(agent).network
-            network = offers(variant) if offers else None
-        if network is None if number == ASKED else makes_arrays(team.choosers[number].choose):
+    networks: dict[int, Network] = {}
+    for number, (agent, (chooser, _)) in enumerate(zip(agents, team.numbers, strict=True)):
+        offers = promises_of(agent).network if chooser == ASKED else None
+        if network := offers and offers(variant):
+            networks[number] = network
+        elif chooser == ASKED or makes_arrays(team.choosers[chooser].choose):
             raise ValueError(
                 f"opponents must be policy networks (ppo) or have kernels that make no arrays (numbers, random) on the device "
                 f"'cuda', not {name_of(agent)}; the device 'cpu' takes it"
             )
-        networks.append(network)
     return networks
 
 
@@ -168,12 +163,13 @@ class DeviceTurns:
 
         self.games, self._torch, self._device = games, torch, step.ended.device
         _, arguments = example(games)
-        context, seats, start, moves, own = arguments["turn"]
+        context, seats, start, moves, own, asked = arguments["turn"]
         self.recording: tuple[Any, ...] = ()
         self.follow()  # before any room is taken: it refuses opponents
         made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners, start.exploration)
         self._todo, self._actions, self.state, self.learners, self.exploration = map(self._tensor, made)
-        self._asked = Queries(*map(self._tensor, arguments["look"][2]))
+        self._asked = Queries(*map(self._tensor, asked))
+        self._queries = Queries(*map(self._shared, self._asked))
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
         self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
         shown = Shown(*map(self._shared, step.shown))
@@ -258,33 +254,28 @@ class DeviceTurns:
         now = (*map(id, agents), id(team), start.weights.tobytes())
         if now == self.recording:
             return
-        networks = check_opponents(agents, team, games.variant)
-        self._layers = {
-            number: [tuple(map(self._tensor, layer)) for layer in network.layers]
-            for number, network in enumerate(networks)
-            if network is not None
-        }
+        networks = networks_of(agents, team, games.variant)
+        self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
         self.capturable = not self._layers
         self.recording, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
         self._kernels = _compiled(games.variant, games.played, team.choosers, games.self_play > 0)
-        self._own = self._moved((team.numbers, team.options, start))
-        self._floors = self._tensor(np.array([network.floor if network else 0.0 for network in networks]))
+        floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
+        self._own = self._moved((team.numbers, team.options, start, floors))
 
     def _run(self, todo: int) -> None:
         self.follow()
         self._todo.fill_(todo)
-        numbers, options, start = self._own
+        numbers, options, start, floors = self._own
         context = self._room._replace(numbers=numbers, options=options)
         start = start._replace(exploration=self._shared(self.exploration))
+        asked = self._queries._replace(floors=floors)
         while True:
-            self._launch("turn", context, self._seats, start, self._moves, self._step)
-            if self.capturable or not self._answer():
+            self._launch("turn", context, self._seats, start, self._moves, self._step, asked)
+            if self.capturable or not self._answer(asked):
                 return
 
-    def _answer(self) -> bool:
+    def _answer(self, asked: Queries) -> bool:
         """Let networks answer where they are to move; return whether there were any."""
-        asked = Queries(*map(self._shared, self._asked._replace(floors=self._floors)))
-        self._launch("look", self._seats, self._moves, asked)
         if not (self._asked.numbers != LEARNER).any():
             return False
         for number, layers in self._layers.items():

@@ -16,15 +16,15 @@ class Start(NamedTuple):
 
     Attributes:
         fixed_seat: the learner's; negative: drawn.
-        several: whether each place after the learner's has its own agent.
-        weights: probability of each agent of a pool, (agents,) float64; empty without a pool.
+        places: (seats,) int64, the number of the agent at each place after the learner's; LEARNER at the first, its own.
+        weights: probability of each agent of a pool, (agents,) float64, drawn for each place; empty without a pool.
         self_play: probability that the learner has every seat.
         exploration: (1,) float64, the share of those games that start with random moves.
         before: (seats,) int64, work space.
     """
 
     fixed_seat: int
-    several: bool
+    places: np.ndarray
     weights: np.ndarray
     self_play: float
     exploration: np.ndarray

@@ -41,12 +41,9 @@ def _seat(state, start, seats, i):
     learner = below(state, num_seats) if start.fixed_seat < 0 else np.int64(start.fixed_seat)
     seats.learners[i] = learner
     for seat in range(num_seats):
-        if seat == learner:
-            seats.players[i, seat] = LEARNER
-        elif len(start.weights) > 0:
+        seats.players[i, seat] = start.places[(seat - learner) % num_seats]
+        if seat != learner and len(start.weights) > 0:
             seats.players[i, seat] = choose_weighted(state, start.weights, len(start.weights))
-        else:
-            seats.players[i, seat] = (seat - learner) % num_seats - 1 if start.several else 0
     if start.self_play > 0.0:
         seats.shared[i] = uniform(state) < start.self_play
         for seat in range(num_seats if seats.shared[i] else 0):
@@ -149,15 +146,6 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
     deal, view = game.deal, compile_view(game)
 
     @decorate(merge=True)
-    def begin(context, start, seats, i):
-        _seat(seats.states[i], start, seats, i)
-        deal(context.params, seats.states[i])
-        seats.lengths[i] = 0
-        for each in range(seats.earned.shape[1]):
-            seats.earned[i, each] = 0.0
-            seats.returns[i, each] = 0.0
-
-    @decorate(merge=True)
     def turn(context, seats, start, moves, step, i):
         state, todo = seats.states[i], moves.todo[i]
         action = np.int64(NO_ACTION) if FORFEITS <= todo <= DEALT else moves.actions[i]
@@ -171,7 +159,12 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
         begins = BEGINS <= todo <= DEALS
         while True:  # again where a game ends and begins anew
             if begins:
-                begin(context, start, seats, i)
+                _seat(state, start, seats, i)
+                deal(context.params, state)
+                seats.lengths[i] = 0
+                for each in range(seats.earned.shape[1]):
+                    seats.earned[i, each] = 0.0
+                    seats.returns[i, each] = 0.0
                 if todo == DEALS:
                     moves.todo[i] = DEALT
                     return
@@ -201,22 +194,6 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
 
     compiled: Callable[..., None] = turn
     return compiled
-
-
-@functools.cache
-def compile_views(game: Game) -> Callable[..., None]:
-    """Return the kernel `(params, seats, i, out (seats, size))`: what every seat of game i sees, the learner's first."""
-    observe = game.observe
-
-    @kernel(allocates=False)
-    def view_all(params, seats, i, out):
-        for place in range(out.shape[0]):
-            for j in range(out.shape[1]):
-                out[place, j] = 0
-            seat = (seats.learners[i] + place) % out.shape[0]
-            observe(params, seats.states[i], seat, out[place])
-
-    return view_all
 
 
 @functools.cache

@@ -7,6 +7,7 @@ of a list: `6/6/8`, and `6/` for a list of one. `more` holds the options whose v
 from __future__ import annotations
 
 import dataclasses
+import operator
 import re
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -53,14 +54,10 @@ class DiceGame(pyspiel.Game):
         self.positions = GameTree(variant, self.chance == "explicit", rng_seed)
         self._settings = _Settings(chance or "", perfect_recall, rng_seed)
         facts = variant.facts
-        most_draws, most_outcomes = (MAX_DRAWS, MAX_OUTCOMES) if self.chance == "explicit" else (1, 1)
-        # An upper bound: steps without a draw have no chance node, and cannot be told from the others beforehand.
-        nodes = (facts.max_steps + 1) * most_draws
-        self._most_chance_nodes = min(nodes, MAX_INT - facts.max_steps)
         kind = _game_type(variant, self.chance, self.tensor_shape(True) is not None)
         info = pyspiel.GameInfo(
             num_distinct_actions=facts.num_actions,
-            max_chance_outcomes=most_outcomes,
+            max_chance_outcomes=MAX_OUTCOMES if self.chance == "explicit" else 1,
             num_players=facts.num_seats,
             min_utility=facts.min_return,
             max_utility=facts.max_return,
@@ -71,7 +68,10 @@ class DiceGame(pyspiel.Game):
 
     def __reduce__(self) -> Any:
         """Pickle and copy what makes the game again; OpenSpiel's own way knows no sampled chance of games in Python."""
-        return _made_again, (self.variant, self._settings, self.positions.rng)
+        return DiceGame, (self.variant, self._settings.chance or None, *self._settings[1:]), self.positions.rng
+
+    def __setstate__(self, rng: np.random.Generator) -> None:
+        self.positions.rng = rng
 
     def new_initial_state(self) -> DiceState:
         return DiceState(self)
@@ -90,7 +90,9 @@ class DiceGame(pyspiel.Game):
         return _Observer(self, kind.perfect_recall and self.perfect_recall)
 
     def max_chance_nodes_in_history(self) -> int:
-        return self._most_chance_nodes
+        """Return an upper bound: steps without a draw have no chance node, and cannot be told from the others beforehand."""
+        steps = self.variant.facts.max_steps
+        return min((steps + 1) * (MAX_DRAWS if self.chance == "explicit" else 1), MAX_INT - steps)
 
     def tensor_shape(self, perfect_recall: bool) -> tuple[int, int] | None:
         """Return the shape of an information state: a row for each observation and the own action that led to it.
@@ -102,12 +104,6 @@ class DiceGame(pyspiel.Game):
             return 1, facts.observation_size
         shape = facts.max_steps + 1, facts.observation_size + facts.num_actions
         return shape if shape[0] * shape[1] <= _MAX_TENSOR else None
-
-
-def _made_again(variant: Variant, settings: _Settings, rng: np.random.Generator) -> DiceGame:
-    game = DiceGame(variant, settings.chance or None, *settings[1:])
-    game.positions.rng = rng
-    return game
 
 
 def _game_type(variant: Variant, chance: str, has_tensor: bool, seats: tuple[int, int] | None = None) -> pyspiel.GameType:
@@ -145,7 +141,7 @@ class DiceState(pyspiel.State):
         self.position = game.positions.start if position is None else position
 
     def __reduce__(self) -> Any:
-        return _state_again, (self.get_game(), self.serialize())
+        return operator.methodcaller("deserialize_state", self.serialize()), (self.get_game(),)
 
     def __copy__(self) -> DiceState:
         return self.clone()
@@ -218,10 +214,6 @@ class DiceState(pyspiel.State):
             if position.action is not None:
                 text += f"\n{variant.describe_action(position.action)}, then chance"
         return text + "".join(f" {outcome}" for outcome in position.drawn)
-
-
-def _state_again(game: DiceGame, serialized: str) -> DiceState:
-    return game.deserialize_state(serialized)
 
 
 class _Observer:

@@ -17,7 +17,7 @@ import numpy as np
 from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of, resolve
 from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
 from dice_envs.core.game import OVER, Game, Variant, configure
-from dice_envs.core.options import check_choice, check_range, check_seed, shown
+from dice_envs.core.options import check_choice, check_seed, python_value, shown
 from dice_envs.envs.learner import Opponents, Pool, resolve_opponents, seat_variant
 from dice_envs.envs.text.words import IllegalMove, Unreadable, prompt, read_move, read_reply
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
@@ -172,17 +172,9 @@ class TextEnv(gymnasium.Env[str, str]):
         if isinstance(opponents, Pool):
             raise ValueError("opponents of a TextEnv are agents or specs, not a Pool")
         self._opponents: list[Agent] = resolve_opponents(opponents, self.variant)
-        if seat != "random":
-            if isinstance(seat, str):
-                raise ValueError(f"seat must be 'random' or a seat's number, not {shown(seat)}")
-            check_range("seat", seat, 0, self.variant.facts.num_seats - 1)
-        self.seat, self.legal, self.rules, self.illegal_action, self.render_mode = (
-            seat,
-            legal,
-            rules,
-            illegal_action,
-            render_mode,
-        )
+        check_choice("seat", python_value(seat), ("random", *range(self.variant.facts.num_seats)))
+        self.seat, self.legal, self.rules = seat, legal, rules
+        self.illegal_action, self.render_mode = illegal_action, render_mode
         self.observation_space, self.action_space = (AnyText(MOST_CHARACTERS, min_length=low) for low in (1, 0))
         self.table: TextTable | None = None
         self._learner = 0

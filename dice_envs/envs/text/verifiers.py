@@ -222,7 +222,12 @@ class _Judge:
     def __init__(self, taskset: DiceTaskset, reward: str) -> None:
         variant = taskset.variant
         self.variant, self.reward = variant, reward
-        self._values = _values_against(taskset) if reward == "luck_adjusted" else None
+        self._values: ResponseValues | None = None
+        if reward == "luck_adjusted":
+            seats = variant.facts.num_seats
+            if variant.facts.cooperative and seats > 1:
+                raise ValueError(f"reward must be regret or result for {variant}: luck is known for all seats together only")
+            self._values = response_values(variant, taskset.opponents[0] if seats > 1 else None)
         self._is_priced = True
         try:
             action_values(variant, Batch(variant, 1, seed=0).states[0], in_passing=reward != "regret")
@@ -248,13 +253,6 @@ class _Judge:
         assert self._values is not None
         (values,) = self._values.action_values(np.array([state], self.variant.game.state))
         return _cost(values, self.variant.facts.min_return - earned if action is None else values[action])
-
-
-def _values_against(taskset: DiceTaskset) -> ResponseValues:
-    facts = taskset.variant.facts
-    if facts.cooperative and facts.num_seats > 1:
-        raise ValueError(f"reward must be regret or result for {taskset.variant}: luck is known for all seats together only")
-    return response_values(taskset.variant, taskset.opponents[0] if facts.num_seats > 1 else None)
 
 
 def _cost(values: np.ndarray, value: float) -> float:

@@ -1,0 +1,32 @@
+"""A learner's turns as they are played in tests."""
+
+import numpy as np
+
+from dice_envs.envs.learner import SeatGames
+
+
+def played(variant, opponents, count, turns, seed=0, exploration=0.0, **arguments):
+    """All results and states of games in which the learner plays at random, with both ways of beginning again."""
+    everything = np.arange(count)
+    games = SeatGames(variant, count, opponents, **arguments)
+    games.exploration[0] = exploration
+    games.seed_games(everything, range(seed, seed + count))
+    games.start(everything)
+    random = np.random.default_rng(3)
+    shown, begins = games.view(), np.zeros(count, bool)
+    for turn in range(turns):
+        actions = np.array([random.choice(np.flatnonzero(mask)) for mask in shown.masks])
+        if games.illegal_action == "lose":
+            wrong = random.random(count) < 0.1
+            actions[wrong] = [int(np.argmin(np.append(mask, 0))) for mask in shown.masks[wrong]]
+        restart = turn % 8 < 4
+        done = games.advance(actions, begins, restart)
+        shown, begins = done.shown, done.ended & (not restart)
+        yield from (done.earned, done.ended, *done.shown)
+        ends = np.flatnonzero(done.ended & restart)
+        yield from (done.learners[ends], done.players[ends], done.returns[ends])
+        yield from (array[ends] for array in done.finals)
+        yield np.array([f"{game} {reason}" for game, reason in games.illegal.items()])
+        kept = games.snapshot()
+        yield from (kept[field] for field in ("states", "streams", "learners", "players", "earned", "returns"))
+        yield kept.get("memories", np.zeros(0))
