@@ -16,7 +16,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
 from .selection import UCT, Selection
-from .tree import ENOUGH, NO_NODE, PAUSED, SALT, find, hash_words, lacking
+from .tree import NO_NODE, SALT, find, hash_words
 
 RANDOM = "random"  # the rollout policy of every game
 # "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
@@ -49,15 +49,14 @@ class WorkSpace(NamedTuple):
 @functools.cache
 def compile_search(
     game: Game, rollout: str = RANDOM, selection: Selection = UCT, turns: Turns = "sampled"
-) -> Callable[..., int]:
+) -> Callable[..., bool]:
     """Return the search of one game, compiled on first use.
 
     Returns:
         A kernel `(params, settings, searches, scratch, tree)` that searches each state of the `Searches` for its seat to
         move, drawing from its stream. It writes the resulting policy and the searcher's mean return. `streams` and the
-        last two are modified in place, too. It returns ENOUGH when all searches are done. Otherwise it returns what `tree`
-        needs more of; called again with a larger tree, it resumes. So it does after PAUSED, which it returns once the
-        simulations in the tree's `left` are made.
+        last two are modified in place, too. It returns False when all searches are done, and True once the simulations in
+        the tree's `left` are made; called again, it resumes.
 
     Raises:
         ValueError: the game has no such rollout.
@@ -74,23 +73,21 @@ def compile_search(
         run = tree.runs[0]
         for i in range(run["game"], len(searches.states)):
             state, policy = searches.states[i], searches.policies[i]
-            if run["simulation"] == 0:  # every tree has room for the first simulation, so this runs once per game
+            if run["simulation"] == 0:  # no search pauses before its first simulation, so this runs once per game
                 run["rng"] = next_u64(searches.streams[i])
                 run["searcher"] = state["seat"]
                 tree.table[:] = NO_NODE
                 run["nodes"] = 0
                 run["edges"] = 0
-                run["leaves"] = 0
                 run["own_node"] = NO_NODE
                 policy[:] = 0.0
                 scratch.totals[:] = 0.0
-            lacks = simulate(params, settings, state, policy, scratch, tree)
-            if lacks != ENOUGH:
+            if simulate(params, settings, state, policy, scratch, tree):
                 run["game"] = i
-                return lacks
+                return True
             run["simulation"] = 0
             searches.values[i] = conclude(params, settings, state, policy, scratch.totals, tree)
-        return ENOUGH
+        return False
 
     return search
 
@@ -172,7 +169,6 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
         node["start"] = start
         node["count"] = count
         run["edges"] = start + count
-        run["leaves"] -= 1
 
     @compiled(inline=True)
     def node_of(params, state, key, at_once, run, tree):
@@ -189,7 +185,6 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
             tree.table[-1 - number] = run["nodes"]
             number = run["nodes"]
             run["nodes"] += 1
-            run["leaves"] += 1
             tree.nodes[number]["key"] = key
             tree.nodes[number]["visits"] = 0
             tree.nodes[number]["count"] = 0
@@ -243,17 +238,14 @@ def _compile_simulations(
 
     @compiled
     def simulate_all(params, settings, state, policy, scratch, tree):
-        """Run the remaining simulations and count the searcher's first moves. Return what the tree lacks. In place."""
+        """Run the remaining simulations and count the searcher's first moves. Return whether it pauses before. In place."""
         run, worlds = tree.runs[0], scratch.worlds
         searcher = run["searcher"]
         for simulation in range(run["simulation"], settings.simulations):
-            lacks = lacking(settings, run, tree)
-            if lacks == ENOUGH and simulation > 0 and run["left"] <= 0:  # at 0 it would begin anew
-                lacks = PAUSED
-            run["left"] -= 1
-            if lacks != ENOUGH:
+            if simulation > 0 and run["left"] <= 0:  # at 0 it would begin anew
                 run["simulation"] = simulation
-                return lacks
+                return True
+            run["left"] -= 1
             worlds[0] = state
             worlds[0]["rng"] = next_u64(run)
             prepare(params, worlds[0], searcher)
@@ -264,7 +256,7 @@ def _compile_simulations(
                 own = tree.edges[run["own_edge"]]["action"]
                 policy[own] += 1.0
                 scratch.totals[own] += run["earned"][searcher]
-        return ENOUGH
+        return False
 
     return simulate_all
 
