@@ -23,6 +23,7 @@ RANDOM = "random"  # the rollout policy of every game
 # also taken over the simultaneous choice of a uniformly random opponent.
 Turns: TypeAlias = Literal["sampled", "expected", "averaged"]
 _PLAYERS = __package__.rpartition(".")[0]  # the package of agents, whose modules offer rollout policies
+_compiled = functools.partial(kernel, allocates=False)
 _LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
 
@@ -61,11 +62,10 @@ def compile_search(
     Raises:
         ValueError: the game has no such rollout.
     """
-    compiled = functools.partial(kernel, allocates=False)
-    decide = _compile_decide(game, rollout, selection, compiled)
-    turn = _compile_turn(game, turns, decide, compiled)
-    simulate = _compile_simulations(game, selection, turn, compiled)
-    conclude = _compile_conclusion(game, selection, compiled)
+    decide = _compile_decide(game, rollout, selection)
+    turn = _compile_turn(game, turns, decide)
+    simulate = _compile_simulations(game, selection, turn)
+    conclude = _compile_conclusion(game, selection)
 
     # The outermost kernel takes its arrays from Python and must release them, so it needs reference counting.
     @kernel
@@ -92,16 +92,15 @@ def compile_search(
     return search
 
 
-def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
+def _compile_decide(game: Game, rollout: str, selection: Selection) -> Callable[..., int]:
     """Return the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move."""
     observe, note = game.observe, selection.note
     roll_out, pick_random = rollout_of(game, rollout), rollout_of(game, RANDOM)
-    # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
-    inlined = functools.partial(compiled, inline=True)
-    node_of = _compile_nodes(game, compiled)
+    node_of = _compile_nodes(game)
     choose = selection.choose
 
-    @inlined
+    # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
+    @_compiled(inline=True)
     def decide(params, settings, state, weight, run, tree):
         """Return the action of the seat to move, from the tree while the simulation is in it. In place."""
         seat = np.int64(state["seat"])
@@ -143,11 +142,11 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
     return decide
 
 
-def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., int]:
+def _compile_nodes(game: Game) -> Callable[..., int]:
     """Return the kernel that finds or makes the node of a position."""
     legal = game.legal
 
-    @compiled
+    @_compiled
     def expand(params, state, node, run, edges, mask):
         """Give the node an edge for each legal action, in random order. In place."""
         start = run["edges"]
@@ -170,7 +169,7 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
         node["count"] = count
         run["edges"] = start + count
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def node_of(params, state, key, at_once, run, tree):
         """Return the node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
 
@@ -200,19 +199,16 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
     return node_of
 
 
-def _compile_simulations(
-    game: Game, selection: Selection, turn: Callable[..., float], compiled: Callable[..., Any]
-) -> Callable[..., int]:
+def _compile_simulations(game: Game, selection: Selection, turn: Callable[..., float]) -> Callable[..., bool]:
     """Return the kernel that runs the remaining simulations and counts the searcher's first moves."""
     reroll_hidden, retract, back_up = game.reroll_hidden, game.retract, selection.back_up
-    merged = functools.partial(compiled, merge=True)  # has one caller: as a kernel of its own it is optimised twice
 
-    @compiled
+    @_compiled
     def redraw(params, state, seat):
         """Draw everything hidden from the seat again. In place."""
         reroll_hidden(params, state, seat)
 
-    @compiled
+    @_compiled
     def redraw_and_retract(params, state, seat):
         """Also undo choices that are not revealed yet. In place."""
         reroll_hidden(params, state, seat)
@@ -220,7 +216,7 @@ def _compile_simulations(
 
     prepare = redraw if retract is None else redraw_and_retract
 
-    @merged
+    @_compiled(merge=True)  # has one caller: as a kernel of its own it is optimised twice
     def simulate(params, settings, scratch, run, tree):
         """Run one simulation from the state `worlds[0]`. In place."""
         worlds = scratch.worlds
@@ -236,7 +232,7 @@ def _compile_simulations(
             if weight < _LIGHT:
                 weight = _LIGHT if uniform(run) * _LIGHT < weight else 0.0
 
-    @compiled
+    @_compiled
     def simulate_all(params, settings, state, policy, scratch, tree):
         """Run the remaining simulations and count the searcher's first moves. Return whether it pauses before. In place."""
         run, worlds = tree.runs[0], scratch.worlds
@@ -261,11 +257,11 @@ def _compile_simulations(
     return simulate_all
 
 
-def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_conclusion(game: Game, selection: Selection) -> Callable[..., float]:
     """Return the kernel that turns counts into the policy."""
     legal, mix_actions = game.legal, selection.conclude
 
-    @compiled(merge=True)
+    @_compiled(merge=True)
     def conclude(params, settings, state, policy, totals, tree):
         """Turn the counts into the policy. Return the searcher's mean return. In place."""
         run = tree.runs[0]
@@ -301,20 +297,19 @@ def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[...
 # simulation which takes expectations reaches this turn.
 
 
-def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int]) -> Callable[..., float]:
     """Return the kernel of one turn.
 
     Args:
         game: must have `expect`, unless turns are "sampled".
         turns: how a turn is played.
         decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
-        compiled: the decorator for kernels of this search.
     """
-    advance = _compile_advance(game, turns, compiled)
+    advance = _compile_advance(game, turns)
     if turns == "averaged":
-        return _compile_averaged(game, decide, advance, compiled)
+        return _compile_averaged(game, decide, advance)
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def turn(params, settings, scratch, weight, run, tree):
         """Play the chosen action. In place."""
         state = scratch.worlds[0]
@@ -324,21 +319,21 @@ def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled
     return turn
 
 
-def _compile_advance(game: Game, turns: Turns, compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_advance(game: Game, turns: Turns) -> Callable[..., float]:
     """Return the kernel `(params, settings, state, action, share, run)`, which adds each seat's rewards times `share`.
 
     It returns the probability that the game continues, in the state that is left: 1 if the roll is drawn.
     """
     play, expect = game.play, game.expect
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def draw(params, settings, state, action, share, run):
         play(params, state, action)
         for seat in range(settings.seats):
             run["earned"][seat] += share * state["rewards"][seat]
         return 1.0
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def take_expectation(params, settings, state, action, share, run):
         goes_on = expect(params, state, action, run["rewards"])
         for seat in range(settings.seats):
@@ -348,12 +343,10 @@ def _compile_advance(game: Game, turns: Turns, compiled: Callable[..., Any]) -> 
     return draw if turns == "sampled" else take_expectation
 
 
-def _compile_averaged(
-    game: Game, decide: Callable[..., int], advance: Callable[..., float], compiled: Callable[..., Any]
-) -> Callable[..., float]:
+def _compile_averaged(game: Game, decide: Callable[..., int], advance: Callable[..., float]) -> Callable[..., float]:
     legal = game.legal
 
-    @compiled
+    @_compiled
     def imagine(params, settings, scratch, weight, run, mask):
         """Make a world of each choice of the opponent, who moves in `worlds[1]`. Return their number. In place."""
         worlds, chances = scratch.worlds, scratch.chances
@@ -373,7 +366,7 @@ def _compile_averaged(
                 k += 1
         return count
 
-    @compiled
+    @_compiled
     def averaged_turn(params, settings, scratch, weight, run, tree):
         """Play a turn in which two seats choose at once, in expectation over a uniformly random opponent and the roll.
 
