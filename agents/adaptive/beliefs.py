@@ -68,11 +68,11 @@ _CALLS: tuple[dict[str, Any], ...] = (
     {"preset": "article"},
     *({"threshold": threshold} for threshold in (0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)),
 )
-_STEADY = (*(Numbers(bluff, **calls) for calls in _CALLS for bluff in _BLUFFS), *map(Lowest, SHARES))
+_STEADY: tuple[Any, ...] = (*(Numbers(bluff, **calls) for calls in _CALLS for bluff in _BLUFFS), *map(Lowest, SHARES))
 
 # The players that are known, and those to whom best responses are computed: readers with fixed opinions.
-KNOWN = (*_STEADY, *(Reader(nerve=nerve) for nerve in _NERVES))
-ANSWERED = (*_STEADY, *(FixedReader(nerve, share) for nerve in _NERVES for share in SHARES))
+KNOWN: tuple[Any, ...] = (*_STEADY, *(Reader(nerve=nerve) for nerve in _NERVES))
+ANSWERED: tuple[Any, ...] = (*_STEADY, *(FixedReader(nerve, share) for nerve in _NERVES for share in SHARES))
 READERS = len(_STEADY)  # where they begin, in both
 
 # Kinds of player are those known, then optimal play and unknown play. At first these two are as likely as all `numbers`, all

@@ -175,7 +175,10 @@ class MCTS(Drawing):
         search = compile_search(game, self.rollout, self.selection, self._turns(facts))
         copies = np.zeros(facts.num_actions + 1, game.state)
         scratch = WorkSpace(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
-        tree = new_tree(*self._room(variant), facts)
+        try:
+            tree = new_tree(*self._room(variant), facts)
+        except MemoryError:
+            raise ValueError(f"memory must be less than {self.memory:g}: the system has no room for so large a tree") from None
         longest = LONGEST_CHUNK if self.seconds is None else min(LONGEST_CHUNK, self.seconds / 8)
         chunk, start = FIRST_CHUNK, time.monotonic()
         searched, began = -1, start  # the game that is searched, and since when, but for its first chunk: it may compile

@@ -166,3 +166,12 @@ def test_memory_for_less_than_one_simulation_is_refused():
     turn.variant.facts = dataclasses.replace(turn.variant.facts, num_actions=10**6)
     with pytest.raises(ValueError, match=r"memory must be at least 0.09 for liars_dice with 1,000,000 actions, not 0.05"):
         MCTS(memory=0.05).search(turn)
+
+
+def test_memory_that_the_system_does_not_have_is_refused(monkeypatch):
+    def new_tree(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(mcts, "new_tree", new_tree)
+    with pytest.raises(ValueError, match="memory must be less than 50: the system has no room for so large a tree"):
+        MCTS(memory=50).search(turn_of("liars_dice", 1))
