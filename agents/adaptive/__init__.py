@@ -1,10 +1,8 @@
-"""A player of Liar's Dice that learns during a match how its opponent opens, raises and calls, and responds to that.
+"""A player of Liar's Dice that learns during a match which known player its opponent plays like, and responds to that.
 
 It begins with optimal play, from which no opponent wins more than the game's value. After each round whose dice are shown, it
-computes how likely each known kind of player would have decided as the opponent did with those dice. Bayes' rule accumulates
-this over the match, separately for the three parts of play: opening, raising and calling. The opponent may be a known player as
-a whole, or play each part in another style. Once the agent is sure enough of the styles, it plays the exact best response to an
-opponent composed of the likeliest ones.
+computes how likely each known player would have decided as the opponent did with those dice. Bayes' rule accumulates this over
+the match. Once the agent is sure enough that the opponent is a known player, it plays the exact best response to the likeliest.
 
 A best response is chosen before a round and played to the round's end, because nothing is shown before that. The opponent may
 not be what it seems. So the rounds won by best responses are compared with the rounds that optimal play would win at least;
@@ -12,7 +10,7 @@ after too many losses the agent plays optimally for the rest of the match. Nobod
 each, which ends the game. Best responses play such rounds only after winning enough in others to pay for losing them all.
 
 Here are the agent, its memory, and the opponent's decisions in rounds that have been shown. Modules:
-    beliefs    simple players and opponents composed of them, the styles of each part of play, and Bayes' rule
+    beliefs    the players that are known, and Bayes' rule
     responses  best responses, small enough to play from
 """
 
@@ -26,78 +24,56 @@ import numpy as np
 
 from dice_envs.agent import Promises, Turn, draw_actions
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
-from dice_envs.games.liars_dice import MAX_DICE
-from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID
+from dice_envs.games.liars_dice import MAX_SEATS
+from dice_envs.games.liars_dice.raises import NO_BID
 
 from ..base import OfOneGame
-from ..liars_dice import LiarsDiceNash, Reader, chance_blind, honesty
-from .beliefs import (
-    CALLING,
-    KINDS,
-    KINDS_OF,
-    NERVES,
-    OPENING,
-    PARTS,
-    QUARTERS,
-    RAISING,
-    Composed,
-    FixedReader,
-    Style,
-    Way,
-    learn,
-    log_likelihoods,
-    posterior,
-)
-from .responses import NOWHERE, PlayedResponse, respond_to, response_to
+from ..liars_dice import LiarsDiceNash, chance_blind, honesty
+from .beliefs import ANSWERED, KINDS, KNOWN, READERS, SHARES, learn, log_likelihoods, posterior
+from .responses import MOST_BIDS, NOWHERE, PlayedResponse, response_to
 
-_ANSWERS = tuple(sum(len(style.answered) for style in styles) for styles in PARTS)  # of each part
-_MIXED_ANSWERS = int(np.prod(_ANSWERS))  # responses to readers are numbered from here on
 MOST_LOST = 10.0  # best responses end once they have won this many rounds fewer than optimal play would
-_MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises the quantity, up to all dice
 
 MEMORY = np.dtype(
     [
-        ("likelihoods", np.float32, (KINDS,)),  # log-likelihoods of the kinds; the greatest of each part is 0
-        ("decisions", np.int32, (len(PARTS),)),  # learned from, in each part
-        ("rounds", np.int32),  # learned from
+        ("likelihoods", np.float32, (KINDS,)),  # log-likelihoods of the kinds of player; the greatest is 0
         ("response", np.int32),  # number of the response played in this round, plus 1; 0 for optimal play
         ("lost", np.float64),  # rounds that best responses have won fewer than the rounds' value, 0 or more
         ("credit", np.float64),  # rounds that they have won above that value, if they lost every round that ended unseen
         ("open", np.int8),  # 1: it has acted in a round whose end it has not seen; the fields below describe that round
         ("seat", np.int8),  # its own
         ("starter", np.int8),
-        ("dice", np.int8, (2,)),  # of each seat
-        ("bids_shown", np.int16, (2,)),  # of each seat, by calls before the round
-        ("bids_honest", np.int16, (2,)),  # of these, bids on a face that the bidder held most of
+        ("dice", np.int8, (MAX_SEATS,)),
+        ("bids_shown", np.int16, (MAX_SEATS,)),  # by calls before the round
+        ("bids_honest", np.int16, (MAX_SEATS,)),  # of these, bids on a face that the bidder held most of
         ("num_bids", np.int8),  # up to its last action, this included
-        ("bids", np.int16, (_MOST_BIDS,)),  # undefined from num_bids on
+        ("bids", np.int16, (MOST_BIDS + 1,)),  # undefined from num_bids on
     ]
 )
+_OF_ROUND = ("starter", "dice", "bids_shown", "bids_honest")  # fields that a round's beginning sets, here and in states
 
 
 @dataclasses.dataclass(frozen=True)
 class Adaptive(OfOneGame):
-    """Begins with optimal play, learns in a match how its opponent opens, raises and calls, and then exploits it.
+    """Begins with optimal play, learns in a match which known player its opponent plays like, and then exploits it.
 
-    Whenever a call has shown the opponent's dice, Bayes' rule weighs the known kinds of player: `numbers` with any share of
-    bluffs, `reader`, optimal play, unknown play, and players that open, raise and call in different styles. Known calls are
-    below a probability of the bid, or random; known raises are as low as possible, or a fixed number of dice above those
-    held; mixtures are known, too. Once known styles explain nine decisions in ten, it plays the exact best response;
-    otherwise optimal play. It returns to optimal play for the rest of the match once best responses have lost ten rounds
-    more than optimal play would. It learns in matches only: `arena liars_dice adaptive numbers --match 200 --games 20000`.
-    Two players, five dice at most, the article's rule.
+    Whenever a call has shown the opponent's dice, Bayes' rule weighs the known players against an unknown one. Known are
+    `numbers` with several shares of bluffs, presets and thresholds, `reader` with several nerves, and players that make the
+    lowest bid and call at random. Once its opponent is one of these with a probability of 0.9, it plays the exact best
+    response to the likeliest; otherwise optimal play. It returns to optimal play for the rest of the match once best responses
+    have lost ten rounds more than optimal play would. It learns in matches only:
+    `arena liars_dice adaptive numbers --match 200 --games 20000`. Two players, five dice at most, the article's rule.
 
     A best response is computed when first played: at once with three dice each, in up to a quarter of a minute with five.
     It is kept on disk, unless it answers `reader`. Optimal play is solved and kept as for `nash`.
 
     Attributes:
         precision: of optimal play, as for `nash`.
-        caution: share of decisions that known styles must explain before it leaves optimal play, 0 to 1.
+        caution: probability that the opponent is a known player from which it leaves optimal play, 0 to 1.
     """
 
     plays = "liars_dice"
@@ -131,7 +107,7 @@ class Adaptive(OfOneGame):
         check_in_passing(variant, self.precision)
 
     def _prepared(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
-        """Return the memories, brought up to date, and for each game an action, or NOWHERE for optimal play."""
+        """Return the memories, brought up to date, and the probability of each action, (n, num_actions) float64."""
         self.check(turn)
         variant, states = turn.variant, turn.states
         memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
@@ -143,35 +119,27 @@ class Adaptive(OfOneGame):
             learn(memory, rows, log_likelihoods(variant, LiarsDiceNash(self.precision), positions, actions))
         allowed = may_respond(states, memory, worth)
         memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
-        chosen = np.full(len(turn), NOWHERE, np.int64)
+        chances = np.zeros((len(turn), variant.facts.num_actions))
         for response in np.unique(memory["response"][memory["response"] > 0]).tolist():
             rows = np.flatnonzero(memory["response"] == response)
-            chosen[rows] = _response_to(variant, _opponent(response - 1)).actions(states[rows])
-        return memory, chosen
+            chosen = _response(variant, response - 1).actions(variant, states[rows])
+            chances[rows[chosen != NOWHERE], chosen[chosen != NOWHERE]] = 1.0
+        optimal = np.flatnonzero(chances.sum(axis=1) == 0)
+        if len(optimal):
+            chances[optimal] = solution_of(variant, self.precision).probabilities(states[optimal])
+        return memory, chances
 
     def act(self, turn: Turn) -> np.ndarray:
         """Return one legal action for each game, (n,) int64. `turn.memory` is modified in place."""
-        memory, chosen = self._prepared(turn)
-        optimal = np.flatnonzero(chosen == NOWHERE)
-        if len(optimal):
-            streams = turn.streams[optimal]
-            chosen[optimal] = draw_actions(
-                streams, solution_of(turn.variant, self.precision).probabilities(turn.states[optimal])
-            )
-            turn.streams[optimal] = streams
+        memory, chances = self._prepared(turn)
+        chosen = draw_actions(turn.streams, chances)
         open_rounds(turn.params, turn.states, memory, chosen)
         if turn.memory is not None:
             turn.memory[:] = memory
         return chosen
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        chosen = self._prepared(turn)[1]
-        chances = np.zeros((len(turn), turn.variant.facts.num_actions))
-        fixed, optimal = np.flatnonzero(chosen != NOWHERE), np.flatnonzero(chosen == NOWHERE)
-        chances[fixed, chosen[fixed]] = 1.0
-        if len(optimal):
-            chances[optimal] = solution_of(turn.variant, self.precision).probabilities(turn.states[optimal])
-        return chances
+        return self._prepared(turn)[1]
 
 
 @functools.lru_cache(maxsize=4)
@@ -190,59 +158,19 @@ def _worth(variant: Variant, precision: float) -> np.ndarray:
 def _best_responses(variant: Variant, states: np.ndarray, memory: np.ndarray, caution: float) -> np.ndarray:
     """Return the number of the response to play plus 1, or 0 for optimal play, (n,) int64.
 
-    Best responses are played where known styles explain at least a share `caution` of the decisions learned from.
+    Best responses are played where known players together are as likely as `caution`.
     """
-    beliefs = posterior(memory["likelihoods"])
-    decisions = memory["decisions"]
-    sure = (beliefs.known * decisions).sum(axis=1) >= caution * np.maximum(decisions.sum(axis=1), 1)
-    mixed = np.zeros(len(states), np.int64)
-    for part, styles in enumerate(PARTS):
-        mixable = styles if part == OPENING else styles[:-1]
-        mixed = mixed * _ANSWERS[part] + _answer_to(beliefs.kinds[:, KINDS_OF[part]], mixable)
-    opinions = np.empty(len(states))
-    _opinions(states, chance_blind(variant.params.num_faces, variant.params.most_dice), opinions)
-    level = np.abs(opinions[:, None] - np.array(QUARTERS)).argmin(axis=1)
-    reader = _MIXED_ANSWERS + beliefs.readers.argmax(axis=1) * len(QUARTERS) + level
-    return np.where(sure, 1 + np.where(beliefs.readers.sum(axis=1) > 0.5, reader, mixed), 0)
+    beliefs = posterior(memory["likelihoods"])[:, : len(KNOWN)]
+    kinds, blind = beliefs.argmax(axis=1), chance_blind(variant.params.num_faces, variant.params.most_dice)
+    opinions = np.array([honesty(state, int(state["seat"]), blind) for state in states])  # that readers have of the agent
+    nearest = np.abs(opinions[:, None] - np.array(SHARES)).argmin(axis=1)
+    numbers = np.where(kinds < READERS, kinds, READERS + (kinds - READERS) * len(SHARES) + nearest)
+    return np.where(beliefs.sum(axis=1) >= caution, 1 + numbers, 0)
 
 
-def _answer_to(beliefs: np.ndarray, styles: tuple[Style, ...]) -> np.ndarray:
-    """Return the number of the answer to a part's likeliest known style, (n,) int64."""
-    by_style, nearest = [], []
-    kind = answer = 0
-    for style in styles:
-        own = beliefs[:, kind : kind + len(style.levels)]
-        by_style.append(own.sum(axis=1))
-        level = own @ np.array(style.levels) / np.maximum(by_style[-1], 1e-300)
-        nearest.append(answer + np.abs(level[:, None] - np.array(style.answered)).argmin(axis=1))
-        kind, answer = kind + len(style.levels), answer + len(style.answered)
-    likeliest = np.argmax(by_style, axis=0)
-    return np.array(nearest)[likeliest, np.arange(len(beliefs))]
-
-
-@kernel
-def _opinions(states, blind, out):
-    """Write a reader's opinion of the seat to move: how often it names its face deliberately. In place."""
-    for i in range(len(states)):
-        out[i] = honesty(states[i], np.int64(states[i]["seat"]), blind)
-
-
-@functools.cache
-def _opponent(response: int) -> Composed:
-    """Return the opponent that the response of this number answers."""
-    if response >= _MIXED_ANSWERS:
-        nerve, level = divmod(response - _MIXED_ANSWERS, len(QUARTERS))
-        reading = Way(FixedReader(QUARTERS[level]))
-        return Composed(Way(Reader(nerve=NERVES[nerve])), reading, reading)
-    opening, raising, calling = np.unravel_index(response, _ANSWERS)
-    ways = [[Way(style.first, style.second, share) for style in styles for share in style.answered] for styles in PARTS]
-    return Composed(ways[OPENING][opening], ways[RAISING][raising], ways[CALLING][calling])
-
-
-@functools.lru_cache(maxsize=256)  # with five dice each one takes 2 MB
-def _response_to(variant: Variant, opponent: Composed) -> PlayedResponse:
-    """Return the best response, kept on disk or computed now."""
-    return (response_to if opponent.promises.memoryless else respond_to)(variant, opponent)
+@functools.lru_cache(maxsize=128)  # with five dice each one takes 4 MB
+def _response(variant: Variant, number: int) -> PlayedResponse:
+    return response_to(variant, ANSWERED[number])
 
 
 # --- rounds: the memory of a match, and what rounds have shown --------------------------------------------------------
@@ -251,50 +179,6 @@ def _response_to(variant: Variant, opponent: Composed) -> PlayedResponse:
 def began(states: np.ndarray, memories: np.ndarray) -> np.ndarray:
     """Return in which games the round began after the last turn, (n,) bool: then it has at most one bid, else two or more."""
     return (memories["open"] == 0) | (states["num_bids"] <= 1)
-
-
-@kernel
-def _replay(params, states, memories, ended, positions, actions, rows):
-    """Write the opponent's decisions in the rounds that have `ended`; return their number. In place.
-
-    `positions` are the states before the decisions, with the opponent's dice as shown by the call; `rows` gives the game of
-    each. A game's last round is unknown: its dice are no longer visible once the next game has been dealt.
-    """
-    found = 0
-    for i in range(len(states)):
-        state = states[i]
-        memory = memories[i]
-        made = np.int64(memory["num_bids"])
-        if not ended[i] or state["shown_bid"] == NO_BID or made == 0:
-            continue
-        seat = np.int64(state["seat"])
-        mover = np.int64(memory["starter"])
-        caller = mover if made % 2 == 0 else 1 - mover
-        if memory["bids"][made - 1] != state["shown_bid"] or caller != state["caller"]:
-            continue
-        other = 1 - seat
-        for k in range(made + 1):
-            if mover == other:
-                position = positions[found]
-                position["starter"] = memory["starter"]
-                position["seat"] = other
-                position["bid"] = memory["bids"][k - 1] if k > 0 else NO_BID
-                position["num_bids"] = k
-                position["in_play"] = np.int64(memory["dice"][0]) + np.int64(memory["dice"][1])
-                for each in range(2):
-                    position["dice"][each] = memory["dice"][each]
-                    position["in_round"][each] = 1
-                    position["bids_shown"][each] = memory["bids_shown"][each]
-                    position["bids_honest"][each] = memory["bids_honest"][each]
-                for face in range(MAX_FACES):
-                    position["counts"][other, face] = state["shown"][other, face]
-                for before in range(k):
-                    position["bids"][before] = memory["bids"][before]
-                actions[found] = memory["bids"][k] if k < made else params.call
-                rows[found] = i
-                found += 1
-            mover = 1 - mover
-    return found
 
 
 def _worth_of(worth: np.ndarray, records: np.ndarray, seats: np.ndarray) -> np.ndarray:
@@ -331,6 +215,8 @@ def settle(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> None:
 def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the opponent's decisions in rounds that have ended since the last turns.
 
+    A game's last round is unknown: its dice are no longer visible once the next game has been dealt.
+
     Args:
         variant: the game.
         states: (n,) in which the agent is to move.
@@ -340,24 +226,34 @@ def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tu
         (decisions,) of the game's states, before each decision, with the opponent's dice; (decisions,) int64 actions; and
         (decisions,) int64, the row of each in `states`.
     """
-    most = len(states) * (_MOST_BIDS // 2 + 1)  # of a round the opponent makes every other bid, and may call
-    positions = np.zeros(most, variant.game.state)
-    actions, rows = np.empty(most, np.int64), np.empty(most, np.int64)
-    ended = began(states, memory) & (memory["open"] != 0)
-    found = _replay(variant.params, states, memory, ended, positions, actions, rows)
-    return positions[:found], actions[:found], rows[:found]
+    made = memory["num_bids"].astype(np.int64)
+    called = memory["bids"][np.arange(len(states)), made - 1] == states["shown_bid"]
+    ended = began(states, memory) & (memory["open"] != 0) & called
+    rows, before = np.nonzero(ended[:, None] & (np.arange(MOST_BIDS + 1) <= made[:, None]))  # with the bids before a decision
+    others = (memory["starter"][rows] + before) % 2 != memory["seat"][rows]
+    rows, before = rows[others], before[others]
+    rounds, everywhere, seat = memory[rows], np.arange(len(rows)), 1 - memory["seat"][rows]
+    positions = np.zeros(len(rows), variant.game.state)
+    for name in _OF_ROUND:
+        positions[name] = rounds[name]
+    positions["seat"], positions["num_bids"] = seat, before
+    positions["bid"] = np.where(before > 0, rounds["bids"][everywhere, before - 1], NO_BID)
+    positions["bids"][:, :MOST_BIDS] = rounds["bids"][:, :MOST_BIDS]
+    positions["in_play"] = rounds["dice"].sum(axis=1)
+    positions["in_round"] = rounds["dice"] > 0
+    positions["counts"][everywhere, seat] = states["shown"][rows, seat]
+    actions = np.where(before < made[rows], rounds["bids"][everywhere, before], variant.params.call)
+    return positions, actions.astype(np.int64), rows
 
 
 def open_rounds(params: Any, states: np.ndarray, memories: np.ndarray, actions: np.ndarray) -> None:
     """Record the rounds as they stand after the actions. In place."""
-    memories["open"] = 1
-    memories["seat"], memories["starter"] = states["seat"], states["starter"]
-    for name in ("dice", "bids_shown", "bids_honest"):
-        memories[name] = states[name][:, :2]
     made = states["num_bids"].astype(np.int64)
-    bids = np.flatnonzero(actions != params.call)
-    memories["bids"] = states["bids"][:, :_MOST_BIDS]
-    memories["bids"][bids, made[bids]] = actions[bids]  # in range: a round has at most one bid for each die
+    memories["open"], memories["seat"] = 1, states["seat"]
+    for name in _OF_ROUND:
+        memories[name] = states[name]
+    memories["bids"] = states["bids"][:, : MOST_BIDS + 1]
+    memories["bids"][np.arange(len(states)), made] = actions  # in range: a round has at most one bid for each die
     memories["num_bids"] = made + (actions != params.call)
 
 

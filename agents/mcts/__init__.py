@@ -10,8 +10,8 @@ One engine serves turns and simultaneous choices, chance and hidden information.
   other's choice, so they select independently: decoupled selection (Tak, Lanctot, Winands, "Monte Carlo Tree Search
   Variants for Simultaneous Move Games", IEEE CIG 2014).
 - A simulation adds one leaf. From there a rollout policy plays to the end.
-- The arrays of the tree grow as needed, up to a memory limit. Once it is full, simulations add no nodes: in positions
-  without a node the rollout policy chooses.
+- The tree has a memory limit. Once it is full, simulations add no nodes: in positions without a node the rollout policy
+  chooses.
 - If a game provides `Game.expect`, a simulation can add the roll's expected reward, continue in the non-terminal outcome
   and be weighted by its probability (the agent's parameter `expect`). This removes dice noise.
 
@@ -20,13 +20,14 @@ Three kinds of kernels are put together into one search: a rollout policy, a sel
 Here are the agent `mcts`, its parameters, and searches of many games on several threads. Modules:
     search     the engine: simulations, their turns, and the policy that they make; rollout policies
     selection  how simulations choose in the tree, and learn: UCB1, regret matching
-    tree       the arrays of the tree, its nodes, and how the arrays grow
+    tree       the arrays of the tree, and its nodes
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -35,13 +36,13 @@ from typing import Literal
 import numpy as np
 
 from dice_envs.agent import Drawing, Promises, Turn
-from dice_envs.core.game import Facts, Game, Variant
+from dice_envs.core.game import Facts, Variant
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, shown
 
 from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
 from .selection import REGRET, UCT, Selection
-from .tree import PAUSED, Settings, grown, most, new_tree, tell_full
+from .tree import Settings, most, new_tree, tell_full
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
@@ -51,6 +52,7 @@ MOST_GIB_IN_PASSING = 2
 MOST_SECONDS_IN_PASSING = 2
 SELECTIONS = {"uct": UCT, "regret": REGRET}
 FIRST_CHUNK = 64  # simulations until the first moment at which a search can be stopped
+MOST_A_SECOND = 3_000_000  # simulations that a tree has room for; those that are faster are of games with few positions
 LONGEST_CHUNK = 0.2  # seconds between two such moments
 
 
@@ -127,7 +129,7 @@ class MCTS(Drawing):
         if self.expect and variant.game.expect is None:
             raise ValueError(f"expect must be false for {variant.game.name}, which offers no exact expectation of a roll")
         rollout_of(variant.game, self.rollout)
-        self._settings(variant.game, variant.facts)
+        self._room(variant)
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError for a search of more than a second or two, or of several threads."""
@@ -169,19 +171,19 @@ class MCTS(Drawing):
     def _search_all(self, variant: Variant, searches: Searches, stop: threading.Event) -> None:
         """Search states one after another, with one tree. In place. Ends early, with nothing to use, once `stop` is set."""
         game, facts = variant.game, variant.facts
-        settings = self._settings(game, facts)
+        settings = self._settings(facts)
         search = compile_search(game, self.rollout, self.selection, self._turns(facts))
         copies = np.zeros(facts.num_actions + 1, game.state)
         scratch = WorkSpace(copies, np.zeros(facts.num_actions), np.zeros(facts.num_actions))
-        tree = new_tree(settings, facts)
+        try:
+            tree = new_tree(*self._room(variant), facts)
+        except MemoryError:
+            raise ValueError(f"memory must be less than {self.memory:g}: the system has no room for so large a tree") from None
         longest = LONGEST_CHUNK if self.seconds is None else min(LONGEST_CHUNK, self.seconds / 8)
         chunk, start = FIRST_CHUNK, time.monotonic()
         searched, began = -1, start  # the game that is searched, and since when, but for its first chunk: it may compile
         tree.runs["left"] = chunk
-        while lacking := search(variant.params, settings, searches, scratch, tree):
-            if lacking != PAUSED:
-                tree = grown(tree, lacking, settings)
-                continue
+        while search(variant.params, settings, searches, scratch, tree):
             if stop.is_set():
                 return
             now = time.monotonic()
@@ -205,10 +207,9 @@ class MCTS(Drawing):
         at_once = self.opponent == "random" and facts.simultaneous and facts.num_seats == 2
         return "averaged" if at_once else "expected"
 
-    def _settings(self, game: Game, facts: Facts) -> Settings:
+    def _settings(self, facts: Facts) -> Settings:
         regret = self.select == "regret"
         exploration = self.exploration if self.exploration is not None else (0.2 if regret else 1.4)
-        most_nodes, most_edges = most(self.memory, int(self._most), game, facts)
         return Settings(
             simulations=int(self._most),
             exploration=float(exploration),
@@ -216,9 +217,14 @@ class MCTS(Drawing):
             best=(self.final or ("mixed" if regret else "best")) == "best",
             span=max(float(facts.max_return - facts.min_return), 1e-9),
             seats=facts.num_seats,
-            most_nodes=most_nodes,
-            most_edges=most_edges,
         )
+
+    def _room(self, variant: Variant) -> tuple[int, int]:
+        """Return the most nodes and edges of a tree. ValueError if `memory` is too little."""
+        simulations = int(self._most)
+        if self.seconds is not None:  # a search clears the table of all nodes that it may have, which takes time
+            simulations = min(simulations, math.ceil(MOST_A_SECOND * self.seconds))
+        return most(self.memory, simulations, variant.game, variant.facts)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return the policy of one search for each game, (n, num_actions) float64. It differs between searches."""

@@ -16,13 +16,14 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
 from .selection import UCT, Selection
-from .tree import ENOUGH, NO_NODE, PAUSED, SALT, find, hash_words, lacking
+from .tree import NO_NODE, SALT, find, hash_words
 
 RANDOM = "random"  # the rollout policy of every game
 # "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
 # also taken over the simultaneous choice of a uniformly random opponent.
 Turns: TypeAlias = Literal["sampled", "expected", "averaged"]
 _PLAYERS = __package__.rpartition(".")[0]  # the package of agents, whose modules offer rollout policies
+_compiled = functools.partial(kernel, allocates=False)
 _LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
 
@@ -49,24 +50,22 @@ class WorkSpace(NamedTuple):
 @functools.cache
 def compile_search(
     game: Game, rollout: str = RANDOM, selection: Selection = UCT, turns: Turns = "sampled"
-) -> Callable[..., int]:
+) -> Callable[..., bool]:
     """Return the search of one game, compiled on first use.
 
     Returns:
         A kernel `(params, settings, searches, scratch, tree)` that searches each state of the `Searches` for its seat to
         move, drawing from its stream. It writes the resulting policy and the searcher's mean return. `streams` and the
-        last two are modified in place, too. It returns ENOUGH when all searches are done. Otherwise it returns what `tree`
-        needs more of; called again with a larger tree, it resumes. So it does after PAUSED, which it returns once the
-        simulations in the tree's `left` are made.
+        last two are modified in place, too. It returns False when all searches are done, and True once the simulations in
+        the tree's `left` are made; called again, it resumes.
 
     Raises:
         ValueError: the game has no such rollout.
     """
-    compiled = functools.partial(kernel, allocates=False)
-    decide = _compile_decide(game, rollout, selection, compiled)
-    turn = _compile_turn(game, turns, decide, compiled)
-    simulate = _compile_simulations(game, selection, turn, compiled)
-    conclude = _compile_conclusion(game, selection, compiled)
+    decide = _compile_decide(game, rollout, selection)
+    turn = _compile_turn(game, turns, decide)
+    simulate = _compile_simulations(game, selection, turn)
+    conclude = _compile_conclusion(game, selection)
 
     # The outermost kernel takes its arrays from Python and must release them, so it needs reference counting.
     @kernel
@@ -74,37 +73,34 @@ def compile_search(
         run = tree.runs[0]
         for i in range(run["game"], len(searches.states)):
             state, policy = searches.states[i], searches.policies[i]
-            if run["simulation"] == 0:  # every tree has room for the first simulation, so this runs once per game
+            if run["simulation"] == 0:  # no search pauses before its first simulation, so this runs once per game
                 run["rng"] = next_u64(searches.streams[i])
                 run["searcher"] = state["seat"]
                 tree.table[:] = NO_NODE
                 run["nodes"] = 0
                 run["edges"] = 0
-                run["leaves"] = 0
                 run["own_node"] = NO_NODE
                 policy[:] = 0.0
                 scratch.totals[:] = 0.0
-            lacks = simulate(params, settings, state, policy, scratch, tree)
-            if lacks != ENOUGH:
+            if simulate(params, settings, state, policy, scratch, tree):
                 run["game"] = i
-                return lacks
+                return True
             run["simulation"] = 0
             searches.values[i] = conclude(params, settings, state, policy, scratch.totals, tree)
-        return ENOUGH
+        return False
 
     return search
 
 
-def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., int]:
+def _compile_decide(game: Game, rollout: str, selection: Selection) -> Callable[..., int]:
     """Return the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move."""
     observe, note = game.observe, selection.note
     roll_out, pick_random = rollout_of(game, rollout), rollout_of(game, RANDOM)
-    # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
-    inlined = functools.partial(compiled, inline=True)
-    node_of = _compile_nodes(game, compiled)
+    node_of = _compile_nodes(game)
     choose = selection.choose
 
-    @inlined
+    # The tree and the parameters are dozens of values: passing them at every move costs more than the search itself.
+    @_compiled(inline=True)
     def decide(params, settings, state, weight, run, tree):
         """Return the action of the seat to move, from the tree while the simulation is in it. In place."""
         seat = np.int64(state["seat"])
@@ -146,11 +142,11 @@ def _compile_decide(game: Game, rollout: str, selection: Selection, compiled: Ca
     return decide
 
 
-def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., int]:
+def _compile_nodes(game: Game) -> Callable[..., int]:
     """Return the kernel that finds or makes the node of a position."""
     legal = game.legal
 
-    @compiled
+    @_compiled
     def expand(params, state, node, run, edges, mask):
         """Give the node an edge for each legal action, in random order. In place."""
         start = run["edges"]
@@ -172,9 +168,8 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
         node["start"] = start
         node["count"] = count
         run["edges"] = start + count
-        run["leaves"] -= 1
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def node_of(params, state, key, at_once, run, tree):
         """Return the node of this key, expanded, or NO_NODE where the rollout policy is to choose. In place.
 
@@ -189,7 +184,6 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
             tree.table[-1 - number] = run["nodes"]
             number = run["nodes"]
             run["nodes"] += 1
-            run["leaves"] += 1
             tree.nodes[number]["key"] = key
             tree.nodes[number]["visits"] = 0
             tree.nodes[number]["count"] = 0
@@ -205,19 +199,16 @@ def _compile_nodes(game: Game, compiled: Callable[..., Any]) -> Callable[..., in
     return node_of
 
 
-def _compile_simulations(
-    game: Game, selection: Selection, turn: Callable[..., float], compiled: Callable[..., Any]
-) -> Callable[..., int]:
+def _compile_simulations(game: Game, selection: Selection, turn: Callable[..., float]) -> Callable[..., bool]:
     """Return the kernel that runs the remaining simulations and counts the searcher's first moves."""
     reroll_hidden, retract, back_up = game.reroll_hidden, game.retract, selection.back_up
-    merged = functools.partial(compiled, merge=True)  # has one caller: as a kernel of its own it is optimised twice
 
-    @compiled
+    @_compiled
     def redraw(params, state, seat):
         """Draw everything hidden from the seat again. In place."""
         reroll_hidden(params, state, seat)
 
-    @compiled
+    @_compiled
     def redraw_and_retract(params, state, seat):
         """Also undo choices that are not revealed yet. In place."""
         reroll_hidden(params, state, seat)
@@ -225,7 +216,7 @@ def _compile_simulations(
 
     prepare = redraw if retract is None else redraw_and_retract
 
-    @merged
+    @_compiled(merge=True)  # has one caller: as a kernel of its own it is optimised twice
     def simulate(params, settings, scratch, run, tree):
         """Run one simulation from the state `worlds[0]`. In place."""
         worlds = scratch.worlds
@@ -241,19 +232,16 @@ def _compile_simulations(
             if weight < _LIGHT:
                 weight = _LIGHT if uniform(run) * _LIGHT < weight else 0.0
 
-    @compiled
+    @_compiled
     def simulate_all(params, settings, state, policy, scratch, tree):
-        """Run the remaining simulations and count the searcher's first moves. Return what the tree lacks. In place."""
+        """Run the remaining simulations and count the searcher's first moves. Return whether it pauses before. In place."""
         run, worlds = tree.runs[0], scratch.worlds
         searcher = run["searcher"]
         for simulation in range(run["simulation"], settings.simulations):
-            lacks = lacking(settings, run, tree)
-            if lacks == ENOUGH and simulation > 0 and run["left"] <= 0:  # at 0 it would begin anew
-                lacks = PAUSED
-            run["left"] -= 1
-            if lacks != ENOUGH:
+            if simulation > 0 and run["left"] <= 0:  # at 0 it would begin anew
                 run["simulation"] = simulation
-                return lacks
+                return True
+            run["left"] -= 1
             worlds[0] = state
             worlds[0]["rng"] = next_u64(run)
             prepare(params, worlds[0], searcher)
@@ -264,16 +252,16 @@ def _compile_simulations(
                 own = tree.edges[run["own_edge"]]["action"]
                 policy[own] += 1.0
                 scratch.totals[own] += run["earned"][searcher]
-        return ENOUGH
+        return False
 
     return simulate_all
 
 
-def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_conclusion(game: Game, selection: Selection) -> Callable[..., float]:
     """Return the kernel that turns counts into the policy."""
     legal, mix_actions = game.legal, selection.conclude
 
-    @compiled(merge=True)
+    @_compiled(merge=True)
     def conclude(params, settings, state, policy, totals, tree):
         """Turn the counts into the policy. Return the searcher's mean return. In place."""
         run = tree.runs[0]
@@ -309,20 +297,19 @@ def _compile_conclusion(game: Game, selection: Selection, compiled: Callable[...
 # simulation which takes expectations reaches this turn.
 
 
-def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int]) -> Callable[..., float]:
     """Return the kernel of one turn.
 
     Args:
         game: must have `expect`, unless turns are "sampled".
         turns: how a turn is played.
         decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
-        compiled: the decorator for kernels of this search.
     """
-    advance = _compile_advance(game, turns, compiled)
+    advance = _compile_advance(game, turns)
     if turns == "averaged":
-        return _compile_averaged(game, decide, advance, compiled)
+        return _compile_averaged(game, decide, advance)
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def turn(params, settings, scratch, weight, run, tree):
         """Play the chosen action. In place."""
         state = scratch.worlds[0]
@@ -332,21 +319,21 @@ def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int], compiled
     return turn
 
 
-def _compile_advance(game: Game, turns: Turns, compiled: Callable[..., Any]) -> Callable[..., float]:
+def _compile_advance(game: Game, turns: Turns) -> Callable[..., float]:
     """Return the kernel `(params, settings, state, action, share, run)`, which adds each seat's rewards times `share`.
 
     It returns the probability that the game continues, in the state that is left: 1 if the roll is drawn.
     """
     play, expect = game.play, game.expect
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def draw(params, settings, state, action, share, run):
         play(params, state, action)
         for seat in range(settings.seats):
             run["earned"][seat] += share * state["rewards"][seat]
         return 1.0
 
-    @compiled(inline=True)
+    @_compiled(inline=True)
     def take_expectation(params, settings, state, action, share, run):
         goes_on = expect(params, state, action, run["rewards"])
         for seat in range(settings.seats):
@@ -356,12 +343,10 @@ def _compile_advance(game: Game, turns: Turns, compiled: Callable[..., Any]) -> 
     return draw if turns == "sampled" else take_expectation
 
 
-def _compile_averaged(
-    game: Game, decide: Callable[..., int], advance: Callable[..., float], compiled: Callable[..., Any]
-) -> Callable[..., float]:
+def _compile_averaged(game: Game, decide: Callable[..., int], advance: Callable[..., float]) -> Callable[..., float]:
     legal = game.legal
 
-    @compiled
+    @_compiled
     def imagine(params, settings, scratch, weight, run, mask):
         """Make a world of each choice of the opponent, who moves in `worlds[1]`. Return their number. In place."""
         worlds, chances = scratch.worlds, scratch.chances
@@ -381,7 +366,7 @@ def _compile_averaged(
                 k += 1
         return count
 
-    @compiled
+    @_compiled
     def averaged_turn(params, settings, scratch, weight, run, tree):
         """Play a turn in which two seats choose at once, in expectation over a uniformly random opponent and the roll.
 

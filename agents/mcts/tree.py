@@ -1,4 +1,4 @@
-"""The arrays of a search tree, how its nodes are found, and how the arrays grow."""
+"""The arrays of a search tree, how its nodes are found, and how many there may be."""
 
 from __future__ import annotations
 
@@ -14,18 +14,13 @@ from dice_envs.core.kernel import kernel
 NO_NODE = -1  # in the hash table: a free place; for a position: it has no node, so the rollout policy chooses
 MOST_DEPTH = 10_000  # tree moves of one simulation; deeper down, the rollout policy plays
 
-# The most that one simulation adds to the tree, so that room can be made before it starts.
-# Nodes: its first position, the searcher's own first position, and one leaf, after which the rollout policy plays.
-# Edges: at most one per action at every node that is expanded. Such a node was a leaf before this simulation or is one of
-# its first two new nodes. Every expansion comes with a tree move, so the path's length bounds their number, too.
+# The most that one simulation adds to the tree: its first position, the searcher's own first position, and one leaf, after
+# which the rollout policy plays. The first two get edges at once, one for each action at most.
 _NODES_A_SIMULATION = 3
 _NEW_WITH_EDGES = 2
 
-ENOUGH, MORE_NODES, MORE_EDGES, PAUSED = range(4)  # what a search lacks to continue; PAUSED: nothing, it may be stopped here
-
 _EDGES_A_NODE = 8  # edges budgeted per node under the memory limit; most nodes stay leaves, which have none
-_FIRST_SIMULATIONS = 4096  # a new tree has room for this many
-_TABLE_BYTES = 24  # a node's share of the hash table, and of the old table while a larger one is filled
+_TABLE_BYTES = 16  # a node's share of the hash table, at most
 
 
 class Settings(NamedTuple):
@@ -37,8 +32,6 @@ class Settings(NamedTuple):
     best: bool  # the policy is the best action alone, not a mix
     span: float  # max_return − min_return of the game
     seats: int
-    most_nodes: int  # limits on the tree's size
-    most_edges: int
 
 
 # Pack fields into few arrays: numba reference-counts every array passed between kernels.
@@ -67,12 +60,11 @@ RUN = np.dtype(  # the current simulation
     [
         ("rng", np.uint64),  # of the search itself
         ("chain", np.uint64),  # part of every node's key; a selection's `note` may make it a hash of the path
-        ("game", np.int64),  # index in the batch; with the next, where to resume once the tree has grown
+        ("game", np.int64),  # index in the batch; with the next, where to resume after a pause
         ("simulation", np.int64),
         ("left", np.int64),  # simulations until the search returns to Python, so that it can be stopped
         ("nodes", np.int64),  # number of nodes so far, and of edges
         ("edges", np.int64),
-        ("leaves", np.int64),  # nodes without edges
         ("full", np.int64),  # 1 once a node or its edges found no room, in any game of the batch
         ("depth", np.int64),  # tree moves so far
         ("in_tree", np.int64),  # 1 until the rollout policy has taken over
@@ -137,14 +129,6 @@ def find(key, table, nodes):
         place = (place + _ONE) & last
 
 
-@kernel
-def fill_table(table, nodes, count):
-    """Clear the table and enter the first `count` nodes. In place."""
-    table[:] = NO_NODE
-    for node in range(count):
-        table[-1 - find(nodes[node]["key"], table, nodes)] = node
-
-
 @kernel(allocates=False, inline=True)
 def count_visit(edge, value):
     """Record a visit with this value. In place."""
@@ -153,7 +137,7 @@ def count_visit(edge, value):
     edge["width"] = 1.0 / np.sqrt(np.float64(edge["visits"]))
 
 
-# --- room in the arrays: their sizes, limits, and how they grow -------------------------------------------------------
+# --- room in the arrays ------------------------------------------------------------------------------------------------
 
 
 def most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
@@ -178,57 +162,18 @@ def _path_length(facts: Facts) -> int:
     return min(facts.max_steps, MOST_DEPTH)
 
 
-def _fitting(limit: int, wanted: int) -> int:
-    """Halve `limit` as often as possible without falling below `wanted`, so every growth doubles, the last one too."""
-    size = limit
-    while size // 2 >= wanted:
-        size //= 2
-    return size
-
-
-def _table_for(nodes: int) -> np.ndarray:
-    return np.empty(1 << (2 * nodes).bit_length(), np.int32)
-
-
-def new_tree(settings: Settings, facts: Facts) -> SearchTree:
-    """Make an empty tree."""
-    begin = min(settings.simulations, _FIRST_SIMULATIONS) + _NODES_A_SIMULATION + 1
-    nodes = _fitting(settings.most_nodes, begin)
+def new_tree(nodes: int, edges: int, facts: Facts) -> SearchTree:
+    """Make an empty tree with room for these nodes and edges. The system finds memory for what is used, not before."""
     return SearchTree(
-        table=_table_for(nodes),
+        table=np.empty(1 << (2 * nodes).bit_length(), np.int32),
         nodes=np.empty(nodes, NODE),
-        edges=np.empty(_fitting(settings.most_edges, begin * facts.num_actions), EDGE),
+        edges=np.empty(edges, EDGE),
         path=np.empty(_path_length(facts), STEP),
         runs=np.zeros(1, RUN),
         observation=np.zeros(-(-facts.observation_size // (2 * CHAINS)) * 2 * CHAINS, np.float32),
         mask=np.zeros(facts.num_actions, np.int8),
         policy=np.zeros(facts.num_actions),
     )
-
-
-def grown(tree: SearchTree, lacks: int, settings: Settings) -> SearchTree:
-    """Return the tree with room for twice the nodes or edges, up to the limit."""
-    used = tree.runs[0]
-    if lacks == MORE_EDGES:
-        edges = np.empty(_fitting(settings.most_edges, 2 * len(tree.edges)), EDGE)
-        edges[: used["edges"]] = tree.edges[: used["edges"]]
-        return tree._replace(edges=edges)
-    nodes = np.empty(_fitting(settings.most_nodes, 2 * len(tree.nodes)), NODE)
-    nodes[: used["nodes"]] = tree.nodes[: used["nodes"]]
-    table = _table_for(len(nodes))
-    fill_table(table, nodes, used["nodes"])
-    return tree._replace(nodes=nodes, table=table)
-
-
-@kernel(allocates=False)
-def lacking(settings, run, tree):
-    """Return what the tree needs more of before the next simulation starts. Growing does not change results."""
-    if len(tree.nodes) < settings.most_nodes and run["nodes"] + _NODES_A_SIMULATION > len(tree.nodes):
-        return MORE_NODES
-    expanded = min(run["leaves"] + _NEW_WITH_EDGES, len(tree.path))
-    if len(tree.edges) < settings.most_edges and run["edges"] + expanded * len(tree.mask) > len(tree.edges):
-        return MORE_EDGES
-    return ENOUGH
 
 
 _told_full = False

@@ -23,7 +23,7 @@ PINNED = [
     ("liars_dice", THREE, ["numbers", "random"], LOSE | MIXED, 0.0, "93ae9bc37ce6c540"),
     ("liars_dice", {"num_dice": 2}, ["random"], SELF, 0.6, "f4c12f22031676aa"),
     ("liars_dice", {"num_dice": 2}, ["asked numbers", "random"], MIXED, 0.6, "14d02e18bf221728"),
-    ("liars_dice", {"num_dice": 2}, ["adaptive", "numbers"], {}, 0.0, "14927906d8f7b77c"),
+    ("liars_dice", {"num_dice": 2}, ["adaptive", "numbers"], {}, 0.0, "39624bbf5fad23b8"),
     ("fatestones", {}, ["strongest", "random"], {"expected_rewards": True}, 0.0, "373a75b13d33e2e2"),
     ("fatestones", {}, ["asked strongest"], SELF | {"expected_rewards": True}, 0.5, "7ca0d7fb6b41e6b0"),
     ("fatestones", {}, ["asked strongest"], LOSE | {"seat": 0}, 0.0, "ee29070e947e0e51"),

@@ -275,20 +275,12 @@ def _hands_to_measure(variant: Variant, effort: Effort) -> tuple[np.ndarray, boo
 # --- values of choices ----------------------------------------------------------------------------------------------
 
 
-@kernel(allocates=False)
-def _same_hands(one, other):
-    same = True
-    for seat in range(2):
-        for i in range(MAX_HAND):
-            same &= one["hands"][seat, i] == other["hands"][seat, i]
-    return same
-
-
 @kernel
-def _against_nash(states, values, mix):
+def _against_nash(states, changed, values, mix):
     """Write what each die of the seat to move wins against the other's optimal strategy, and its own strategy.
 
-    NaN and 0 beyond the hand, whose dice are at most the length of a row. In place.
+    NaN and 0 beyond the hand, whose dice are at most the length of a row. `changed` (n,) says whether a state has other
+    hands than the one before it. In place.
     """
     work = new_work()
     values[:] = np.nan
@@ -296,7 +288,7 @@ def _against_nash(states, values, mix):
     for n in range(len(states)):
         state = states[n]
         size = np.int64(state["left"])
-        if n == 0 or not _same_hands(state, states[n - 1]):  # else `work` still holds these hands
+        if changed[n]:  # else `work` still holds these hands
             nash(state["hands"], size, work)
         for k in range(size):
             values[n, k] = 0.0
@@ -310,7 +302,9 @@ def _against_nash(states, values, mix):
 
 def _values(states: np.ndarray, num_actions: int) -> tuple[np.ndarray, np.ndarray]:
     values, mix = np.empty((len(states), num_actions)), np.empty((len(states), num_actions))
-    _against_nash(states, values, mix)
+    changed = np.ones(len(states), np.bool_)
+    changed[1:] = (states["hands"][1:] != states["hands"][:-1]).any(axis=(1, 2))
+    _against_nash(states, changed, values, mix)
     return values, mix
 
 

@@ -57,18 +57,12 @@ def new_work():
 
 
 @kernel(allocates=False)
-def _duel(one, other):
-    """Return P(one die beats the other) − P(it loses), and P(tie)."""
-    wins, ties = duel(one, other)
-    return (2 * wins + ties - 36) / 36.0, ties / 36.0
-
-
-@kernel(allocates=False)
 def compare(hands, size, work):
     """Set `margin` and `tie` for all pairs of dice of the two hands. In place."""
     for i in range(size):
         for j in range(size):
-            work.margin[i, j], work.tie[i, j] = _duel(hands[0, i], hands[1, j])
+            wins, ties = duel(hands[0, i], hands[1, j])
+            work.margin[i, j], work.tie[i, j] = (2 * wins + ties - 36) / 36.0, ties / 36.0
 
 
 def compared(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,17 +24,7 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, KnownValues, Measurement
 from dice_envs.exact.intervals import half_width, share_half_width
-from dice_envs.exact.shakes.chances import (
-    TIE,
-    Policy,
-    Problem,
-    code_of,
-    dice_table,
-    multiply,
-    rounded_up,
-    tallies,
-    win_among,
-)
+from dice_envs.exact.shakes.chances import TIE, Policy, Problem, kept_chances, tallies, tie_chances
 from dice_envs.exact.shakes.policies import (
     TooManyReached,
     as_policy,
@@ -54,6 +44,7 @@ MOST_TRIED = 200_000  # positions at which it asks with open efficacies to see w
 GAMES = 20_000  # how many it plays by default
 LEAST_GAMES = 100  # fewer give no usable estimate of the error
 GAMES_AT_ONCE = 1 << 16
+ROWS_SETTLED = 4096  # arguments whose outcomes are valued at once
 SAVED, WIN = "patients saved", "P(win)"
 
 
@@ -230,22 +221,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 # --- values of choices over one patient ------------------------------------------------------------------------------------
 # All maesters have the same information and the same goal, so these are one player's decisions in turn. Of the argument so far
-# only the highest kept die and its holders matter. `after[best, holders]` is the value once some have spoken; the sizes of all
-# arrays are those of MAX_SEATS maesters.
-
-
-@kernel(allocates=False)
-def _settle(worth, wins, random_ties, after):
-    """Set `after` once all have spoken: one of the holders of the highest die treats the patient. In place."""
-    n = len(worth)
-    for holders in range(1, 1 << n):
-        value, count = 0.0, 0
-        for seat in range(n):
-            if holders >> seat & 1:
-                count += 1
-                value += worth[seat] if random_ties else wins[holders, seat] * worth[seat]
-        for best in range(1, FACES + 1):
-            after[best, holders] = value / count if random_ties else value
+# only the highest kept die and its holders matter. `after[best, holders]` is the value once some have spoken.
 
 
 @kernel(allocates=False)
@@ -276,33 +252,25 @@ def _speak_before(seat, must, kept, after, before):
 
 
 @kernel
-def _argue_or_yield(params, states, codes, worth, equal, lower, out):
+def _argue_or_yield(states, settled, kept, out):
     """Write the values of yielding (NaN where it is illegal) and of arguing. In place.
 
     Args:
-        params: of the game.
         states: (m,) states in which a maester is to speak.
-        codes, worth: (m, n) each maester's tally, and the value if its treatment is given to this patient.
-        equal, lower: (codes, FACES) P(the kept die shows v), P(it shows less).
+        settled: (m, sets) the value once all have spoken, by the holders of the highest die.
+        kept: (m, n, FACES) P(each maester's kept die shows v).
         out: (m, 2).
     """
-    n = codes.shape[1]
-    sets = 1 << n
-    all_equal, all_lower = np.empty((sets, FACES)), np.empty((sets, FACES))
-    wins = np.zeros((sets, n))
+    n, sets = kept.shape[1], settled.shape[1]
     after, before = np.zeros((FACES + 1, sets)), np.zeros((FACES + 1, sets))
     for row in range(len(states)):
         state = states[row]
-        if not params.random_ties:
-            multiply(codes, row, equal, all_equal)
-            multiply(codes, row, lower, all_lower)
-            for among in range(1, sets):
-                win_among(among, all_equal, all_lower, False, wins)
-        _settle(worth[row], wins, params.random_ties, after)
+        for best in range(1, FACES + 1):
+            after[best] = settled[row]
         spoken, opener = np.int64(state["spoken"]), np.int64(state["opener"])
         for k in range(n - 1, spoken, -1):
             seat = (opener + k) % n
-            _speak_before(seat, k == n - 1, equal[codes[row, seat]], after, before)
+            _speak_before(seat, k == n - 1, kept[row, seat], after, before)
             after, before = before, after
         best, holders = 0, 0
         for seat in range(n):
@@ -313,7 +281,7 @@ def _argue_or_yield(params, states, codes, worth, equal, lower, out):
         seat = (opener + spoken) % n
         must = best == SILENT and spoken == n - 1
         out[row, YIELD] = np.nan if must else after[best, holders]
-        out[row, ARGUE] = _argues(seat, best, holders, equal[codes[row, seat]], after)
+        out[row, ARGUE] = _argues(seat, best, holders, kept[row, seat], after)
 
 
 # --- one state and many ---------------------------------------------------------------------------------------------------
@@ -331,8 +299,10 @@ def _values(variant: Variant, states: np.ndarray) -> np.ndarray:
     if options.mode == "physician":
         return worth
     out = np.empty((len(states), variant.facts.num_actions))
-    tables = dice_table(rounded_up(options.patients))
-    _argue_or_yield(variant.params, states, code_of(treated, saved), worth, *tables, out)
+    for first in range(0, len(states), ROWS_SETTLED):
+        some = slice(first, first + ROWS_SETTLED)
+        settled = np.einsum("msn,mn->ms", tie_chances(treated[some], saved[some], options.ties), worth[some])
+        _argue_or_yield(states[some], settled, kept_chances(treated[some], saved[some]), out[some])
     return out
 
 

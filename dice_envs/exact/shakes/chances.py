@@ -193,7 +193,7 @@ def kept_chances(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
 
 
 @kernel(allocates=False)
-def multiply(codes, row, chances, out):
+def _multiply(codes, row, chances, out):
     """Write the product of `chances[code]` over each set of maesters, (sets, faces); bit k is maester k. In place."""
     out[0] = 1.0
     for one in range(codes.shape[1]):
@@ -204,7 +204,7 @@ def multiply(codes, row, chances, out):
 
 
 @kernel(allocates=False)
-def win_among(among, all_equal, all_lower, random_ties, wins):
+def _win_among(among, all_equal, all_lower, random_ties, wins):
     """Write the winning chances when the set `among` argues: its row of `wins`, from those of its subsets. In place."""
     n = wins.shape[1]
     for one in range(n):
@@ -241,10 +241,10 @@ def _argue(codes, equal, lower, random_ties, out):
     all_lower = np.empty((sets, FACES))  # P(all of the set keep less)
     wins = np.zeros((sets, n))  # P(each maester wins when this set argues)
     for row in range(count):
-        multiply(codes, row, equal, all_equal)
-        multiply(codes, row, lower, all_lower)
+        _multiply(codes, row, equal, all_equal)
+        _multiply(codes, row, lower, all_lower)
         for among in range(max(1, sets - out.shape[1]) if random_ties else 1, sets):
-            win_among(among, all_equal, all_lower, random_ties, wins)
+            _win_among(among, all_equal, all_lower, random_ties, wins)
         out[row] = wins[sets - out.shape[1] :]
 
 

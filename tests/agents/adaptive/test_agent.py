@@ -117,7 +117,7 @@ def test_it_stops_when_best_responses_lose(opponent):
             credit.append(memory["credit"].min())
             begins = memory["num_bids"] <= 1
             assert not memory["response"][(memory["lost"] >= MOST_LOST) & begins].any()
-            ends = begins & (memory["dice"] == 1).all(axis=1) & (memory["response"] > 0)
+            ends = begins & (memory["dice"][:, :2] == 1).all(axis=1) & (memory["response"] > 0)
             paid.extend(memory["credit"][ends])
             return actions
 

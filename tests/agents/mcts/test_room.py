@@ -1,4 +1,4 @@
-"""The memory of a search tree: growing does not change results, memory is bounded, and a full tree still works."""
+"""The memory of a search tree is bounded, and a full tree still works."""
 
 import dataclasses
 import warnings
@@ -26,19 +26,6 @@ NAMES = ["uct", "regret", "joint"]
 
 
 @pytest.fixture
-def trees(monkeypatch):
-    """Every tree that has grown, in order."""
-    grown, grow = [], room.grown
-
-    def note(*arguments):
-        grown.append(grow(*arguments))
-        return grown[-1]
-
-    monkeypatch.setattr(mcts, "grown", note)
-    return grown
-
-
-@pytest.fixture
 def limit(monkeypatch):
     """Limit the tree to these numbers of nodes and edges, and reset its once-only warning."""
 
@@ -53,32 +40,24 @@ def limit(monkeypatch):
 GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.thorough]) for name in names()]
 
 
-# --- growing ----------------------------------------------------------------------------------------------------------
+# --- what does not change results ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 @pytest.mark.parametrize("moves", [0, 1])
 @pytest.mark.parametrize("game", GAMES)
-def test_when_a_tree_grows_makes_no_difference(game, moves, agent, trees, limit, monkeypatch):
-    search = agent.search
-    at_once = search(turn_of(game, 3, moves=moves))
-    monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
-    for more in range(scaled(20, 2)):  # sizes are the limit halved, so each limit makes the tree grow at other simulations
-        trees.clear()
-        limit(3 * FEW + 17 * more, 300 * FEW + 19 * more)
-        in_steps = search(turn_of(game, 3, moves=moves))
-        assert trees
-        assert not trees[-1].runs["full"].any()
-        for one, other in zip(at_once, in_steps, strict=True):
-            np.testing.assert_array_equal(one, other)
+def test_more_room_than_a_search_needs_makes_no_difference(game, moves, agent, limit):
+    enough = agent.search(turn_of(game, 3, moves=moves))
+    limit(7 * FEW, 600 * FEW)
+    for one, other in zip(enough, agent.search(turn_of(game, 3, moves=moves)), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("most", [None, (30, 60)], ids=["grows", "full"])
-def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatch):
-    """Earlier games of the batch leave a larger tree, which does not change results."""
-    monkeypatch.setattr(room, "_FIRST_SIMULATIONS", 1)
+@pytest.mark.parametrize("most", [None, (30, 60)], ids=["room", "full"])
+def test_a_search_depends_on_its_own_stream_alone(most, limit):
+    """Earlier games of the batch leave their tree behind, which does not change results."""
     if most:
         limit(*most)
     agent, games = agents.make(f"mcts:{FEW},select=regret"), scaled(10, 3)
@@ -90,7 +69,6 @@ def test_a_search_depends_on_its_own_stream_alone(most, trees, limit, monkeypatc
             agent.probabilities(Turn(turn.variant, turn._true_states, np.array([i]), turn.streams[i : i + 1]))
             for i in range(games)
         ]
-    assert trees
     np.testing.assert_array_equal(np.concatenate(alone), together)
 
 
@@ -125,28 +103,16 @@ def test_a_game_may_come_back_to_the_same_view(spec, promised):
 @pytest.mark.parametrize("memory", [0.01, 0.1])
 def test_no_tree_takes_more_than_its_memory(name, options, memory):
     variant = configure(name, **options)
-    settings = MCTS(10_000_000, memory=memory)._settings(variant.game, variant.facts)
-    tree = room.new_tree(settings, variant.facts)
-    sizes = [size_of(tree)]
-    while len(tree.nodes) < settings.most_nodes or len(tree.edges) < settings.most_edges:
-        lacking = room.MORE_NODES if len(tree.nodes) < settings.most_nodes else room.MORE_EDGES
-        tree = room.grown(tree, lacking, settings)
-        sizes.append(size_of(tree))
-    assert sizes == sorted(sizes)
-    assert memory * 2**30 * 0.7 < sizes[-1] < memory * 2**30
-
-
-def size_of(tree):
-    return sum(array.nbytes for array in tree)
+    tree = room.new_tree(*MCTS(10_000_000, memory=memory)._room(variant), variant.facts)
+    assert memory * 2**30 * 0.7 < sum(array.nbytes for array in tree) < memory * 2**30
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="this many simulations take minutes as Python")
-def test_a_search_stays_inside_its_memory_and_says_so_once(trees, monkeypatch):
+def test_a_search_in_a_full_tree_says_so_once(monkeypatch):
     monkeypatch.setattr(room, "_told_full", False)
     agent = MCTS(60_000, memory=0.01)
     with pytest.warns(RuntimeWarning, match=r"has filled its 0.01 GiB with 2\d,\d{3} positions.*memory raises the limit"):
         agent.search(turn_of("liars_dice", 1))
-    assert size_of(trees[-1]) < 0.01 * 2**30
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         agent.search(turn_of("liars_dice", 1))
@@ -200,3 +166,12 @@ def test_memory_for_less_than_one_simulation_is_refused():
     turn.variant.facts = dataclasses.replace(turn.variant.facts, num_actions=10**6)
     with pytest.raises(ValueError, match=r"memory must be at least 0.09 for liars_dice with 1,000,000 actions, not 0.05"):
         MCTS(memory=0.05).search(turn)
+
+
+def test_memory_that_the_system_does_not_have_is_refused(monkeypatch):
+    def new_tree(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(mcts, "new_tree", new_tree)
+    with pytest.raises(ValueError, match="memory must be less than 50: the system has no room for so large a tree"):
+        MCTS(memory=50).search(turn_of("liars_dice", 1))
