@@ -82,6 +82,6 @@ def serving(answer=lowest):
     """Run a server in a thread; it answers with the first legal move of each prompt unless told otherwise."""
     with Server() as made:
         made.answer = answer
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+        threading.Thread(target=made.serve_forever, args=(0.02,), daemon=True).start()
         yield made
         made.shutdown()
