@@ -166,7 +166,7 @@ class Promises:
             `probabilities` reads them and changes nothing. Exact measures ask the agent as at the beginning of a match.
         variant: the only variant that a trained policy plays. Commands take the game's options from it.
         network: variant → the network whose softmax `probabilities` is, as numbers; or None. Exact measures then compute many
-            answers at once. Needs `observes_only`.
+            answers at once. ValueError without `observes_only`.
         solution: variant → the stored solution that the agent plays; exact measures of Liar's Dice read it instead of asking.
         for_variant: variant → the agent that stands for this one there. Exact measures ask it.
         prepare: called with a variant, does what the agent's first move would wait for, such as solving the game. The page
@@ -188,6 +188,10 @@ class Promises:
     solution: Callable[[Variant], Any] | None = None
     for_variant: Callable[[Variant], Agent] | None = None
     prepare: Callable[[Variant], object] | None = None
+
+    def __post_init__(self) -> None:
+        if self.network is not None and not self.observes_only:
+            raise ValueError("observes_only must be true with network, which is given observations alone, not False")
 
 
 _NONE = Promises()

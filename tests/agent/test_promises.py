@@ -61,3 +61,8 @@ def test_a_promise_outside_promises_is_refused(name):
     for kind in (former, mixed):
         with pytest.raises(AgentError, match=rf"Mine\.{name} is no longer read: declare it in Mine\.promises"):
             promises_of(kind())
+
+
+def test_a_network_reads_observations_alone():
+    with pytest.raises(ValueError, match="observes_only must be true with network"):
+        Promises(network=lambda variant: None)
