@@ -110,9 +110,8 @@ def test_headers_say_how_to_run_an_example(name):
 def test_make_example_takes_the_environment_that_the_name_says():
     def planned(*arguments):
         command = ["make", "--no-print-directory", "--dry-run", "--always-make", "example", "VENV=.venv", *arguments]
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("MAKE")
-        }  # not as a part of another
+        # Not as a part of another `make`, such as `make mutants ARGS=...`.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "ARGS"))}
         return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
 
     lines = planned("NAME=sb3_ppo", "ARGS=--algorithm dqn").stdout.splitlines()
