@@ -14,21 +14,10 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
-from dice_envs.exact.liars_dice.cfr import Certificate, Walker
+from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.round import Round, hand_number
-from dice_envs.exact.liars_dice.seating import (
-    Bounds,
-    Dice,
-    Table,
-    first_tables,
-    game_width,
-    left_of,
-    players_of,
-    rounds_of,
-    starter_wins,
-    worths,
-)
+from dice_envs.exact.liars_dice.seating import Certificate, Dice, certify_games, first_tables, left_of, rest_of, rounds_of
 from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
@@ -61,31 +50,6 @@ class SolvedRound:
     iterations: int
     seconds: float
     widths: tuple[float, ...] = ()
-
-    @property
-    def bounds(self) -> Bounds:
-        """Bounds of the starter's chance to win a round of two players."""
-        return self.certificate.bounds
-
-    @property
-    def value(self) -> float:
-        """The starter's chance to win a round of two players who play the strategies."""
-        return float(self.certificate.plays[0])
-
-
-def rest_of(variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the rest of a game is worth to each player if each of them loses a round's die, (players, players) float64.
-
-    First where all follow their strategies, then where the player responds best to all others.
-    """
-
-    def worth(part: int) -> np.ndarray:
-        def share(follows: Table, place: int) -> float:
-            return float(known[left_of(follows.dice)][part][players_of(follows.dice).index(place)])
-
-        return worths(variant.options, Table(dice, 0), share)
-
-    return worth(0), worth(1)
 
 
 # --- strategies -----------------------------------------------------------------------------------------------------------
@@ -229,6 +193,7 @@ class Solution:
     Attributes:
         variant: of Liar's Dice.
         rounds: dice of those who are left, the starter's first → the solved round.
+        certificates: the same → the certificate of the game from that round on.
         seconds: taken to solve or load it.
         plays, responds: (seats,) float64: each seat's share of wins when all follow the strategies, and when it alone
             responds best to them; mean over the seats that may start. In a game of one round all who lose no die share the win.
@@ -245,17 +210,15 @@ class Solution:
         self.rounds = dict(rounds)
         self.seconds = seconds
         self._strategies = {dice: RoundStrategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
-        starts = first_tables(variant.options)
-        certificates = [self._certificate(table.dice) for table in starts]
-        by_seat = [[np.roll(part, table.starter) for part in each] for table, each in zip(starts, certificates, strict=True)]
-        self.plays, self.responds = np.mean(by_seat, axis=0)
+        known = {dice: each.certificate for dice, each in self.rounds.items()}
+        of_two = variant.options.num_players == 2
+        self.certificates = certify_games(variant.options, known) if of_two else known
+        starts = [(self.certificates[table.dice], table.starter) for table in first_tables(variant.options)]
+        self.plays, self.responds = np.mean([np.roll(each, starter, axis=1) for each, starter in starts], axis=0)
         self.gain = float((self.responds - self.plays).sum())
-        if variant.options.num_players == 2:
-            self.bounds = {dice: each.bounds for dice, each in self.rounds.items()}
-            self.exploitability = game_width(variant, self.bounds)
-            self.nash_conv = 2 * self.exploitability
-            (value, _), (upper, below) = np.mean(certificates, axis=0)
-            lower = 1 - below
+        if of_two:
+            self.exploitability, self.nash_conv = self.gain, 2 * self.gain
+            lower, value, upper = np.mean([(each.lower, each.value, each.upper) for each, _ in starts], axis=0)
             ends = np.array([lower, np.clip(value, lower, upper), upper])
             self.lower, self.value, self.upper = (2 * ends - 1 if self._is_single else ends).tolist()
 
@@ -268,23 +231,6 @@ class Solution:
     def _is_single(self) -> bool:
         return bool(self.variant.options.rounds == "single")
 
-    def _certificate(self, dice: Dice) -> Certificate:
-        """Return the certificate of the game from these dice on."""
-        if self.variant.options.num_players > 2:
-            return self.rounds[dice].certificate
-        value, (lower, upper) = self.chance(dice, expected=True).lower, self.chance(dice)
-        return Certificate(np.array([value, 1 - value]), np.array([upper, 1 - lower]))
-
-    def chance(self, dice: Dice, expected: bool = False) -> Bounds:
-        """Bound the starter's chance to win the game (or the one round) of two players from these dice.
-
-        Args:
-            dice: of the starter and of the other player.
-            expected: return the chance between the two strategies, as both bounds.
-        """
-        bounds = {each: Bounds(found.value, found.value) if expected else found.bounds for each, found in self.rounds.items()}
-        return bounds[dice] if self._is_single else starter_wins(dice, bounds)
-
     def as_dict(self) -> dict[str, Any]:
         """Return what `solve --json` writes."""
         of_two = self.variant.options.num_players == 2
@@ -293,7 +239,8 @@ class Solution:
             plays, responds = each.certificate
             figures = {"shares": plays.tolist(), "best_responses": responds.tolist(), "gain": each.certificate.gain}
             if of_two:
-                figures = {"value": each.value, "lower": each.bounds.lower, "upper": each.bounds.upper}
+                lower, upper = sorted((each.certificate.lower, each.certificate.upper))
+                figures = {"value": each.certificate.value, "lower": lower, "upper": upper}
             rounds.append({"dice": list(dice), **figures, "iterations": each.iterations, "seconds": each.seconds})
         whole: dict[str, Any] = {"shares": self.plays.tolist(), "best_responses": self.responds.tolist(), "gain": self.gain}
         if of_two:
@@ -325,15 +272,10 @@ class Solution:
         dice = int(state["dice"][starter]), int(state["dice"][1 - starter])
         wins, reached = self._strategies[dice].action_wins(self.variant, state)
         mix = self.probabilities(np.array([state]))[0]
-        if not self._is_single:
-            (own, others), is_starter = dice, state["seat"] == state["starter"]
-            lost = self.chance((own - 1, others)) if own > 1 else Bounds(0.0, 0.0)
-            after = self.chance((others - 1, own)) if others > 1 else Bounds(0.0, 0.0)
-            if is_starter:
-                low, high = lost.upper, 1 - after.lower
-            else:
-                low, high = after.upper, 1 - lost.lower
-            wins = low + (high - low) * wins
+        player = 0 if state["seat"] == starter else 1
+        worth = rest_of(self.variant.options, dice, {each: found.responds for each, found in self.certificates.items()})
+        low, high = worth[player, player], worth[player, 1 - player]
+        wins = low + (high - low) * wins
         note = "against optimal play"
         if (inaccuracy := 50 * self.exploitability) > 1e-6:  # exploitability is for returns of ±1
             note += f" (accurate to about {inaccuracy:.1g} %)"

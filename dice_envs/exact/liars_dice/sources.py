@@ -167,14 +167,10 @@ def _look_up(rules, tables, asking):
 
 def _shortest_paths(rules: RoundRules, player: int, players: int) -> dict[int, list[int]]:
     """Return slots on the way to each slot at which it may be the player's turn, itself included."""
-    found: dict[int, list[int]] = {0: []} if player == 0 else {}
     ends: dict[int, list[int]] = {0: []}
+    found = ends if player == 0 else {}
     for depth in range(1, player + players + 1):
-        longer: dict[int, list[int]] = {}
-        for last, path in ends.items():
-            for slot in rules.raises(last).tolist():
-                longer.setdefault(slot, [*path, slot])
-        ends = longer
+        ends = {slot: [*path, slot] for last, path in ends.items() for slot in rules.raises(last).tolist()}
         if depth % players == player:
             found = ends | found
     return found

@@ -16,16 +16,14 @@ other, whose numbers are taken as they are; those of several are convolved, whic
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, deal, ends_of, entries_of, moves_of, parts_of
-from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
+from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, must_call
 
 
 class Party(NamedTuple):
@@ -254,13 +252,6 @@ class Keep(Protocol):
         ...
 
 
-@functools.lru_cache(maxsize=16)
-def _hands(variant: Variant, dice: int, palifico: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dice of each hand that count for a bid on each face, and the chances of the hands."""
-    hands, chances = hands_of(variant, dice)
-    return matches_of(variant, hands, palifico), chances
-
-
 class _Side:
     """A party in a round.
 
@@ -277,7 +268,7 @@ class _Side:
         self.members, self.worth = party.members, np.asarray(party.worth, np.float64)
         self.others = [player for player in players if player not in party.members]
         dice = sum(round_.dice[member] for member in party.members)
-        matches, self.chances = _hands(round_.variant, dice, round_.palifico)
+        _, self.chances, matches = hands_of(round_.variant, dice, round_.palifico)
         wants_to_win = (
             len(players) == 2 and len(self.members) == 1 and self.worth[self.others[0]] >= self.worth[self.members[0]]
         )

@@ -10,10 +10,9 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
-from dice_envs.exact.liars_dice.measures import exploitability
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
-from tests.support.liars_dice_games import PlainGames
+from tests.support.liars_dice_games import PlainGames, exploitability
 from tests.support.policies import Noisy
 from tests.support.subsets import covering, few
 
