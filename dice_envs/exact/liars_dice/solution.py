@@ -16,7 +16,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
 from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.moves import Asking, Source
-from dice_envs.exact.liars_dice.round import Round, hand_number
+from dice_envs.exact.liars_dice.round import hand_number
 from dice_envs.exact.liars_dice.seating import Certificate, Dice, certify_games, first_tables, left_of, rest_of, rounds_of
 from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
@@ -26,30 +26,6 @@ from dice_envs.games.liars_dice.raises import face_of, quantity_of
 def rounds_left(variant: Variant) -> list[Dice]:
     """Return the dice of those left in every round that a game can reach, few dice first."""
     return list(dict.fromkeys(left_of(dice) for dice in rounds_of(variant.options)))
-
-
-# --- a round --------------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class SolvedRound:
-    """The strategies of all players in a round, with their certificate.
-
-    Attributes:
-        tree: of the round.
-        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
-        certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
-        iterations: made to find them; 0 for a linear programme.
-        seconds: taken to find them.
-        widths: those asked for one after another: the result depends on all of them.
-    """
-
-    tree: Tree
-    numbers: np.ndarray
-    certificate: Certificate
-    iterations: int
-    seconds: float
-    widths: tuple[float, ...] = ()
 
 
 # --- strategies -----------------------------------------------------------------------------------------------------------
@@ -111,37 +87,54 @@ def _write_solved(kinds, numbers, rules, asking, mix, factor):
             at += hands
 
 
-class RoundStrategy(Source):
-    """The strategies of all players in a round, as a source for each of them."""
+# --- a round --------------------------------------------------------------------------------------------------------------
 
-    def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
-        self._tree, self._numbers = tree, numbers
+
+@dataclasses.dataclass(frozen=True)
+class SolvedRound(Source):
+    """The strategies of all players in a round, as a source for each of them, with their certificate.
+
+    Attributes:
+        tree: of the round.
+        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
+        certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
+        iterations: made to find them; 0 for a linear programme.
+        seconds: taken to find them.
+        widths: those asked for one after another: the result depends on all of them.
+    """
+
+    tree: Tree
+    numbers: np.ndarray
+    certificate: Certificate
+    iterations: int
+    seconds: float
+    widths: tuple[float, ...] = ()
 
     def _room(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays for what `mix_at` writes at any kind of node, new ones at each call: threads share the strategies."""
-        kinds = self._tree.kinds
+        kinds = self.tree.kinds
         most = int(kinds.classes.max())
         return np.empty((1 + int(np.diff(kinds.first_edge).max()), most)), np.empty(most)
 
     def write(self, asking: Asking) -> None:
         if asking.calls.shape[1] != 1:
             raise ValueError("a solution gives one answer, not two")
-        _write_solved(self._tree.kinds, self._numbers, self._tree.rules, asking, *self._room())
+        _write_solved(self.tree.kinds, self.numbers, self.tree.rules, asking, *self._room())
 
     def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(self._tree.variant.params, self._tree.kinds, self._numbers, states, rows, out)
+        _write_probabilities(self.tree.variant.params, self.tree.kinds, self.numbers, states, rows, out)
 
     def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
         """Return how likely a player of two comes to where bids lead, with each of its hands."""
-        tree, kinds, reach = self._tree, self._tree.kinds, self._tree.chances[other].copy()
+        tree, kinds, reach = self.tree, self.tree.kinds, self.tree.chances[other].copy()
         mix, factor = self._room()
         for place in range(other, len(bids), 2):
             kind, offset = find_node(kinds, bids, place)
             edge = int(kinds.edge_of[kind, bids[place]]) if kind != OUTSIDE else -1
             if edge < 0:
                 return np.zeros(len(reach))
-            mix_at(kinds, kind, offset, self._numbers, mix, factor)
+            mix_at(kinds, kind, offset, self.numbers, mix, factor)
             chances, active = np.zeros(int(kinds.classes[kind, other])), int(kinds.active[kind])
             chances[:active] = mix[1 + edge - kinds.first_edge[kind], :active] * factor[:active]
             reach *= chances[tree.class_of[other, kind, : len(reach)]]
@@ -149,7 +142,7 @@ class RoundStrategy(Source):
 
     def action_wins(self, variant: Variant, state: Any) -> tuple[np.ndarray, bool]:
         """Return how likely each legal action wins a round of two, and whether the other player may have made its bids."""
-        tree, kinds, params = self._tree, self._tree.kinds, variant.params
+        tree, kinds, params = self.tree, self.tree.kinds, variant.params
         seat = int(state["seat"])
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
@@ -159,7 +152,7 @@ class RoundStrategy(Source):
                 f"the seat to move must hold {tree.dice[player]} dice, not {state['counts'][seat].tolist()} by face"
             )
         bids = state["bids"][: int(state["num_bids"])].astype(np.int64)
-        walker = Walker(tree, self._numbers)
+        walker = Walker(tree, self.numbers)
         kind, offset = find_node(kinds, bids, len(bids))
         reach = self._reach(other, bids)
         reached = bool(reach.sum() > 0)
@@ -209,7 +202,6 @@ class Solution:
         self.variant = variant
         self.rounds = dict(rounds)
         self.seconds = seconds
-        self._strategies = {dice: RoundStrategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
         known = {dice: each.certificate for dice, each in self.rounds.items()}
         of_two = variant.options.num_players == 2
         self.certificates = certify_games(variant.options, known) if of_two else known
@@ -248,10 +240,6 @@ class Solution:
             whole["nash_conv"] = self.nash_conv
         return {**whole, "seconds": self.seconds, "rounds": rounds}
 
-    def source(self, round_: Round) -> RoundStrategy | None:
-        """Return what plays a round, for any of its players: see `moves.Source`. None for a round of no such game."""
-        return self._strategies.get(round_.dice)
-
     def probabilities(self, states: np.ndarray) -> np.ndarray:
         """Return the solution's probabilities at states in which a seat is to move, (n, num_actions) float64."""
         out = np.zeros((len(states), self.variant.facts.num_actions))
@@ -261,7 +249,7 @@ class Solution:
         keys = dice @ (MAX_DICE + 1) ** np.arange(seats)
         for key in set(keys.tolist()):
             mine = np.flatnonzero(keys == key)
-            strategy = self._strategies[left_of(tuple(dice[mine[0]].tolist()))]
+            strategy = self.rounds[left_of(tuple(dice[mine[0]].tolist()))]
             strategy.write_probabilities(states, mine, out)
         return out
 
@@ -270,7 +258,7 @@ class Solution:
         and the solution's own probabilities. See `dice_envs.exact.ActionValues`."""
         starter = int(state["starter"])
         dice = int(state["dice"][starter]), int(state["dice"][1 - starter])
-        wins, reached = self._strategies[dice].action_wins(self.variant, state)
+        wins, reached = self.rounds[dice].action_wins(self.variant, state)
         mix = self.probabilities(np.array([state]))[0]
         player = 0 if state["seat"] == starter else 1
         worth = rest_of(self.variant.options, dice, {each: found.responds for each, found in self.certificates.items()})

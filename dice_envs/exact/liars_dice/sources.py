@@ -220,7 +220,7 @@ def source_of(
     """
     promised = promises_of(agent)
     if promised.solution is not None:
-        played: Source | None = promised.solution(round_.variant).source(round_)
+        played: Source | None = promised.solution(round_.variant).rounds.get(round_.dice)
         if played is not None:
             return played
     by_asking = AgentSource(round_, player, agent, seat, streams, seats)

@@ -18,7 +18,7 @@ from dice_envs.core.game import Variant, configure
 from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, deal, entries_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round, RoundRules
 from dice_envs.exact.liars_dice.seating import Certificate, Dice, certify_games, first_tables, wins_games
-from dice_envs.exact.liars_dice.solution import RoundStrategy, Solution, SolvedRound
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
 from dice_envs.exact.liars_dice.tree import Tree
@@ -129,7 +129,7 @@ class _Counting(Source):
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
-        self._round, self._source, self._habits = round_, RoundStrategy(solved.tree, solved.numbers), habits
+        self._round, self._source, self._habits = round_, solved, habits
         self._choices = [_choices(round_, solved.tree, player) for player in range(2)]
         self._size = round_.decisions.sum(axis=0) * sum(map(len, round_.hands))  # numbers in the subtree of a slot
 
@@ -306,12 +306,11 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
     streams = new_streams(0, ROWS_AT_ONCE)[None]
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
-        best = RoundStrategy(solved.tree, solved.numbers)
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
-            mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
-            ((starting,),) = Walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))]).values()
-            ((following,),) = Walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))]).values()
+            mixed = [Mixed(round_, own[player], solved, part) for player in range(2)]
+            ((starting,),) = Walk(round_, (mixed[0], solved), [Party((), np.array([0.0, 1.0]))]).values()
+            ((following,),) = Walk(round_, (solved, mixed[1]), [Party((), np.array([1.0, 0.0]))]).values()
             found[name][dice] = RoundChances(float(starting), float(following), *solved.certificate.plays.tolist())
     return found
 
