@@ -215,11 +215,6 @@ class Solution:
             self.lower, self.value, self.upper = (2 * ends - 1 if self._is_single else ends).tolist()
 
     @property
-    def nbytes(self) -> int:
-        """Return the bytes of all strategies."""
-        return sum(each.numbers.nbytes for each in self.rounds.values())
-
-    @property
     def _is_single(self) -> bool:
         return bool(self.variant.options.rounds == "single")
 

@@ -78,11 +78,11 @@ class Progress(NamedTuple):
     rounds_left: int
 
 
-def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = False) -> Callable[[Progress], None]:
+def throttled(tell: Callable[[Any], Any], seconds: float, ends: bool = False) -> Callable[[Any], None]:
     """Return `tell` as a callback that passes on at most one call in `seconds`, and with `ends` each end of a round."""
     last = time.monotonic()
 
-    def call(progress: Progress) -> None:
+    def call(progress: Any) -> None:
         nonlocal last
         if (ends and progress.finished) or time.monotonic() - last >= seconds:
             last = time.monotonic()
@@ -527,7 +527,7 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     return _solution(variant.options, precision)
 
 
-@kept(MOST_KEPT, lambda solution: solution.nbytes)
+@kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
 def _solution(options: Any, precision: float) -> Solution:
     variant = Variant(GAME, options)
     rounds = len(rounds_left(variant))

@@ -304,12 +304,7 @@ class Values:
 
     def __init__(self, variant: Variant, note: str, table: ValueTable, starts: tuple[float, float]) -> None:
         self.note = note
-        self._variant, self._table, self._starts = variant, table, starts
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all values."""
-        return int(self._table.values.nbytes)
+        self._variant, self.table, self._starts = variant, table, starts
 
     def start(self, seat: int) -> float:
         """Return the expected return of a best response in the seat, before anything is dealt."""
@@ -322,7 +317,7 @@ class Values:
         """
         actions = self._variant.facts.num_actions
         out = np.full((len(states), actions), np.nan)
-        value_all(self._variant.params, self._table, states, np.empty(actions, np.int8), out)
+        value_all(self._variant.params, self.table, states, np.empty(actions, np.int8), out)
         return out
 
 
@@ -408,7 +403,7 @@ def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[
     )
 
 
-_kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
+_kept_values = kept(MOST_KEPT, lambda found: found.table.values.nbytes)(_find_values)
 
 
 # --- without a search -----------------------------------------------------------------------------------------------
