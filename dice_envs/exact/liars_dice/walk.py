@@ -17,7 +17,7 @@ other, whose numbers are taken as they are; those of several are convolved, whic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -238,18 +238,9 @@ class _Scene(NamedTuple):
 
 
 Record = Callable[[tuple[int, ...], np.ndarray], Any]
-
-
-class Keep(Protocol):
-    """Keeps what a walk finds at the nodes of each batch, between two players of whom one responds."""
-
-    def keep_values(self, batch: Nodes, found: Winnings, others: Others, moves: PlayerMoves) -> None:
-        """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
-        ...
-
-    def keep_reach(self, batch: Nodes, others: Others) -> None:
-        """Keep the asked player's tails of nodes at which the responder is to move, and for raises that must be called."""
-        ...
+# Keeps what a walk finds at the nodes of each batch, between two players of whom one responds: the nodes, the asked player's
+# tails, its moves where it is to move, and the values.
+Keep = Callable[[Nodes, Others, PlayerMoves | None, Winnings], Any]
 
 
 class _Side:
@@ -421,7 +412,7 @@ class Walk:
         choice = np.empty(len(found.won), np.int64)
         _choose(rules, batch.slots, scene.view(side), others, scene.children, below, found, choice)
         if self._keep is not None:
-            self._keep.keep_reach(batch, others)
+            self._keep(batch, others, None, found)
         if self._record is not None:
             for i, slot in enumerate(batch.slots):
                 edge = choice[found.at[i] + side.classes.of[scene.mover, slot]]
@@ -432,7 +423,7 @@ class Walk:
         others = self._others(side, scene, scene.asked, scene.asked[moves.leaf_node], moves.leaf_edge, moves)
         _add_up(scene.batch.slots, scene.view(side), others, moves, scene.children, below, found)
         if self._keep is not None:
-            self._keep.keep_values(scene.batch, found, others, moves)
+            self._keep(scene.batch, others, moves, found)
 
     def _others(
         self,
