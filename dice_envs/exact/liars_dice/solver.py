@@ -65,7 +65,6 @@ class Progress(NamedTuple):
         dice: of the current round, its starter first.
         iterations: made in the round.
         width: of the round's bounds.
-        wanted: the width to reach.
         finished: whether the round is done for now.
         rounds_left: how many other rounds are not.
     """
@@ -73,7 +72,6 @@ class Progress(NamedTuple):
     dice: tuple[int, ...]
     iterations: int
     width: float
-    wanted: float
     finished: bool
     rounds_left: int
 
@@ -122,7 +120,8 @@ class _Job:
         self.widths: list[float] = []
         self.solved: SolvedRound | None = None
         self._longest, self._writing = 0.0, 2 * self.size / BYTES_WRITTEN  # seconds: of an iteration so far, of the file
-        self._rest, self._resume = (OF_TWO, OF_TWO), resume
+        self._rest: tuple[np.ndarray, ...] = OF_TWO, OF_TWO
+        self._resume = resume
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
 
@@ -262,11 +261,8 @@ class _TableJob(_Job):
     _lower, _since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
-        plays, responds = (
-            rest_of(self.tree.variant.options, self.tree.dice, {dice: each.certificate[part] for dice, each in known.items()})
-            for part in range(2)
-        )
-        self._rest = plays, responds
+        parts = ({dice: each.certificate[part] for dice, each in known.items()} for part in range(2))
+        self._rest = tuple(rest_of(self.tree.variant.options, self.tree.dice, part) for part in parts)
         super().begin(known)
 
     def _judge(self, solver: RoundSolver, is_last: bool) -> float:
@@ -509,7 +505,7 @@ class _Work:
         return worst
 
     def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
-        self.done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
+        self.done(Progress(job.tree.dice, iterations, width, finished, left))
 
 
 # --- the solution that is kept ------------------------------------------------------------------------------------

@@ -339,12 +339,17 @@ def _is_plain(agent: Any) -> bool:
 
 
 class _Seat:
-    """The best response to an opponent in one seat: its values in all rounds, and how often it wins them."""
+    """The best response to an opponent in one seat.
+
+    Attributes:
+        rounds: table → its values in the round, parts of `values`.
+        ends: (rounds, 2) float64: its return after each round is lost, and after it is won.
+        expected_return: its return before anything is dealt.
+    """
 
     def __init__(
         self, variant: Variant, opponent: Any, seat: int, seats: SeatComparison | None, done: Callable[[float], Any]
     ) -> None:
-        self._variant, self._seat = variant, seat
         tables = tables_of(variant.options)
         self.rounds = {table: RoundValues(round_at(variant, table.dice), table.place(seat)) for table in tables}
         size = sum(each.size for each in self.rounds.values())
@@ -360,18 +365,10 @@ class _Seat:
         for each in self.rounds.values():
             each.values = self.values[end : end + each.size]
             end += each.size
-        self._known = response_wins(variant, opponent, seat, seats, done, keep=lambda table: self.rounds[table].keep)
-
-    @property
-    def expected_return(self) -> float:
-        """The expected return of the best response, before anything is dealt."""
-        return float(np.mean([2 * self._known[table][0] - 1 for table in first_tables(self._variant.options)]))
-
-    @property
-    def ends(self) -> np.ndarray:
-        """The best response's return after each round is lost, and after it is won, (rounds, 2) float64."""
-        worth = [worth_after(self._variant, table, 1 - self._seat, self._known) for table in self.rounds]
-        return np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
+        known = response_wins(variant, opponent, seat, seats, done, keep=lambda table: self.rounds[table].keep)
+        worth = [worth_after(variant, table, 1 - seat, known) for table in tables]
+        self.ends = np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
+        self.expected_return = float(np.mean([2 * known[table][0] - 1 for table in first_tables(variant.options)]))
 
 
 def _find_table(
