@@ -122,6 +122,6 @@ def _file_of(variant: Variant, agent: Any, folder: Path) -> Path:
         digest.update(round_.rules.child.tobytes())
         source = source_of(round_, player, agent, player, new_streams(0, ROWS_AT_ONCE)[None])
         assert isinstance(source, Tabled)
-        for table in source.tables:
+        for table in (source.tables.raises, source.tables.calls):
             digest.update(np.round(table, 9).tobytes())
     return folder / "responses" / f"{dice[0]}-{dice[1]}-{digest.hexdigest()[:16]}.npz"

@@ -180,6 +180,7 @@ class Tabled(Source):
     """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them.
 
     Attributes:
+        tables: the chances of its raises and calls, by its hand.
         ignores_dice: whether its dice make no difference, as in random play.
     """
 
@@ -198,16 +199,11 @@ class Tabled(Source):
             chances = asked.ask(bids, nodes, np.arange(hands), streams)
             raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, rules.bid[to]].T
             calls[slot] = chances[:, round_.variant.params.call]
-        self._tables = _Chances(raises, calls, np.asarray(raises.any(axis=1)))
+        self.tables = _Chances(raises, calls, np.asarray(raises.any(axis=1)))
         self.ignores_dice = all(np.array_equal(table, np.broadcast_to(table[:, :1], table.shape)) for table in (raises, calls))
 
-    @property
-    def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The chance of each raise (edges, hands) and of a call (slots, hands), float64."""
-        return self._tables.raises, self._tables.calls
-
     def write(self, asking: Asking) -> None:
-        _look_up(self._rules, self._tables, asking)
+        _look_up(self._rules, self.tables, asking)
 
 
 def source_of(
