@@ -121,10 +121,6 @@ class SolvedRound(Source):
             raise ValueError("a solution gives one answer, not two")
         _write_solved(self.tree.kinds, self.numbers, self.tree.rules, asking, *self._room())
 
-    def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(self.tree.variant.params, self.tree.kinds, self.numbers, states, rows, out)
-
     def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
         """Return how likely a player of two comes to where bids lead, with each of its hands."""
         tree, kinds, reach = self.tree, self.tree.kinds, self.tree.chances[other].copy()
@@ -212,11 +208,7 @@ class Solution:
             self.exploitability, self.nash_conv = self.gain, 2 * self.gain
             lower, value, upper = np.mean([(each.lower, each.value, each.upper) for each, _ in starts], axis=0)
             ends = np.array([lower, np.clip(value, lower, upper), upper])
-            self.lower, self.value, self.upper = (2 * ends - 1 if self._is_single else ends).tolist()
-
-    @property
-    def _is_single(self) -> bool:
-        return bool(self.variant.options.rounds == "single")
+            self.lower, self.value, self.upper = (2 * ends - 1 if variant.options.rounds == "single" else ends).tolist()
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `solve --json` writes."""
@@ -244,8 +236,8 @@ class Solution:
         keys = dice @ (MAX_DICE + 1) ** np.arange(seats)
         for key in set(keys.tolist()):
             mine = np.flatnonzero(keys == key)
-            strategy = self.rounds[left_of(tuple(dice[mine[0]].tolist()))]
-            strategy.write_probabilities(states, mine, out)
+            solved = self.rounds[left_of(tuple(dice[mine[0]].tolist()))]
+            _write_probabilities(self.variant.params, solved.tree.kinds, solved.numbers, states, mine, out)
         return out
 
     def action_values(self, state: Any) -> ActionValues:
@@ -264,4 +256,5 @@ class Solution:
             note += f" (accurate to about {inaccuracy:.1g} %)"
         if not reached:
             note += ", which would not have bid this way: its dice are taken for fair"
-        return ActionValues(wins, "% of rounds won" if self._is_single else "% of games won", note, mix, reached=reached)
+        what = "rounds" if self.variant.options.rounds == "single" else "games"
+        return ActionValues(wins, f"% of {what} won", note, mix, reached=reached)
