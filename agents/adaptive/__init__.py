@@ -148,7 +148,7 @@ def _worth(variant: Variant, precision: float) -> np.ndarray:
     most = max(variant.options.dice_per_seat) + 1
     worth = np.full((most, most), np.nan)
     for dice, solved in solution_of(variant, precision).rounds.items():
-        worth[dice] = solved.value
+        worth[dice] = solved.certificate.value
     return worth
 
 

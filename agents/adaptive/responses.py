@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from dice_envs.core.game import Variant
 from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round, hand_number
 from dice_envs.exact.liars_dice.shares import has_equal_seats
+from dice_envs.exact.liars_dice.solver import throttled
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
 from dice_envs.exact.progress import say
@@ -34,7 +34,7 @@ MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises t
 NOWHERE = -2  # the response does not come to the node with this hand
 _VERSION = 3  # of the files' layout
 _SAY_EVERY = 5.0  # seconds between two lines of progress
-_told = time.monotonic()  # when the last one was written
+_tell = throttled(say, _SAY_EVERY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,10 +67,7 @@ class PlayedResponse:
 
 
 def _respond_to(variant: Variant, agent: Any) -> PlayedResponse:
-    global _told
-    if time.monotonic() - _told >= _SAY_EVERY:
-        _told = time.monotonic()
-        say("adaptive: finding a best response")
+    _tell("adaptive: finding a best response")
     chosen: dict[tuple[int, ...], np.ndarray] = {}
     for seat in (0,) if has_equal_seats(variant) else (0, 1):
         for table, recorded in record_response(variant, agent, seat)[1].items():
@@ -125,6 +122,6 @@ def _file_of(variant: Variant, agent: Any, folder: Path) -> Path:
         digest.update(round_.rules.child.tobytes())
         source = source_of(round_, player, agent, player, new_streams(0, ROWS_AT_ONCE)[None])
         assert isinstance(source, Tabled)
-        for table in source.tables:
+        for table in (source.tables.raises, source.tables.calls):
             digest.update(np.round(table, 9).tobytes())
     return folder / "responses" / f"{dice[0]}-{dice[1]}-{digest.hexdigest()[:16]}.npz"

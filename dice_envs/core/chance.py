@@ -140,11 +140,7 @@ def _numbers(n: Any) -> range:
     return range(int(n))
 
 
-def _below(stream: Any, n: Any) -> np.int64:
-    return np.int64(_decide(_equal_chances(tuple(_numbers(n)))))
-
-
-def _below_except(stream: Any, n: Any, taken: Any) -> np.int64:
+def _below(stream: Any, n: Any, taken: Any = ()) -> np.int64:
     return np.int64(_decide(_equal_chances(tuple(place for place in _numbers(n) if place not in taken))))
 
 
@@ -197,7 +193,7 @@ def _plain(function: Any) -> Any:
 
 _STAND_INS = {
     _plain(dice.below): _below,
-    _plain(dice.below_except): _below_except,
+    _plain(dice.below_except): _below,
     _plain(dice.choose_weighted): _choose_weighted,
     _plain(dice.roll_counts): _roll_counts,
 }

@@ -19,7 +19,7 @@ from torch import nn
 import dice_envs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.exact.liars_dice.measures import winning_shares
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]  # observations and action masks of n positions → action probabilities
 
@@ -63,6 +63,6 @@ def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:
 
 def print_wins(variant: Variant, policy: Policy, opponent: str) -> None:
     """Print how often a policy wins against an opponent, and how often a best response does: no games are played."""
-    wins = winning_probability(variant, policy, opponent)
+    wins = winning_shares(variant, [policy, opponent])[0]
     best = dice_envs.measure(variant, opponent).measures[1].value
     print(f"wins {wins:.4f} of the games against {opponent}, exactly; a best response wins {best:.4f}")

@@ -39,7 +39,7 @@ from ray.tune.registry import register_env
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
-from dice_envs.exact.liars_dice.measures import winning_probability
+from dice_envs.exact.liars_dice.measures import winning_shares
 from dice_envs.experiments.examples import CommandLine
 
 RULES = {"rules": "openspiel", "num_dice": 1}
@@ -178,7 +178,7 @@ def policy_of(module: Any) -> Callable[[np.ndarray, np.ndarray], torch.Tensor]:
 def report(when: str, module: Any) -> None:
     """Print how good the policy is: exact figures, no games are played."""
     variant, policy = dice_envs.configure("liars_dice", **RULES), policy_of(module)
-    wins, most = winning_probability(variant, policy, OPPONENT), dice_envs.measure(variant, OPPONENT).measures[1].value
+    wins, most = winning_shares(variant, [policy, OPPONENT])[0], dice_envs.measure(variant, OPPONENT).measures[1].value
     measured = dice_envs.measure(variant, policy)
     print(
         f"{when}: wins {wins:.2%} against {OPPONENT}, {(wins - 0.5) / (most - 0.5):.1%} of a best response's edge; "

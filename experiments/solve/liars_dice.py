@@ -118,14 +118,12 @@ def _show(solution: Solution) -> None:
     for dice, each in sorted(solution.rounds.items()):
         row = [
             f"{dice[0]} v {dice[1]}",
-            f"{each.value:.7f}",
-            f"{each.bounds.lower:.7f}",
-            f"{each.bounds.upper:.7f}",
+            *(f"{chance:.7f}" for chance in (each.certificate.value, each.certificate.lower, each.certificate.upper)),
             f"{each.iterations:,}" if each.iterations else "exact",
             f"{each.seconds:.1f}",
         ]
         if not single:
-            row.append(f"{solution.chance(dice, expected=True).lower:.7f}")
+            row.append(f"{solution.certificates[dice].value:.7f}")
         rows.append(row)
     Grid("", headings, rows, words=(0, 4, 5)).show()
     what = "the starter's expected return" if single else "the starter's chance to win the game"
@@ -170,11 +168,7 @@ def _draw(folder: Path, solution: Solution) -> None:
     what = "share of the win, %" if solution.variant.options.rounds == "single" else "% of games won"
     shares = np.zeros((len(rounds), max(map(len, rounds))))
     for row, dice in zip(shares, rounds, strict=True):
-        if len(dice) == 2 and solution.variant.options.num_players == 2:
-            wins = solution.chance(dice, expected=True).lower
-            row[:] = 100 * wins, 100 * (1 - wins)
-        else:
-            row[: len(dice)] = 100 * solution.rounds[dice].certificate.plays
+        row[: len(dice)] = 100 * solution.certificates[dice].plays
     caption = f"{what} by each player when all play the solution, by the dice of those left, the starter's first."
     with saved_plot(folder, "liars_dice_shares", caption, figsize=(8, 1.5 + 0.3 * len(rounds))) as (_, panel):
         for player, share in enumerate(shares.T):

@@ -222,34 +222,16 @@ def _dark_pictures() -> str:
     return "\n".join(rules)
 
 
-_REVIEW = """
-.split { font-size: 16px; font-weight: 600; margin: 0 0 8px; }
-.mark { display: inline-block; border-radius: 6px; padding: 1px 7px; font-size: 12.5px; font-weight: 600; white-space: nowrap;
-  border: 1px solid currentColor; }
-.mark.best { color: var(--good); }
-.mark.fine { color: var(--soft); }
-.mark.slip { color: var(--slip); }
-.mark.blunder { color: var(--bad); }
-.marks { gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }
-.graph { height: 258px; cursor: pointer; margin-bottom: 8px; }
-.pick.small { margin-bottom: 8px; }
-.tool.chosen { border-color: var(--accent); color: var(--accent); font-weight: 600; }
-.advice .line { margin: 10px 0; }
-.lesson { margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
-  flex-direction: column; gap: 6px; }
-"""
-
-
 CSS = f"""
 :root {{
   --page: #eef1f5; --paper: {drawing.PAPER}; --panel: {drawing.PANEL}; --edge: {drawing.EDGE};
-  --ink: {drawing.INK}; --soft: {drawing.SOFT}; --faint: {drawing.FAINT};
+  --ink: {drawing.INK}; --soft: {drawing.SOFT};
   --accent: {drawing.ACCENT}; --accent-panel: {drawing.ACCENT_PANEL}; --on-accent: #ffffff;
   --good: #1d7a50; --slip: #94600a; --own: #8b3fc4; --bad: #b93a52;
 }}
 .body--dark {{
   --page: {_DARK_PAGE}; --paper: {_DARK_PAPER}; --panel: {_DARK[drawing.PANEL]}; --edge: {_DARK[drawing.EDGE]};
-  --ink: {_DARK_INK}; --soft: {_DARK[drawing.SOFT]}; --faint: {_DARK[drawing.FAINT]};
+  --ink: {_DARK_INK}; --soft: {_DARK[drawing.SOFT]};
   --accent: {_DARK[drawing.ACCENT]}; --accent-panel: {_DARK[drawing.ACCENT_PANEL]}; --on-accent: #0f141b;
   --good: #63c898; --slip: #e0b050; --own: #c79af0; --bad: #f08a9b;
 }}
@@ -331,7 +313,20 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .hint .share {{ width: 34%; }}
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
-{_REVIEW}
+.split {{ font-size: 16px; font-weight: 600; margin: 0 0 8px; }}
+.mark {{ display: inline-block; border-radius: 6px; padding: 1px 7px; font-size: 12.5px; font-weight: 600; white-space: nowrap;
+  border: 1px solid currentColor; }}
+.mark.best {{ color: var(--good); }}
+.mark.fine {{ color: var(--soft); }}
+.mark.slip {{ color: var(--slip); }}
+.mark.blunder {{ color: var(--bad); }}
+.marks {{ gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }}
+.graph {{ height: 258px; cursor: pointer; margin-bottom: 8px; }}
+.pick.small {{ margin-bottom: 8px; }}
+.tool.chosen {{ border-color: var(--accent); color: var(--accent); font-weight: 600; }}
+.advice .line {{ margin: 10px 0; }}
+.lesson {{ margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
+  flex-direction: column; gap: 6px; }}
 .q-notification.notice {{ background: var(--ink); color: var(--paper); border-radius: 8px; }}
 .q-notification.notice .q-btn {{ color: var(--paper) !important; font-weight: 700; }}
 .loading {{ text-align: center; margin: 20vh 0; color: var(--soft); }}

@@ -10,9 +10,9 @@ from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.arena import parts_of, play_table, tournament
 from tests.conftest import scaled
+from tests.support.liars_dice_games import winning_probability
 
 ONE_DIE = {"num_dice": 1, "num_faces": 3}
 

@@ -20,10 +20,10 @@ from dice_envs.agents.ppo import (
     shipped,
 )
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import FLOATS, HEADER, npy, npy_with, reason, write
 from tests.support.commands import done
+from tests.support.liars_dice_games import winning_probability
 from tests.support.policies import random_policy
 from tests.support.subsets import few
 

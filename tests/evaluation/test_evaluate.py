@@ -9,7 +9,7 @@ import pytest
 from dice_envs import configure, evaluate, response_values
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.evaluation import check_games
-from dice_envs.exact.liars_dice import winning_probability
+from tests.support.liars_dice_games import winning_probability
 
 SMALL = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
 

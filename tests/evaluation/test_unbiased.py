@@ -16,7 +16,7 @@ from dice_envs.evaluation import scale_of
 from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import expected_returns, play_part
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.liars_dice import winning_probability
+from tests.support.liars_dice_games import winning_probability
 
 GAMES = 10_000
 ONE, TWO, THREE, FIVE = (configure("liars_dice", num_dice=dice) for dice in (1, 2, 3, 5))

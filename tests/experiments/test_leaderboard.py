@@ -5,7 +5,6 @@ import json
 import pytest
 
 from dice_envs import TASKS, Task, agents, configure
-from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, sections
@@ -13,6 +12,7 @@ from dice_envs.experiments.leaderboard import board, chosen, usual_agents
 from dice_envs.experiments.ui.pages import About, render
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
+from tests.support.liars_dice_games import winning_probability
 
 ONE_DIE = "liars_dice_openspiel_1"
 

@@ -6,11 +6,11 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.agent import resolve
-from dice_envs.exact.liars_dice import winning_probability
 from dice_envs.experiments import arena
 from dice_envs.experiments.arena import known_values, tournament
 from tests.evaluation.test_evaluate import SMALL, values
 from tests.support.commands import done, run
+from tests.support.liars_dice_games import winning_probability
 from tests.support.subsets import few
 
 ARENA = ("arena", "liars_dice", "-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single", "--seed", "1")

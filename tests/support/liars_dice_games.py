@@ -8,8 +8,20 @@ import numpy as np
 from dice_envs.agent import Turn, ask_probabilities
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
+from dice_envs.exact import Effort
+from dice_envs.exact.liars_dice import measure, winning_shares
 from dice_envs.exact.liars_dice.round import hands_of
 from dice_envs.exact.liars_dice.walk import Party, Walk
+
+
+def exploitability(variant, agent):
+    """What best responses win from an agent that states its probabilities."""
+    return measure(variant, agent, Effort())[0].value
+
+
+def winning_probability(variant, agent, other, *done):
+    """How often an agent wins from another."""
+    return winning_shares(variant, [agent, other], *done)[0]
 
 
 def respond(round_, player, source):

@@ -25,10 +25,8 @@ Words
 
 from dice_envs.exact.liars_dice.measures import (
     action_values,
-    exploitability,
     measure,
     measure_table,
-    winning_probability,
     winning_shares,
 )
 from dice_envs.exact.liars_dice.values import bluffs, odds, response_values, situations
@@ -36,12 +34,10 @@ from dice_envs.exact.liars_dice.values import bluffs, odds, response_values, sit
 __all__ = [
     "action_values",
     "bluffs",
-    "exploitability",
     "measure",
     "measure_table",
     "odds",
     "response_values",
     "situations",
-    "winning_probability",
     "winning_shares",
 ]

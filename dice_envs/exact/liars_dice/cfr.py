@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.seating import Bounds
+from dice_envs.exact.liars_dice.seating import Certificate
 from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, numbers_at
 
 LEARN, RESPOND, FOLLOW = 0, 1, 2  # of `View.mode`: the player learns, plays best, plays the average
@@ -420,23 +420,6 @@ def _quantise(kinds, scratch, averages, most, out):
 
 
 # --- solving ------------------------------------------------------------------------------------------------------
-
-
-class Certificate(NamedTuple):
-    """Shares of wins from a round on, each (players,) float64. In a game of one round all who lose no die share the win."""
-
-    plays: np.ndarray  # when all follow the strategies
-    responds: np.ndarray  # of a player who responds best to all others
-
-    @property
-    def gain(self) -> float:
-        """What the players gain by leaving the strategies, each alone, in all; of two, the exploitability for ±1."""
-        return float((self.responds - self.plays).sum())
-
-    @property
-    def bounds(self) -> Bounds:
-        """Bounds of the starter's chance to win a round of two players."""
-        return Bounds.between(1 - float(self.responds[1]), float(self.responds[0]))
 
 
 class Walker:

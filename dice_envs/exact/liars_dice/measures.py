@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agent import Agent
 from dice_envs.core.game import Variant
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import is_random
@@ -67,16 +66,6 @@ def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dic
     return float(np.mean([known[table][0] for table in first_tables(variant.options)])), book
 
 
-def exploitability(variant: Variant, agent: Any) -> float:
-    """Return what best responses win from an agent that states its probabilities, mean over the seats and the starters.
-
-    Raises:
-        ValueError: the game is not between two players for a win, or it is too large.
-    """
-    check_two_players(variant.options, "an exact measure")
-    return measure(variant, agent, Effort())[0].value
-
-
 # --- the measure ----------------------------------------------------------------------------------------------------
 
 
@@ -117,11 +106,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 def _by_role(variant: Variant, wins: np.ndarray) -> str:
     """Return how often the best response wins as the starter and otherwise, in words."""
-    by_role: dict[bool, list[float]] = {True: [], False: []}
-    for seat, row in enumerate(wins):
-        for table, share in zip(first_tables(variant.options), row, strict=True):
-            by_role[table.starter != seat].append(float(share))
-    return f"{np.mean(by_role[True]):.6f} where it starts, {np.mean(by_role[False]):.6f} where it does not"
+    starts = np.array([[table.starter != seat for table in first_tables(variant.options)] for seat in range(len(wins))])
+    return f"{wins[starts].mean():.6f} where it starts, {wins[~starts].mean():.6f} where it does not"
 
 
 # --- one strategy in all seats ------------------------------------------------------------------------------------------
@@ -246,19 +232,6 @@ def winning_shares(
     players = [asked(each, variant) for each in agents]
     shares: list[float] = _of_agents(variant, players, (PLAYS,), Effort(done=done), what).plays.tolist()
     return shares
-
-
-def winning_probability(
-    variant: Variant,
-    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
-    other: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
-    done: Callable[[float, float], Any] = lambda amount, total: None,
-) -> float:
-    """Return how often an agent wins from another between two players, mean over the seats and the starters.
-
-    See `winning_shares`.
-    """
-    return winning_shares(variant, [agent, other], done)[0]
 
 
 def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], effort: Effort, what: str = _WHAT) -> Shares:

@@ -5,10 +5,12 @@ Player 0 is the round's starter; the others follow in the order of play.
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import math
-from graphlib import TopologicalSorter
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -56,46 +58,36 @@ class Classes(NamedTuple):
     maps: np.ndarray  # int64: the child's class, or CALL; for a raise that must be called: the threshold of that bid
 
 
-def raises_of(variant: Variant, dice: tuple[int, ...], bid: int, mover: int = 0, palifico: bool = False) -> np.ndarray:
-    """Return the legal bids after `bid` (NO_BID: the first ones) with these dice in play, in the order of their numbers, int64.
+def raises_of(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> dict[tuple[int, int], np.ndarray]:
+    """Return (bid, player to move) → the bids that may follow, in the order of their numbers, int64; NO_BID: the first ones.
 
-    `mover` is the player to move. It makes a difference in palifico rounds only.
+    A bid stands after all that it may raise; of those that may come next, the lowest. The player to move makes a difference in
+    palifico rounds only.
     """
-    return bids_after(variant.params.lowest[rule_number(palifico, dice[mover]), bid + 1], sum(dice))
+    bids, players = range(NO_BID, sum(dice) * variant.params.num_faces), range(len(dice))
+    after = functools.cache(lambda bid, rule: bids_after(variant.params.lowest[rule, bid + 1], sum(dice)))
+    found = {(bid, mover): after(bid, rule_number(palifico, dice[mover])) for bid in bids for mover in players}
+    movers = players if palifico else players[:1]
+    waits_for = Counter(higher for bid in bids for mover in movers for higher in found[bid, mover].tolist())
+    ready, ordered = [bid for bid in bids if not waits_for[bid]], []
+    while ready:
+        ordered.append(heapq.heappop(ready))
+        for higher in (each for mover in movers for each in found[ordered[-1], mover].tolist()):
+            waits_for[higher] -= 1
+            if not waits_for[higher]:
+                heapq.heappush(ready, higher)
+    return {(bid, mover): found[bid, mover] for bid in ordered for mover in players}
 
 
-def rising_bids(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> list[int]:
-    """Return all bids with these dice in play, each after all that it may raise; of those that may come next, the lowest."""
-    sorter = TopologicalSorter[int]()
-    movers = range(len(dice)) if palifico else range(1)
-    for bid, mover in itertools.product(range(sum(dice) * variant.params.num_faces), movers):
-        sorter.add(bid)
-        for higher in raises_of(variant, dice, bid, mover, palifico).tolist():
-            sorter.add(higher, bid)
-    sorter.prepare()
-    ready: list[int] = []
-    found: list[int] = []
-    while sorter.is_active():
-        for bid in sorter.get_ready():
-            heapq.heappush(ready, bid)
-        found.append(heapq.heappop(ready))
-        sorter.done(found[-1])
-    return found
-
-
-def _rules(variant: Variant, dice: tuple[int, ...], palifico: bool) -> RoundRules:
-    turns = len(dice) if palifico and max(dice) > 1 else 1
+def _rules(variant: Variant, raises: Mapping[tuple[int, int], np.ndarray], turns: int) -> RoundRules:
     # The last bid and the player to move; 0 stands for anybody where the legal raises do not depend on that.
-    keys = [(NO_BID, 0), *((bid, mover) for bid in rising_bids(variant, dice, palifico) for mover in range(turns))]
+    keys = [(bid, mover) for bid, mover in raises if mover < (1 if bid == NO_BID else turns)]
     slot_of = {key: slot for slot, key in enumerate(keys)}
-    raises = [
-        [slot_of[higher, (mover + 1) % turns] for higher in raises_of(variant, dice, bid, mover, palifico).tolist()]
-        for bid, mover in keys
-    ]
+    slots = [[slot_of[higher, (mover + 1) % turns] for higher in raises[bid, mover].tolist()] for bid, mover in keys]
     bids = [bid for bid, _ in keys]
     return RoundRules(
-        first=np.cumsum([0] + [len(each) for each in raises], dtype=np.int64),
-        child=np.array([slot for each in raises for slot in each], np.int64),
+        first=np.cumsum([0] + [len(each) for each in slots], dtype=np.int64),
+        child=np.array([slot for each in slots for slot in each], np.int64),
         need=np.array([0] + [quantity_of(variant.params, bid) + 1 for bid in bids[1:]], np.int64),
         face=np.array([0] + [face_of(variant.params, bid) for bid in bids[1:]], np.int64),
         bid=np.array(bids, np.int64),
@@ -109,6 +101,7 @@ class Round:
         variant: the game.
         dice: each player's, the starter's first.
         places: of each player, counted in seats from the starter.
+        raises: see `raises_of`.
         rules: the bids.
         hands: each player's, (hands, MAX_FACES) int8: how many dice show each face.
         chances: each player's, (hands,) float64.
@@ -127,7 +120,8 @@ class Round:
         self.variant, self.palifico = variant, palifico
         self.places = tuple(place for place, number in enumerate(seated) if number > 0)
         self.dice = dice = tuple(seated[place] for place in self.places)
-        self.rules = rules = _rules(variant, dice, palifico)
+        self.raises = raises_of(variant, dice, palifico)
+        self.rules = rules = _rules(variant, self.raises, len(dice) if palifico and max(dice) > 1 else 1)
         slots = len(rules.need)
         self.decisions = np.zeros((len(dice), slots))
         nodes = np.ones(slots)
@@ -137,10 +131,7 @@ class Round:
                 self.decisions[:, slot] = np.roll(self.decisions[:, rules.raises(slot)].sum(axis=1), 1)
                 self.decisions[0, slot] += 1
         self.nodes = float(nodes[0])
-        dealt = [hands_of(variant, number) for number in dice]
-        self.hands = tuple(hands for hands, _ in dealt)
-        self.chances = tuple(chances for _, chances in dealt)
-        self.matches = tuple(matches_of(variant, hands, palifico) for hands in self.hands)
+        self.hands, self.chances, self.matches = zip(*(hands_of(variant, number, palifico) for number in dice), strict=True)
         self._classes: dict[tuple[tuple[int, ...], bool], Classes] = {}
 
     def information_sets(self, player: int) -> float:
@@ -227,15 +218,6 @@ def threshold(need, matching, most):
 # --- hands --------------------------------------------------------------------------------------------------------------
 
 
-def hands_of(variant: Variant, dice: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all hands, (hands, MAX_FACES) int8: how many dice show each face; and their chances, (hands,) float64."""
-    faces = variant.params.num_faces
-    thrown = list(itertools.combinations_with_replacement(range(faces), dice))
-    hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in thrown], np.int8)
-    ways = [math.factorial(dice) / math.prod(map(math.factorial, hand.tolist())) for hand in hands]
-    return hands, np.array(ways) / faces**dice
-
-
 @kernel
 def _match_all(wild, hands, out):
     for i in range(len(hands)):
@@ -243,11 +225,16 @@ def _match_all(wild, hands, out):
             out[i, face] = matching(wild, hands[i], face)
 
 
-def matches_of(variant: Variant, hands: np.ndarray, palifico: bool = False) -> np.ndarray:
-    """Count the dice of each hand that count for a bid on each face, (hands, faces) int64."""
-    out = np.zeros((len(hands), variant.params.num_faces), np.int64)
-    _match_all(NO_WILD if palifico else variant.params.wild, hands, out)
-    return out
+@functools.lru_cache(maxsize=32)
+def hands_of(variant: Variant, dice: int, palifico: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all hands with so many dice, their chances and matches: what `Round` has of each player."""
+    faces = variant.params.num_faces
+    thrown = list(itertools.combinations_with_replacement(range(faces), dice))
+    hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in thrown], np.int8)
+    ways = [math.factorial(dice) / math.prod(map(math.factorial, hand.tolist())) for hand in hands]
+    matches = np.zeros((len(hands), faces), np.int64)
+    _match_all(NO_WILD if palifico else variant.params.wild, hands, matches)
+    return hands, np.array(ways) / faces**dice, matches
 
 
 @kernel(allocates=False)

@@ -7,13 +7,10 @@ round is solved alone, and the game's value follows backward from the rounds of 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from dice_envs.core.game import Variant
 
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
 
@@ -166,64 +163,76 @@ def is_palifico(options: Any, dice: Dice) -> bool:
     return bool(options.palifico and options.rounds == "elimination" and dice[0] == 1 and dice not in starts)
 
 
-# --- the value of a game between two --------------------------------------------------------------------------------------
+# --- certificates ---------------------------------------------------------------------------------------------------------
 
 
-class Bounds(NamedTuple):
-    """Bounds of the starter's chance to win, by best responses to the strategies held."""
+class Certificate(NamedTuple):
+    """Shares of wins from a round on, each (players,) float64. In a game of one round all who lose no die share the win.
 
-    lower: float
-    upper: float
+    `value`, `lower` and `upper` are of two players.
+    """
 
-    @classmethod
-    def between(cls, one: float, other: float) -> Bounds:
-        """Return bounds from two numbers, which rounding may have put in the wrong order."""
-        return cls(min(one, other), max(one, other))
+    plays: np.ndarray  # when all follow the strategies
+    responds: np.ndarray  # of a player who responds best to all others
 
     @property
-    def width(self) -> float:
-        """How much more than the value the two best responses win together: the exploitability of a round for ±1."""
-        return self.upper - self.lower
+    def gain(self) -> float:
+        """What the players gain by leaving the strategies, each alone, in all; of two, the exploitability for ±1."""
+        return float((self.responds - self.plays).sum())
+
+    @property
+    def value(self) -> float:
+        """The starter's chance to win when both play the strategies."""
+        return float(self.plays[0])
+
+    @property
+    def lower(self) -> float:
+        """The starter's chance to win against a best response. Rounding may put it above `upper`."""
+        return 1 - float(self.responds[1])
+
+    @property
+    def upper(self) -> float:
+        """The starter's chance to win by a best response."""
+        return float(self.responds[0])
 
 
-def wins_game(dice: Dice, starts: bool, chance: Callable[[int, int, bool], float], best: bool = False) -> float:
-    """Return the chance that a player wins a game of elimination, from its chances to win the rounds.
+def rest_of(options: Any, dice: Dice, known: Mapping[Dice, np.ndarray]) -> np.ndarray:
+    """Return what the rest of a game is worth to each player if each of them loses a round's die, (players, players) float64.
+
+    `known` has the shares of the players from each later round on, (players,) float64.
+    """
+
+    def share(follows: Table, place: int) -> float:
+        return float(known[left_of(follows.dice)][players_of(follows.dice).index(place)])
+
+    return worths(options, Table(dice, 0), share)
+
+
+def wins_games(options: Any, rounds: Mapping[Dice, np.ndarray], best: bool = False) -> dict[Dice, np.ndarray]:
+    """Return each player's chance to win a game of two from each round on.
 
     Args:
-        dice: the player's and its opponent's.
-        starts: whether the player starts the first round.
-        chance: own dice, the opponent's, whether the player starts → the chance to win that round.
-        best: whether the player loses a round on purpose where losing it is worth more.
+        options: the game's.
+        rounds: each player's chance to win each round, (2,) float64, the starter's first.
+        best: whether a player loses a round on purpose where losing it is worth more.
     """
-
-    @functools.cache
-    def wins(own: int, others: int, starts: bool) -> float:
-        if own == 0 or others == 0:
-            return float(others == 0)
-        # The player who has lost a die starts the next round.
-        won, lost = wins(own, others - 1, False), wins(own - 1, others, True)
-        found = lost + (won - lost) * chance(own, others, starts)
-        return max(lost, found) if best else found
-
-    return wins(*dice, starts)
+    known: dict[Dice, np.ndarray] = {}
+    for dice in sorted(rounds, key=sum):
+        worth = rest_of(options, dice, known)
+        lost, won = worth.diagonal(), worth[:, ::-1].diagonal()
+        found = lost + (won - lost) * rounds[dice]
+        known[dice] = np.maximum(lost, found) if best else found
+    return known
 
 
-def starter_wins(dice: Dice, chances: Mapping[Dice, Bounds]) -> Bounds:
-    """Bound the starter's chance to win a game of elimination, from the bounds of each round.
-
-    For a solution the lower bound is the chance of its strategies against the other player's best response, the upper bound
-    the chance of the starter's best response to them.
-    """
-
-    def responds(own: int, others: int, starts: bool) -> float:
-        return chances[own, others].upper if starts else 1 - chances[others, own].lower
-
-    return Bounds.between(1 - wins_game(dice[::-1], False, responds, True), wins_game(dice, True, responds, True))
+def certify_games(options: Any, rounds: Mapping[Dice, Certificate]) -> dict[Dice, Certificate]:
+    """Return the certificate of a game of two from each round on, from those of the rounds alone."""
+    plays = wins_games(options, {dice: each.plays for dice, each in rounds.items()})
+    responds = wins_games(options, {dice: each.responds for dice, each in rounds.items()}, best=True)
+    return {dice: Certificate(plays[dice], responds[dice]) for dice in rounds}
 
 
-def game_width(variant: Variant, chances: Mapping[Dice, Bounds]) -> float:
-    """Return the exploitability of a game from the bounds of its rounds, for returns of ±1."""
-    starts = [table.dice for table in first_tables(variant.options)]
-    if variant.options.rounds == "single":
-        return sum(chances[dice].width for dice in starts) / len(starts)
-    return sum(starter_wins(dice, chances).width for dice in starts) / len(starts)
+def gain_of_game(options: Any, rounds: Mapping[Dice, Certificate]) -> float:
+    """Return the exploitability of a game of two from the certificates of its rounds, for returns of ±1."""
+    known = certify_games(options, rounds)
+    return float(np.mean([known[table.dice].gain for table in first_tables(options)]))

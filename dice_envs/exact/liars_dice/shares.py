@@ -8,7 +8,7 @@ many dice and who begins. So each round is valued alone, those of few dice first
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -64,7 +64,7 @@ def has_equal_seats(variant: Variant) -> bool:
     return bool(len(set(variant.options.dice_per_seat)) == 1 and variant.options.starter == "random")
 
 
-def information_sets(variant: Variant, seats: Iterable[int] | None = None, dice: Iterable[Dice] | None = None) -> float:
+def information_sets(variant: Variant, seats: Collection[int] | None = None, dice: Iterable[Dice] | None = None) -> float:
     """Return the number of information sets at which seats have a choice, over all rounds.
 
     Args:
@@ -73,14 +73,12 @@ def information_sets(variant: Variant, seats: Iterable[int] | None = None, dice:
         dice: of the rounds, whoever sits where, for all seats; None: those of each table that a game can come to.
     """
     tables = tables_of(variant.options) if dice is None else [Table(each, 0) for each in dice]
-    everybody = range(variant.params.num_players)
-    total = 0.0
-    for seat in everybody if seats is None else seats:
-        for table in tables:
-            if table.dice_of(seat) > 0:
-                round_ = round_at(variant, table.dice)
-                total += round_.information_sets(round_.places.index(table.place(seat)))
-    return total
+    return sum(
+        round_.information_sets(player)
+        for table, round_ in ((table, round_at(variant, table.dice)) for table in tables)
+        for player, place in enumerate(round_.places)
+        if seats is None or table.seat(place) in seats
+    )
 
 
 # --- a best response to one of two players --------------------------------------------------------------------------------
@@ -94,8 +92,8 @@ def response_wins(
     done: Callable[[float], Any] = lambda amount: None,
     seed: int = 0,
     copies: int = 1,
-    record: Callable[[Table], Record] | None = None,
-    keep: Callable[[Table], Keep] | None = None,
+    record: Callable[[Table], Record | None] = lambda table: None,
+    keep: Callable[[Table], Keep | None] = lambda table: None,
 ) -> dict[Table, np.ndarray]:
     """Return how often a best response wins the game from an agent that states its probabilities, from each table on.
 
@@ -125,10 +123,8 @@ def response_wins(
     ):
         round_, player = round_at(variant, table.dice), table.place(seat)
         source = source_of(round_, player, agent, seat, streams, seats)
-        recorded = record(table) if record is not None else None
-        kept = keep(table) if keep is not None else None
         party = Party((1 - player,), np.eye(2)[player])  # it wins where the agent loses the die
-        (chance,) = Walk(round_, [source, source], [party], copies, done, recorded, kept).values()
+        (chance,) = Walk(round_, [source, source], [party], copies, done, record(table), keep(table)).values()
         lost, won = worth_after(variant, table, 1 - seat, known)
         after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
         if after_win < after_loss - _ROUNDING:

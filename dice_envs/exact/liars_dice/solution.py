@@ -14,21 +14,10 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
-from dice_envs.exact.liars_dice.cfr import Certificate, Walker
+from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.moves import Asking, Source
-from dice_envs.exact.liars_dice.round import Round, hand_number
-from dice_envs.exact.liars_dice.seating import (
-    Bounds,
-    Dice,
-    Table,
-    first_tables,
-    game_width,
-    left_of,
-    players_of,
-    rounds_of,
-    starter_wins,
-    worths,
-)
+from dice_envs.exact.liars_dice.round import hand_number
+from dice_envs.exact.liars_dice.seating import Certificate, Dice, certify_games, first_tables, left_of, rest_of, rounds_of
 from dice_envs.exact.liars_dice.tree import LEAF, Tree, mix_at, strategy_at
 from dice_envs.games.liars_dice import MAX_DICE
 from dice_envs.games.liars_dice.raises import face_of, quantity_of
@@ -37,55 +26,6 @@ from dice_envs.games.liars_dice.raises import face_of, quantity_of
 def rounds_left(variant: Variant) -> list[Dice]:
     """Return the dice of those left in every round that a game can reach, few dice first."""
     return list(dict.fromkeys(left_of(dice) for dice in rounds_of(variant.options)))
-
-
-# --- a round --------------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class SolvedRound:
-    """The strategies of all players in a round, with their certificate.
-
-    Attributes:
-        tree: of the round.
-        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
-        certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
-        iterations: made to find them; 0 for a linear programme.
-        seconds: taken to find them.
-        widths: those asked for one after another: the result depends on all of them.
-    """
-
-    tree: Tree
-    numbers: np.ndarray
-    certificate: Certificate
-    iterations: int
-    seconds: float
-    widths: tuple[float, ...] = ()
-
-    @property
-    def bounds(self) -> Bounds:
-        """Bounds of the starter's chance to win a round of two players."""
-        return self.certificate.bounds
-
-    @property
-    def value(self) -> float:
-        """The starter's chance to win a round of two players who play the strategies."""
-        return float(self.certificate.plays[0])
-
-
-def rest_of(variant: Variant, dice: Dice, known: Mapping[Dice, Certificate]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the rest of a game is worth to each player if each of them loses a round's die, (players, players) float64.
-
-    First where all follow their strategies, then where the player responds best to all others.
-    """
-
-    def worth(part: int) -> np.ndarray:
-        def share(follows: Table, place: int) -> float:
-            return float(known[left_of(follows.dice)][part][players_of(follows.dice).index(place)])
-
-        return worths(variant.options, Table(dice, 0), share)
-
-    return worth(0), worth(1)
 
 
 # --- strategies -----------------------------------------------------------------------------------------------------------
@@ -147,37 +87,50 @@ def _write_solved(kinds, numbers, rules, asking, mix, factor):
             at += hands
 
 
-class RoundStrategy(Source):
-    """The strategies of all players in a round, as a source for each of them."""
+# --- a round --------------------------------------------------------------------------------------------------------------
 
-    def __init__(self, tree: Tree, numbers: np.ndarray) -> None:
-        self._tree, self._numbers = tree, numbers
+
+@dataclasses.dataclass(frozen=True)
+class SolvedRound(Source):
+    """The strategies of all players in a round, as a source for each of them, with their certificate.
+
+    Attributes:
+        tree: of the round.
+        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
+        certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
+        iterations: made to find them; 0 for a linear programme.
+        seconds: taken to find them.
+        widths: those asked for one after another: the result depends on all of them.
+    """
+
+    tree: Tree
+    numbers: np.ndarray
+    certificate: Certificate
+    iterations: int
+    seconds: float
+    widths: tuple[float, ...] = ()
 
     def _room(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays for what `mix_at` writes at any kind of node, new ones at each call: threads share the strategies."""
-        kinds = self._tree.kinds
+        kinds = self.tree.kinds
         most = int(kinds.classes.max())
         return np.empty((1 + int(np.diff(kinds.first_edge).max()), most)), np.empty(most)
 
     def write(self, asking: Asking) -> None:
         if asking.calls.shape[1] != 1:
             raise ValueError("a solution gives one answer, not two")
-        _write_solved(self._tree.kinds, self._numbers, self._tree.rules, asking, *self._room())
-
-    def write_probabilities(self, states: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write the probabilities of the player to move at states[rows], all of this round, into out[rows]. In place."""
-        _write_probabilities(self._tree.variant.params, self._tree.kinds, self._numbers, states, rows, out)
+        _write_solved(self.tree.kinds, self.numbers, self.tree.rules, asking, *self._room())
 
     def _reach(self, other: int, bids: np.ndarray) -> np.ndarray:
         """Return how likely a player of two comes to where bids lead, with each of its hands."""
-        tree, kinds, reach = self._tree, self._tree.kinds, self._tree.chances[other].copy()
+        tree, kinds, reach = self.tree, self.tree.kinds, self.tree.chances[other].copy()
         mix, factor = self._room()
         for place in range(other, len(bids), 2):
             kind, offset = find_node(kinds, bids, place)
             edge = int(kinds.edge_of[kind, bids[place]]) if kind != OUTSIDE else -1
             if edge < 0:
                 return np.zeros(len(reach))
-            mix_at(kinds, kind, offset, self._numbers, mix, factor)
+            mix_at(kinds, kind, offset, self.numbers, mix, factor)
             chances, active = np.zeros(int(kinds.classes[kind, other])), int(kinds.active[kind])
             chances[:active] = mix[1 + edge - kinds.first_edge[kind], :active] * factor[:active]
             reach *= chances[tree.class_of[other, kind, : len(reach)]]
@@ -185,7 +138,7 @@ class RoundStrategy(Source):
 
     def action_wins(self, variant: Variant, state: Any) -> tuple[np.ndarray, bool]:
         """Return how likely each legal action wins a round of two, and whether the other player may have made its bids."""
-        tree, kinds, params = self._tree, self._tree.kinds, variant.params
+        tree, kinds, params = self.tree, self.tree.kinds, variant.params
         seat = int(state["seat"])
         player = 0 if seat == int(state["starter"]) else 1
         other = 1 - player
@@ -195,7 +148,7 @@ class RoundStrategy(Source):
                 f"the seat to move must hold {tree.dice[player]} dice, not {state['counts'][seat].tolist()} by face"
             )
         bids = state["bids"][: int(state["num_bids"])].astype(np.int64)
-        walker = Walker(tree, self._numbers)
+        walker = Walker(tree, self.numbers)
         kind, offset = find_node(kinds, bids, len(bids))
         reach = self._reach(other, bids)
         reached = bool(reach.sum() > 0)
@@ -229,6 +182,7 @@ class Solution:
     Attributes:
         variant: of Liar's Dice.
         rounds: dice of those who are left, the starter's first → the solved round.
+        certificates: the same → the certificate of the game from that round on.
         seconds: taken to solve or load it.
         plays, responds: (seats,) float64: each seat's share of wins when all follow the strategies, and when it alone
             responds best to them; mean over the seats that may start. In a game of one round all who lose no die share the win.
@@ -244,46 +198,17 @@ class Solution:
         self.variant = variant
         self.rounds = dict(rounds)
         self.seconds = seconds
-        self._strategies = {dice: RoundStrategy(each.tree, each.numbers) for dice, each in self.rounds.items()}
-        starts = first_tables(variant.options)
-        certificates = [self._certificate(table.dice) for table in starts]
-        by_seat = [[np.roll(part, table.starter) for part in each] for table, each in zip(starts, certificates, strict=True)]
-        self.plays, self.responds = np.mean(by_seat, axis=0)
+        known = {dice: each.certificate for dice, each in self.rounds.items()}
+        of_two = variant.options.num_players == 2
+        self.certificates = certify_games(variant.options, known) if of_two else known
+        starts = [(self.certificates[table.dice], table.starter) for table in first_tables(variant.options)]
+        self.plays, self.responds = np.mean([np.roll(each, starter, axis=1) for each, starter in starts], axis=0)
         self.gain = float((self.responds - self.plays).sum())
-        if variant.options.num_players == 2:
-            self.bounds = {dice: each.bounds for dice, each in self.rounds.items()}
-            self.exploitability = game_width(variant, self.bounds)
-            self.nash_conv = 2 * self.exploitability
-            (value, _), (upper, below) = np.mean(certificates, axis=0)
-            lower = 1 - below
+        if of_two:
+            self.exploitability, self.nash_conv = self.gain, 2 * self.gain
+            lower, value, upper = np.mean([(each.lower, each.value, each.upper) for each, _ in starts], axis=0)
             ends = np.array([lower, np.clip(value, lower, upper), upper])
-            self.lower, self.value, self.upper = (2 * ends - 1 if self._is_single else ends).tolist()
-
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes of all strategies."""
-        return sum(each.numbers.nbytes for each in self.rounds.values())
-
-    @property
-    def _is_single(self) -> bool:
-        return bool(self.variant.options.rounds == "single")
-
-    def _certificate(self, dice: Dice) -> Certificate:
-        """Return the certificate of the game from these dice on."""
-        if self.variant.options.num_players > 2:
-            return self.rounds[dice].certificate
-        value, (lower, upper) = self.chance(dice, expected=True).lower, self.chance(dice)
-        return Certificate(np.array([value, 1 - value]), np.array([upper, 1 - lower]))
-
-    def chance(self, dice: Dice, expected: bool = False) -> Bounds:
-        """Bound the starter's chance to win the game (or the one round) of two players from these dice.
-
-        Args:
-            dice: of the starter and of the other player.
-            expected: return the chance between the two strategies, as both bounds.
-        """
-        bounds = {each: Bounds(found.value, found.value) if expected else found.bounds for each, found in self.rounds.items()}
-        return bounds[dice] if self._is_single else starter_wins(dice, bounds)
+            self.lower, self.value, self.upper = (2 * ends - 1 if variant.options.rounds == "single" else ends).tolist()
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `solve --json` writes."""
@@ -293,17 +218,14 @@ class Solution:
             plays, responds = each.certificate
             figures = {"shares": plays.tolist(), "best_responses": responds.tolist(), "gain": each.certificate.gain}
             if of_two:
-                figures = {"value": each.value, "lower": each.bounds.lower, "upper": each.bounds.upper}
+                lower, upper = sorted((each.certificate.lower, each.certificate.upper))
+                figures = {"value": each.certificate.value, "lower": lower, "upper": upper}
             rounds.append({"dice": list(dice), **figures, "iterations": each.iterations, "seconds": each.seconds})
         whole: dict[str, Any] = {"shares": self.plays.tolist(), "best_responses": self.responds.tolist(), "gain": self.gain}
         if of_two:
             whole = {"value": self.value, "lower": self.lower, "upper": self.upper, "exploitability": self.exploitability}
             whole["nash_conv"] = self.nash_conv
         return {**whole, "seconds": self.seconds, "rounds": rounds}
-
-    def source(self, round_: Round) -> RoundStrategy | None:
-        """Return what plays a round, for any of its players: see `moves.Source`. None for a round of no such game."""
-        return self._strategies.get(round_.dice)
 
     def probabilities(self, states: np.ndarray) -> np.ndarray:
         """Return the solution's probabilities at states in which a seat is to move, (n, num_actions) float64."""
@@ -314,8 +236,8 @@ class Solution:
         keys = dice @ (MAX_DICE + 1) ** np.arange(seats)
         for key in set(keys.tolist()):
             mine = np.flatnonzero(keys == key)
-            strategy = self._strategies[left_of(tuple(dice[mine[0]].tolist()))]
-            strategy.write_probabilities(states, mine, out)
+            solved = self.rounds[left_of(tuple(dice[mine[0]].tolist()))]
+            _write_probabilities(self.variant.params, solved.tree.kinds, solved.numbers, states, mine, out)
         return out
 
     def action_values(self, state: Any) -> ActionValues:
@@ -323,20 +245,16 @@ class Solution:
         and the solution's own probabilities. See `dice_envs.exact.ActionValues`."""
         starter = int(state["starter"])
         dice = int(state["dice"][starter]), int(state["dice"][1 - starter])
-        wins, reached = self._strategies[dice].action_wins(self.variant, state)
+        wins, reached = self.rounds[dice].action_wins(self.variant, state)
         mix = self.probabilities(np.array([state]))[0]
-        if not self._is_single:
-            (own, others), is_starter = dice, state["seat"] == state["starter"]
-            lost = self.chance((own - 1, others)) if own > 1 else Bounds(0.0, 0.0)
-            after = self.chance((others - 1, own)) if others > 1 else Bounds(0.0, 0.0)
-            if is_starter:
-                low, high = lost.upper, 1 - after.lower
-            else:
-                low, high = after.upper, 1 - lost.lower
-            wins = low + (high - low) * wins
+        player = 0 if state["seat"] == starter else 1
+        worth = rest_of(self.variant.options, dice, {each: found.responds for each, found in self.certificates.items()})
+        low, high = worth[player, player], worth[player, 1 - player]
+        wins = low + (high - low) * wins
         note = "against optimal play"
         if (inaccuracy := 50 * self.exploitability) > 1e-6:  # exploitability is for returns of ±1
             note += f" (accurate to about {inaccuracy:.1g} %)"
         if not reached:
             note += ", which would not have bid this way: its dice are taken for fair"
-        return ActionValues(wins, "% of rounds won" if self._is_single else "% of games won", note, mix, reached=reached)
+        what = "rounds" if self.variant.options.rounds == "single" else "games"
+        return ActionValues(wins, f"% of {what} won", note, mix, reached=reached)

@@ -25,16 +25,17 @@ from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import OF_TWO, SHARED_FROM, RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
 from dice_envs.exact.liars_dice.seating import (
-    Bounds,
+    Certificate,
     Dice,
     check_rounds,
     first_tables,
-    game_width,
+    gain_of_game,
+    rest_of,
     rounds_of,
 )
 from dice_envs.exact.liars_dice.shares import MOST_INFORMATION_SETS, information_sets, round_at
-from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, rest_of, rounds_left
-from dice_envs.exact.liars_dice.store import KeptRound, cache_folder, file_of, has_older, keep, read_kept
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, rounds_left
+from dice_envs.exact.liars_dice.store import cache_folder, file_of, has_older, keep, read_kept
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.progress import is_followed, say
 from dice_envs.games.liars_dice import GAME
@@ -64,7 +65,6 @@ class Progress(NamedTuple):
         dice: of the current round, its starter first.
         iterations: made in the round.
         width: of the round's bounds.
-        wanted: the width to reach.
         finished: whether the round is done for now.
         rounds_left: how many other rounds are not.
     """
@@ -72,16 +72,15 @@ class Progress(NamedTuple):
     dice: tuple[int, ...]
     iterations: int
     width: float
-    wanted: float
     finished: bool
     rounds_left: int
 
 
-def throttled(tell: Callable[[Progress], Any], seconds: float, ends: bool = False) -> Callable[[Progress], None]:
+def throttled(tell: Callable[[Any], Any], seconds: float, ends: bool = False) -> Callable[[Any], None]:
     """Return `tell` as a callback that passes on at most one call in `seconds`, and with `ends` each end of a round."""
     last = time.monotonic()
 
-    def call(progress: Progress) -> None:
+    def call(progress: Any) -> None:
         nonlocal last
         if (ends and progress.finished) or time.monotonic() - last >= seconds:
             last = time.monotonic()
@@ -121,7 +120,8 @@ class _Job:
         self.widths: list[float] = []
         self.solved: SolvedRound | None = None
         self._longest, self._writing = 0.0, 2 * self.size / BYTES_WRITTEN  # seconds: of an iteration so far, of the file
-        self._rest, self._resume = (OF_TWO, OF_TWO), resume
+        self._rest: tuple[np.ndarray, ...] = OF_TWO, OF_TWO
+        self._resume = resume
         self._solver: RoundSolver | None = None
         self._seconds = 0.0
 
@@ -184,8 +184,8 @@ class _Job:
             say(f"{' v '.join(map(str, self.tree.dice))} dice: strategies of an earlier version do not fit: solved again")
         if (kept := read_kept(self.path, self.size)) is None:
             return None
-        solved = self.certified(kept.numbers, kept.iterations, kept.seconds)
-        widths = tuple(width for width in kept.widths if width >= solved.certificate.gain)
+        solved = self.certified(kept["numbers"], kept["iterations"], kept["seconds"])
+        widths = tuple(width for width in kept["widths"] if width >= solved.certificate.gain)
         return dataclasses.replace(solved, widths=widths)
 
     def settle(self, before: float) -> None:
@@ -196,7 +196,7 @@ class _Job:
         if before < self.width:
             self.solved = self.read() or found
         else:
-            keep(self.path, KeptRound(found.numbers, found.iterations, found.seconds, self.width, found.widths))
+            keep(self.path, found)
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
         """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
@@ -261,7 +261,8 @@ class _TableJob(_Job):
     _lower, _since = float("inf"), 0  # the last gain that was clearly lower than before, and its iterations
 
     def begin(self, known: Mapping[Dice, SolvedRound]) -> None:
-        self._rest = rest_of(self.tree.variant, self.tree.dice, {dice: each.certificate for dice, each in known.items()})
+        parts = ({dice: each.certificate[part] for dice, each in known.items()} for part in range(2))
+        self._rest = tuple(rest_of(self.tree.variant.options, self.tree.dice, part) for part in parts)
         super().begin(known)
 
     def _judge(self, solver: RoundSolver, is_last: bool) -> float:
@@ -329,12 +330,13 @@ def _shares(variant: Variant, jobs: Mapping[Dice, _Job], precision: float) -> di
     A round's share of the whole grows with the time that an iteration of it takes. How much the whole depends on a
     round is estimated from rounds that are won with chance GUESS.
     """
-    guessed = {dice: Bounds(GUESS, GUESS) for dice in jobs}
-    base = game_width(variant, guessed)
+    guess = np.array([GUESS, 1 - GUESS])
+    guessed = {dice: Certificate(guess, guess) for dice in jobs}
+    base = gain_of_game(variant.options, guessed)
     slopes = {}
     for dice in jobs:
-        wider = {**guessed, dice: Bounds(GUESS - 0.005, GUESS + 0.005)}
-        slopes[dice] = max((game_width(variant, wider) - base) / 0.01, 1e-6)
+        wider = {**guessed, dice: Certificate(guess, guess + 0.005)}
+        slopes[dice] = max((gain_of_game(variant.options, wider) - base) / 0.01, 1e-6)
     costs = {dice: 0.0 if job.is_exact else float(job.size) ** (2 / 3) for dice, job in jobs.items()}
     total = sum(costs.values()) or 1.0
     exact = max(LEAST_PRECISION, precision * 1e-3)
@@ -486,23 +488,24 @@ class _Work:
 
         The plan's estimate may have been wrong. None: the game is as precise as asked, or nothing more can be done.
         """
-        chances = {dice: job.solved.bounds for dice, job in self.jobs.items() if job.solved}
-        width = game_width(self.variant, chances)
+        options = self.variant.options
+        known = {dice: job.solved.certificate for dice, job in self.jobs.items() if job.solved}
+        width = gain_of_game(options, known)
         if width <= precision:
             return None
-        values = {
-            dice: Bounds(job.solved.value, job.solved.value)
+        exact = {
+            dice: Certificate(job.solved.certificate.plays, job.solved.certificate.plays)
             for dice, job in self.jobs.items()
             if job.solved and not job.is_exact and job.leaves(self.end)
         }
-        if not values:
+        if not exact:
             return None
-        worst = max(values, key=lambda dice: width - game_width(self.variant, {**chances, dice: values[dice]}))
+        worst = max(exact, key=lambda dice: width - gain_of_game(options, {**known, dice: exact[dice]}))
         self.jobs[worst].wanted = self.jobs[worst].width / 2
         return worst
 
     def _tell(self, job: _Job, left: int, iterations: int, width: float, finished: bool = False) -> None:
-        self.done(Progress(job.tree.dice, iterations, width, job.wanted, finished, left))
+        self.done(Progress(job.tree.dice, iterations, width, finished, left))
 
 
 # --- the solution that is kept ------------------------------------------------------------------------------------
@@ -520,7 +523,7 @@ def solution_of(variant: Variant, precision: float) -> Solution:
     return _solution(variant.options, precision)
 
 
-@kept(MOST_KEPT, lambda solution: solution.nbytes)
+@kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
 def _solution(options: Any, precision: float) -> Solution:
     variant = Variant(GAME, options)
     rounds = len(rounds_left(variant))

@@ -167,14 +167,10 @@ def _look_up(rules, tables, asking):
 
 def _shortest_paths(rules: RoundRules, player: int, players: int) -> dict[int, list[int]]:
     """Return slots on the way to each slot at which it may be the player's turn, itself included."""
-    found: dict[int, list[int]] = {0: []} if player == 0 else {}
     ends: dict[int, list[int]] = {0: []}
+    found = ends if player == 0 else {}
     for depth in range(1, player + players + 1):
-        longer: dict[int, list[int]] = {}
-        for last, path in ends.items():
-            for slot in rules.raises(last).tolist():
-                longer.setdefault(slot, [*path, slot])
-        ends = longer
+        ends = {slot: [*path, slot] for last, path in ends.items() for slot in rules.raises(last).tolist()}
         if depth % players == player:
             found = ends | found
     return found
@@ -184,6 +180,7 @@ class Tabled(Source):
     """An agent whose play depends on its own dice and the last bid only: asked once for each pair of them.
 
     Attributes:
+        tables: the chances of its raises and calls, by its hand.
         ignores_dice: whether its dice make no difference, as in random play.
     """
 
@@ -202,16 +199,11 @@ class Tabled(Source):
             chances = asked.ask(bids, nodes, np.arange(hands), streams)
             raises[rules.first[slot] : rules.first[slot + 1]] = chances[:, rules.bid[to]].T
             calls[slot] = chances[:, round_.variant.params.call]
-        self._tables = _Chances(raises, calls, np.asarray(raises.any(axis=1)))
+        self.tables = _Chances(raises, calls, np.asarray(raises.any(axis=1)))
         self.ignores_dice = all(np.array_equal(table, np.broadcast_to(table[:, :1], table.shape)) for table in (raises, calls))
 
-    @property
-    def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The chance of each raise (edges, hands) and of a call (slots, hands), float64."""
-        return self._tables.raises, self._tables.calls
-
     def write(self, asking: Asking) -> None:
-        _look_up(self._rules, self._tables, asking)
+        _look_up(self._rules, self.tables, asking)
 
 
 def source_of(
@@ -224,7 +216,7 @@ def source_of(
     """
     promised = promises_of(agent)
     if promised.solution is not None:
-        played: Source | None = promised.solution(round_.variant).source(round_)
+        played: Source | None = promised.solution(round_.variant).rounds.get(round_.dice)
         if played is not None:
             return played
     by_asking = AgentSource(round_, player, agent, seat, streams, seats)

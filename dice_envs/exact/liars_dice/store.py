@@ -6,12 +6,13 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import platformdirs
 
 from dice_envs.core.files import read_archive, warn_not_kept, write_archive
+from dice_envs.exact.liars_dice.solution import SolvedRound
 from dice_envs.exact.liars_dice.tree import Kinds, Tree
 from dice_envs.exact.progress import say
 
@@ -39,16 +40,6 @@ def keep_archive(path: Path, members: Mapping[str, Any]) -> None:
 # --- rounds ---------------------------------------------------------------------------------------------------------------
 
 
-class KeptRound(NamedTuple):
-    """What a round's file holds."""
-
-    numbers: np.ndarray  # (numbers,) of any type, in proportion to how likely each action is
-    iterations: int
-    seconds: float
-    width: float  # how far the strategies are from an equilibrium: `Certificate.gain`
-    widths: tuple[float, ...]  # as they were asked for one after another
-
-
 def file_of(tree: Tree, folder: Path) -> Path:
     """Return a round's file. Its name has the rules, and a hash of what its numbers mean."""
     digest = hashlib.sha256()
@@ -69,28 +60,31 @@ def has_older(path: Path) -> bool:
     return not path.exists() and any(path.parent.glob(f"{path.stem[:-HASHED]}{'?' * HASHED}.npz"))
 
 
-def keep(path: Path, better: KeptRound) -> None:
+def keep(path: Path, solved: SolvedRound) -> None:
     """Write a round's file, whole or not at all, unless there is a better one or it cannot be written."""
-    kept = read_kept(path, len(better.numbers))
-    improves = kept is None or kept.width >= better.width
+    kept, width = read_kept(path, len(solved.numbers)), solved.certificate.gain
+    improves = kept is None or kept["width"] >= width
     del kept  # its arrays are as large as those that are written now
     if improves:
-        keep_archive(path, better._asdict())
+        how = {"iterations": solved.iterations, "seconds": solved.seconds, "width": width, "widths": solved.widths}
+        keep_archive(path, {"numbers": solved.numbers, **how})
 
 
-def read_kept(path: Path, size: int) -> KeptRound | None:
-    """Return what a round's file holds, `size` numbers; None without one, or if it is damaged.
+def read_kept(path: Path, size: int) -> dict[str, Any] | None:
+    """Return what a round's file holds; None without one, or if it is damaged.
 
+    These are `size` numbers and how they were found, as in `SolvedRound`, and their width, which is the certificate's gain.
     Strategies of earlier versions are as good, because they are certified again, unless their numbers meant something else.
     """
 
-    def checked(members: dict[str, np.ndarray]) -> KeptRound:
+    def checked(members: dict[str, np.ndarray]) -> dict[str, Any]:
         numbers = members["numbers"]
         if numbers.shape != (size,) or numbers.dtype not in (np.uint16, np.float32, np.float64):
             raise ValueError(f"numbers is {numbers.dtype} {numbers.shape}")
         if not np.isfinite(numbers).all() or numbers.min(initial=0) < 0:
             raise ValueError("numbers are not all finite and 0 or more")
-        width, widths = float(members.get("width", np.inf)), members.get("widths", np.zeros(0))
-        return KeptRound(numbers, int(members["iterations"]), float(members["seconds"]), width, tuple(map(float, widths)))
+        width, widths = float(members.get("width", np.inf)), tuple(map(float, members.get("widths", ())))
+        found = {"iterations": int(members["iterations"]), "seconds": float(members["seconds"])}
+        return {"numbers": numbers, **found, "width": width, "widths": widths}
 
     return read_archive(path, path.name, checked, say, unchecked=True)  # certified, so a checksum is not needed

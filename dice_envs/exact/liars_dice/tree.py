@@ -23,7 +23,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.liars_dice.round import Round, raises_of, rising_bids
+from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import Dice, is_palifico
 from dice_envs.games.liars_dice import NO_WILD
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
@@ -89,8 +89,6 @@ class Tree(Round):
 
     Attributes:
         kinds: for kernels.
-        raises: (bid, mover) → the bids that the player may make after it (NO_BID: the first ones), in the order of their
-            numbers, int64.
         bids: (kinds,) int64: the last bid of each kind, NO_BID for the first.
         kind_of: (bid, mover) → kind; not for leaves.
         class_of: see `Kinds`.
@@ -113,11 +111,6 @@ class Tree(Round):
             )
         self._players = range(len(dice))
         self._for_two = variant.options.num_players == 2
-        self.raises = {  # parents first
-            (bid, mover): raises_of(variant, dice, bid, mover, self.palifico)
-            for bid in [NO_BID, *rising_bids(variant, dice, self.palifico)]
-            for mover in self._players
-        }
         self.kind_of = self._find_kinds()
         self.bids = np.array([bid for bid, _ in self.kind_of], np.int64)
         self.class_of = np.zeros((len(dice), len(self.bids), max(map(len, self.hands))), np.int64)

@@ -27,7 +27,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import ActionValues
+from dice_envs.exact import ActionValues, ResponseValues
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
@@ -134,7 +134,7 @@ def _keep_reach(paths, rules, shift, others, values):
 
 
 class RoundValues:
-    """The values of a best response in a round, kept while the round is walked: see `walk.Keep`.
+    """The values of a best response in a round, kept while the round is walked.
 
     Args:
         round_: the round.
@@ -161,11 +161,12 @@ class RoundValues:
         _place_all(rules, own, size, self.shift)
         self.size, self.values = int(size[0, 0]), np.zeros(0)
 
-    def keep_values(self, batch: Nodes, found: Winnings, others: Others, moves: PlayerMoves) -> None:
-        _keep_values(batch.paths, self.rules, self.shift, found, others, moves, self.values)
-
-    def keep_reach(self, batch: Nodes, others: Others) -> None:
-        _keep_reach(batch.paths, self.rules, self.shift, others, self.values)
+    def keep(self, batch: Nodes, others: Others, moves: PlayerMoves | None, found: Winnings) -> None:
+        """Keep the values where the opponent is to move, tails of its reach where the responder is: see `walk.Keep`."""
+        if moves is None:
+            _keep_reach(batch.paths, self.rules, self.shift, others, self.values)
+        else:
+            _keep_values(batch.paths, self.rules, self.shift, found, others, moves, self.values)
 
 
 # --- all rounds ---------------------------------------------------------------------------------------------------
@@ -296,39 +297,20 @@ def value_all(params, table, states, mask, out):
 # --- an opponent ----------------------------------------------------------------------------------------------------------
 
 
-class Values:
-    """Values of choices against one opponent. See `dice_envs.exact.ResponseValues`."""
+def _action_values(variant: Variant, table: ValueTable, states: np.ndarray) -> np.ndarray:
+    """Return the return to expect after each action if a best response follows, (n, num_actions) float64.
 
-    unit = "return"
-    whole_team = False
-
-    def __init__(self, variant: Variant, note: str, table: ValueTable, starts: tuple[float, float]) -> None:
-        self.note = note
-        self._variant, self._table, self._starts = variant, table, starts
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all values."""
-        return int(self._table.values.nbytes)
-
-    def start(self, seat: int) -> float:
-        """Return the expected return of a best response in the seat, before anything is dealt."""
-        return self._starts[seat]
-
-    def action_values(self, states: np.ndarray) -> np.ndarray:
-        """Return the return to expect after each action if a best response follows, (n, num_actions) float64.
-
-        At positions that the opponent never reaches, its dice are taken for fair, and raises as if they were called.
-        """
-        actions = self._variant.facts.num_actions
-        out = np.full((len(states), actions), np.nan)
-        value_all(self._variant.params, self._table, states, np.empty(actions, np.int8), out)
-        return out
+    At positions that the opponent never reaches, its dice are taken for fair, and raises as if they were called.
+    """
+    actions = variant.facts.num_actions
+    out = np.full((len(states), actions), np.nan)
+    value_all(variant.params, table, states, np.empty(actions, np.int8), out)
+    return out
 
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> Values:
+) -> ResponseValues:
     """Return the values of choices against an opponent. See `dice_envs.exact.GameResponseValues`.
 
     Results for opponents without a state of their own, whose parameters are plain values, are kept in memory.
@@ -339,8 +321,10 @@ def response_values(
     """
     check_measurable(variant, _WHAT)
     check_fixed(variant, opponent, _WHAT)
-    find = _kept_values if _is_plain(opponent.agent) else _find_values
-    return find(variant, opponent.agent, opponent=opponent, done=done)
+    find = _kept_table if _is_plain(opponent.agent) else _find_table
+    table, starts = find(variant, opponent.agent, opponent=opponent, done=done)
+    note = f"if a best response to {opponent.name} follows"
+    return ResponseValues("return", note, starts.__getitem__, functools.partial(_action_values, variant, table))
 
 
 def _is_plain(agent: Any) -> bool:
@@ -355,12 +339,17 @@ def _is_plain(agent: Any) -> bool:
 
 
 class _Seat:
-    """The best response to an opponent in one seat: its values in all rounds, and how often it wins them."""
+    """The best response to an opponent in one seat.
+
+    Attributes:
+        rounds: table → its values in the round, parts of `values`.
+        ends: (rounds, 2) float64: its return after each round is lost, and after it is won.
+        expected_return: its return before anything is dealt.
+    """
 
     def __init__(
         self, variant: Variant, opponent: Any, seat: int, seats: SeatComparison | None, done: Callable[[float], Any]
     ) -> None:
-        self._variant, self._seat = variant, seat
         tables = tables_of(variant.options)
         self.rounds = {table: RoundValues(round_at(variant, table.dice), table.place(seat)) for table in tables}
         size = sum(each.size for each in self.rounds.values())
@@ -376,22 +365,16 @@ class _Seat:
         for each in self.rounds.values():
             each.values = self.values[end : end + each.size]
             end += each.size
-        self._known = response_wins(variant, opponent, seat, seats, done, keep=self.rounds.__getitem__)
-
-    @property
-    def expected_return(self) -> float:
-        """The expected return of the best response, before anything is dealt."""
-        return float(np.mean([2 * self._known[table][0] - 1 for table in first_tables(self._variant.options)]))
-
-    @property
-    def ends(self) -> np.ndarray:
-        """The best response's return after each round is lost, and after it is won, (rounds, 2) float64."""
-        worth = [worth_after(self._variant, table, 1 - self._seat, self._known) for table in self.rounds]
-        return np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
+        known = response_wins(variant, opponent, seat, seats, done, keep=lambda table: self.rounds[table].keep)
+        worth = [worth_after(variant, table, 1 - seat, known) for table in tables]
+        self.ends = np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
+        self.expected_return = float(np.mean([2 * known[table][0] - 1 for table in first_tables(variant.options)]))
 
 
-def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[[float, float], Any]) -> Values:
-    """Find what `response_values` returns of an agent, which `opponent` asks."""
+def _find_table(
+    variant: Variant, agent: Any, *, opponent: Any, done: Callable[[float, float], Any]
+) -> tuple[ValueTable, tuple[float, float]]:
+    """Return the table of a best response to an agent, which `opponent` asks, and its expected return in each seat."""
     found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), done)
     check_steady(variant, opponent, _WHAT)
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
@@ -401,14 +384,11 @@ def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[
             responders = [1 - seat] if len(found) == 2 else [0, 1]
             number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
-    table = _table_of(number, found)
     # The responder sits opposite the opponent.
-    return Values(
-        variant, f"if a best response to {opponent.name} follows", table, (found[-1].expected_return, found[0].expected_return)
-    )
+    return _table_of(number, found), (found[-1].expected_return, found[0].expected_return)
 
 
-_kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
+_kept_table = kept(MOST_KEPT, lambda found: found[0].values.nbytes)(_find_table)
 
 
 # --- without a search -----------------------------------------------------------------------------------------------

@@ -16,16 +16,14 @@ other, whose numbers are taken as they are; those of several are convolved, whic
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, deal, ends_of, entries_of, moves_of, parts_of
-from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, matches_of, must_call
+from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, must_call
 
 
 class Party(NamedTuple):
@@ -240,25 +238,9 @@ class _Scene(NamedTuple):
 
 
 Record = Callable[[tuple[int, ...], np.ndarray], Any]
-
-
-class Keep(Protocol):
-    """Keeps what a walk finds at the nodes of each batch, between two players of whom one responds."""
-
-    def keep_values(self, batch: Nodes, found: Winnings, others: Others, moves: PlayerMoves) -> None:
-        """Keep the values of nodes at which the asked player is to move, and its raises there that must be called."""
-        ...
-
-    def keep_reach(self, batch: Nodes, others: Others) -> None:
-        """Keep the asked player's tails of nodes at which the responder is to move, and for raises that must be called."""
-        ...
-
-
-@functools.lru_cache(maxsize=16)
-def _hands(variant: Variant, dice: int, palifico: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dice of each hand that count for a bid on each face, and the chances of the hands."""
-    hands, chances = hands_of(variant, dice)
-    return matches_of(variant, hands, palifico), chances
+# Keeps what a walk finds at the nodes of each batch, between two players of whom one responds: the nodes, the asked player's
+# tails, its moves where it is to move, and the values.
+Keep = Callable[[Nodes, Others, PlayerMoves | None, Winnings], Any]
 
 
 class _Side:
@@ -277,7 +259,7 @@ class _Side:
         self.members, self.worth = party.members, np.asarray(party.worth, np.float64)
         self.others = [player for player in players if player not in party.members]
         dice = sum(round_.dice[member] for member in party.members)
-        matches, self.chances = _hands(round_.variant, dice, round_.palifico)
+        _, self.chances, matches = hands_of(round_.variant, dice, round_.palifico)
         wants_to_win = (
             len(players) == 2 and len(self.members) == 1 and self.worth[self.others[0]] >= self.worth[self.members[0]]
         )
@@ -430,7 +412,7 @@ class Walk:
         choice = np.empty(len(found.won), np.int64)
         _choose(rules, batch.slots, scene.view(side), others, scene.children, below, found, choice)
         if self._keep is not None:
-            self._keep.keep_reach(batch, others)
+            self._keep(batch, others, None, found)
         if self._record is not None:
             for i, slot in enumerate(batch.slots):
                 edge = choice[found.at[i] + side.classes.of[scene.mover, slot]]
@@ -441,7 +423,7 @@ class Walk:
         others = self._others(side, scene, scene.asked, scene.asked[moves.leaf_node], moves.leaf_edge, moves)
         _add_up(scene.batch.slots, scene.view(side), others, moves, scene.children, below, found)
         if self._keep is not None:
-            self._keep.keep_values(scene.batch, found, others, moves)
+            self._keep(scene.batch, others, moves, found)
 
     def _others(
         self,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dice_envs import agents, configure
-from dice_envs.exact.liars_dice.seating import Dice
+from dice_envs.exact.liars_dice.seating import Certificate, Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
 from dice_envs.experiments import ui
@@ -26,14 +26,13 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     PARTS,
     Habits,
     RoundChances,
-    Worth,
     chance_that_bids_hold,
+    games_won,
     habits_of,
     mean_loss,
     round_shares,
     values_of_all_rounds,
     wins_against,
-    wins_games,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
 
@@ -100,7 +99,7 @@ class Answer:
     solution: Solution
     habits: dict[Dice, Habits]
     shares: dict[Dice, float]
-    values: dict[Dice, Worth]
+    values: dict[Dice, Certificate]
     played: dict[float, dict[str, dict[Dice, RoundChances]]]
 
     @property
@@ -216,7 +215,7 @@ def findings(answer: Answer) -> list[Finding]:
     for bluff, parts in answer.played.items():
         for part, rounds in parts.items():
             who = f"numbers bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
-            add(f"{who}: % of games won against the solution", 100 * wins_games(rounds, dice))
+            add(f"{who}: % of games won against the solution", 100 * games_won(rounds, dice))
             add(f"{who}: rounds lost more often than by the solution, %", 100 * answer.loss(bluff, part))
             for (own, others), played in rounds.items():
                 figure = f"{who}, {own} v {others} dice: % of rounds won"

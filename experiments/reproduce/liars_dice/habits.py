@@ -17,8 +17,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, configure
 from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, deal, entries_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import Round, RoundRules
-from dice_envs.exact.liars_dice.seating import Bounds, Dice, first_tables, starter_wins, wins_game
-from dice_envs.exact.liars_dice.solution import RoundStrategy, Solution, SolvedRound
+from dice_envs.exact.liars_dice.seating import Certificate, Dice, certify_games, first_tables, wins_games
+from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import Progress, solve
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
 from dice_envs.exact.liars_dice.tree import Tree
@@ -129,7 +129,7 @@ class _Counting(Source):
     """A walk that counts the decisions of both players, who play by one source; itself that source."""
 
     def __init__(self, round_: Round, solved: SolvedRound, habits: Habits) -> None:
-        self._round, self._source, self._habits = round_, RoundStrategy(solved.tree, solved.numbers), habits
+        self._round, self._source, self._habits = round_, solved, habits
         self._choices = [_choices(round_, solved.tree, player) for player in range(2)]
         self._size = round_.decisions.sum(axis=0) * sum(map(len, round_.hands))  # numbers in the subtree of a slot
 
@@ -190,7 +190,7 @@ def round_shares(solution: Solution) -> dict[Dice, float]:
         shares[start] += 1 / len(starts)
     if solution.variant.options.rounds == "elimination":
         for (own, others), share in shares.items():
-            wins = solution.rounds[own, others].value
+            wins = solution.rounds[own, others].certificate.value
             if own > 1:
                 shares[own - 1, others] += share * (1 - wins)
             if others > 1:
@@ -198,18 +198,10 @@ def round_shares(solution: Solution) -> dict[Dice, float]:
     return shares
 
 
-class Worth(NamedTuple):
-    """The chance that the starter of a round wins the game of elimination: between the solutions, and its certificate."""
-
-    value: float
-    lower: float
-    upper: float
-
-
 def values_of_all_rounds(
     solution: Solution, precision: float, done: Callable[[Progress], Any] = lambda progress: None
-) -> dict[Dice, Worth]:
-    """Return the value to the starter of a game of elimination from any dice up to those of the solution's game.
+) -> dict[Dice, Certificate]:
+    """Return the certificate of a game of elimination from any dice up to those of the solution's game.
 
     Rounds that the game itself does not reach are solved, each alone, to the precision, or taken from their files.
     """
@@ -221,9 +213,7 @@ def values_of_all_rounds(
             rules = {"num_faces": options.num_faces, "raise_rule": options.raise_rule, "wild": options.wild}
             alone = configure("liars_dice", num_dice=dice, rounds="single", starter="first", **rules)
             rounds[dice] = solve(alone, precision, resume=True, done=done).rounds[dice]
-    values = {dice: Bounds(each.value, each.value) for dice, each in rounds.items()}
-    bounds = {dice: each.bounds for dice, each in rounds.items()}
-    return {dice: Worth(starter_wins(dice, values).lower, *starter_wins(dice, bounds)) for dice in sorted(rounds)}
+    return certify_games(options, {dice: rounds[dice].certificate for dice in sorted(rounds)})
 
 
 # --- what parts of an agent's play cost -------------------------------------------------------------------------------
@@ -316,23 +306,19 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
     streams = new_streams(0, ROWS_AT_ONCE)[None]
     for dice, solved in solution.rounds.items():
         round_ = Round(solution.variant, dice)
-        best = RoundStrategy(solved.tree, solved.numbers)
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
-            mixed = [Mixed(round_, own[player], best, part) for player in range(2)]
-            ((starting,),) = Walk(round_, (mixed[0], best), [Party((), np.array([0.0, 1.0]))]).values()
-            ((following,),) = Walk(round_, (best, mixed[1]), [Party((), np.array([1.0, 0.0]))]).values()
-            found[name][dice] = RoundChances(float(starting), float(following), solved.value, 1 - solved.value)
+            mixed = [Mixed(round_, own[player], solved, part) for player in range(2)]
+            ((starting,),) = Walk(round_, (mixed[0], solved), [Party((), np.array([0.0, 1.0]))]).values()
+            ((following,),) = Walk(round_, (solved, mixed[1]), [Party((), np.array([1.0, 0.0]))]).values()
+            found[name][dice] = RoundChances(float(starting), float(following), *solved.certificate.plays.tolist())
     return found
 
 
-def wins_games(played: Mapping[Dice, RoundChances], dice: int) -> float:
+def games_won(played: Mapping[Dice, RoundChances], dice: int) -> float:
     """Return the chance to win a game of elimination in which both begin with `dice` dice, mean over who starts."""
-
-    def chance(own: int, others: int, starts: bool) -> float:
-        return played[own, others].starting if starts else played[others, own].following
-
-    return float(sum(wins_game((dice, dice), starts, chance) for starts in (True, False)) / 2)
+    rounds = {each: np.array([chances.starting, chances.following]) for each, chances in played.items()}
+    return float(wins_games(configure("liars_dice").options, rounds)[dice, dice].mean())
 
 
 def mean_loss(solution: Solution, played: Mapping[Dice, RoundChances]) -> float:

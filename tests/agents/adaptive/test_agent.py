@@ -9,10 +9,10 @@ from dice_envs.agents.adaptive import MOST_LOST, Adaptive
 from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
-from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
 from dice_envs.experiments.arena import play_table, tournament
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
+from tests.support.liars_dice_games import exploitability, winning_probability
 from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough

@@ -9,8 +9,8 @@ from dice_envs.agents.adaptive.beliefs import FixedReader, Lowest
 from dice_envs.agents.adaptive.responses import NOWHERE, response_to
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
-from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
 from tests.agents.adaptive.cases import SMALL, TWO_DICE
+from tests.support.liars_dice_games import exploitability, winning_probability
 from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough

@@ -12,12 +12,12 @@ from dice_envs.agent import Promises
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures, moves, shares, sources, walk
-from dice_envs.exact.liars_dice.measures import exploitability, record_response, winning_probability
+from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import Round, hands_of
 from dice_envs.exact.liars_dice.seating import Table
 from dice_envs.experiments.arena import play_table, tournament
 from tests.support.awkward import FAMILY
-from tests.support.liars_dice_games import PlainGames
+from tests.support.liars_dice_games import PlainGames, exploitability, winning_probability
 from tests.support.policies import ActsOnly, uniform
 from tests.support.subsets import few
 
@@ -210,7 +210,7 @@ class Best:
             own, other = int(state["dice"][self.seat]), int(state["dice"][1 - self.seat])
             dice = (own, other) if state["starter"] == self.seat else (other, own)
             chosen = self.book[Table(dice, int(state["starter"]))]
-            hands, _ = hands_of(self.variant, own)
+            hands, _, _ = hands_of(self.variant, own)
             (hand,) = np.flatnonzero((hands == state["counts"][self.seat]).all(axis=1))
             bid = chosen[tuple(state["bids"][: state["num_bids"]].tolist())][hand]
             actions[i] = turn.params.call if bid < 0 else bid

@@ -6,9 +6,10 @@ import pytest
 from dice_envs import configure, make_agent, measure
 from dice_envs.agent import Uniform
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, asked
-from dice_envs.exact.liars_dice import winning_probability, winning_shares
+from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
+from tests.support.liars_dice_games import winning_probability
 from tests.support.liars_dice_tables import Plain, Uneven, of_agent
 from tests.support.subsets import covering
 

@@ -12,11 +12,10 @@ from dice_envs.core import machine
 from dice_envs.core.dice import new_streams
 from dice_envs.exact import asked
 from dice_envs.exact.liars_dice import networks, sources
-from dice_envs.exact.liars_dice.measures import exploitability, winning_probability
 from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, AgentSource, SeatComparison, source_of
-from tests.support.liars_dice_games import respond
+from tests.support.liars_dice_games import exploitability, respond, winning_probability
 from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance

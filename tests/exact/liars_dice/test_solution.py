@@ -18,7 +18,7 @@ from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import solve_exactly
 from dice_envs.exact.liars_dice.round import Round
-from dice_envs.exact.liars_dice.seating import Bounds, is_palifico, rounds_of, starter_wins
+from dice_envs.exact.liars_dice.seating import Certificate, certify_games, is_palifico, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
@@ -56,8 +56,7 @@ def test_known_values_of_small_rounds(dice, rules, value):
     tree = tree_of(dice, **rules)
     walker = Walker(tree, solve_exactly(tree))
     certificate = walker.certify()
-    assert certificate.bounds == pytest.approx((float(value), float(value)), abs=1e-9)
-    assert certificate.plays[0] == pytest.approx(float(value), abs=1e-9)
+    assert (certificate.lower, certificate.value, certificate.upper) == pytest.approx([float(value)] * 3, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -68,10 +67,10 @@ def test_iterations_and_two_threads_find_the_same(dice, rules, value):
     for solver in solvers:
         solver.iterate(100)
     assert (solvers[0].averages == solvers[1].averages).all()
-    assert solvers[0].certify().bounds == solvers[1].certify().bounds
-    lower, upper = solvers[0].certify().bounds
-    assert lower - 1e-12 <= value <= upper + 1e-12
-    assert upper - lower < 5e-3
+    one, two = (solver.certify() for solver in solvers)
+    assert np.array_equal(one, two)
+    assert one.lower - 1e-12 <= value <= one.upper + 1e-12
+    assert one.gain < 5e-3
 
 
 @pytest.mark.thorough
@@ -79,9 +78,9 @@ def test_a_certificate_is_that_of_what_is_stored():
     """Bounds belong to the stored strategies: rounding to two bytes moves them, and losing half of the strategy widens them."""
     tree = tree_of((2, 2))
     numbers = solve_exactly(tree)
-    assert Walker(tree, quantised(tree, numbers)).certify().bounds.width == pytest.approx(0, abs=1e-4)
+    assert Walker(tree, quantised(tree, numbers)).certify().gain == pytest.approx(0, abs=1e-4)
     numbers[::2] = 0
-    assert Walker(tree, numbers).certify().bounds.width > 0.1
+    assert Walker(tree, numbers).certify().gain > 0.1
 
 
 def position(params, dice, mover, counts, bids=()):
@@ -123,6 +122,11 @@ class PlainRound(PlainGames):
         return super().value(dice, starter) if dice == self.dice else float(dice[0] == self.dice[0])
 
 
+def bounds_of(solver):
+    certificate = solver.certify()
+    return certificate.lower, certificate.upper
+
+
 def plain_bounds(variant, tree, averages, dice):
     """How often seat 0 wins against a best response, and as one: each hand, all raises, nothing left out."""
     agent = Stored(variant, tree, averages, dice)
@@ -147,7 +151,7 @@ def test_a_plain_program_agrees(dice, rules):
     tree = Tree(variant, dice)
     solver = RoundSolver(tree)
     solver.iterate(3)
-    assert plain_bounds(variant, tree, solver.averages, dice) == pytest.approx(tuple(solver.certify().bounds), abs=1e-12)
+    assert plain_bounds(variant, tree, solver.averages, dice) == pytest.approx(bounds_of(solver), abs=1e-12)
 
 
 @few(1, "rules", [PERUDO, {}], ids=["perudo", "quantity"])
@@ -158,7 +162,7 @@ def test_a_plain_program_agrees_on_a_palifico_round(rules):
     assert tree.palifico
     solver = RoundSolver(tree)
     solver.iterate(3)
-    assert plain_bounds(variant, tree, solver.averages, (1, 2)) == pytest.approx(tuple(solver.certify().bounds), abs=1e-12)
+    assert plain_bounds(variant, tree, solver.averages, (1, 2)) == pytest.approx(bounds_of(solver), abs=1e-12)
 
 
 def test_which_rounds_are_palifico_rounds():
@@ -180,7 +184,7 @@ def test_two_dice_of_elimination():
     solution = solve(configure("liars_dice", num_dice=2), 1e-6)
     assert solution.value == pytest.approx(0.61996075, abs=1e-8)
     assert solution.lower <= solution.value <= solution.upper
-    assert all(each.bounds.lower <= each.bounds.upper for each in solution.rounds.values())
+    assert all(each["lower"] <= each["upper"] for each in solution.as_dict()["rounds"])
     assert solution.exploitability < 1e-9
     assert sorted(solution.rounds) == [(1, 1), (1, 2), (2, 2)]
     written = json.loads(json.dumps(solution.as_dict()))
@@ -205,10 +209,13 @@ def test_rounds_that_a_game_comes_to():
 @pytest.mark.thorough
 def test_a_game_of_rounds():
     """By hand: with one die each the round is the game; with more, its winner gets the value of the following rounds."""
-    chances = {(1, 1): Bounds(0.8, 0.9), (1, 2): Bounds(0.6, 0.7), (2, 1): Bounds(0.8, 0.8), (2, 2): Bounds(0.5, 0.5)}
-    assert starter_wins((1, 1), chances) == Bounds(0.8, 0.9)
+    bounds = {(1, 1): (0.8, 0.9), (1, 2): (0.6, 0.7), (2, 1): (0.8, 0.8), (2, 2): (0.5, 0.5)}
+    rounds = {dice: Certificate(np.array([low, 1 - low]), np.array([up, 1 - low])) for dice, (low, up) in bounds.items()}
+    found = certify_games(configure("liars_dice").options, rounds)
+    assert (found[1, 1].lower, found[1, 1].upper) == pytest.approx((0.8, 0.9))
     # One die against two: it must win this round, and then the one that the other starts with one die.
-    assert starter_wins((1, 2), chances) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
+    assert (found[1, 2].lower, found[1, 2].upper) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
+    assert found[1, 2].value == pytest.approx(0.6 * (1 - 0.8))
 
 
 def test_iterations_solve_small_rounds_too(monkeypatch):
@@ -285,7 +292,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
 
     monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
     again = solve(variant, 1e-2, resume=True)
-    assert again.bounds == first.bounds
+    assert again.responds.tolist() == first.responds.tolist()
     with pytest.raises(AssertionError, match="solved again"):
         solve(variant, 1e-2)
 
@@ -316,7 +323,7 @@ def test_a_worse_result_does_not_take_the_place_of_a_better_one():
     better = solve(variant, 1e-3)
     assert solve(variant, 1e-1).exploitability > better.exploitability
     again = solve(variant, 1e-3, resume=True)
-    assert again.bounds == better.bounds
+    assert again.responds.tolist() == better.responds.tolist()
 
 
 @pytest.mark.slow
@@ -337,9 +344,8 @@ def test_a_game_that_is_stopped_ends_the_same(folder, gone_back):
     whole = solve(variant, 1e-3, folder=folder / "whole")
     for dice, found in whole.rounds.items():
         np.testing.assert_array_equal(found.numbers, again.rounds[dice].numbers)
-        assert (found.bounds, found.iterations, found.widths) == (
-            again.rounds[dice].bounds, again.rounds[dice].iterations, again.rounds[dice].widths,
-        )  # fmt: skip
+        assert np.array_equal(found.certificate, again.rounds[dice].certificate)
+        assert (found.iterations, found.widths) == (again.rounds[dice].iterations, again.rounds[dice].widths)
 
 
 def test_what_a_kill_has_left_is_removed(folder):
@@ -525,8 +531,8 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     state = position(variant.params, (2, 2), 1, [0, 0, 0, 0, 0, 2, 0, 0], [3 * 6 + 5])
     values = solution.action_values(state)
     assert values.mix[variant.params.call] == 1
-    lost = solution.chance((1, 2)).upper  # probability for the seat, which then starts with one die against two
-    won = 1 - solution.chance((1, 2)).lower
+    lost = solution.certificates[1, 2].upper  # probability for the seat, which then starts with one die against two
+    won = 1 - solution.certificates[1, 2].lower
     fails = 35 / 36
     assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)
 

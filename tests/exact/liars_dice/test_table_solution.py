@@ -8,7 +8,7 @@ import pytest
 from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.shares import PLAYS, RESPONDS, mean_shares, shares_of
-from dice_envs.exact.liars_dice.solution import RoundStrategy
+from dice_envs.exact.liars_dice.solution import SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Party, Walk
@@ -97,11 +97,12 @@ def test_iterations_are_those_of_a_plain_program(dice):
         for player in range(len(dice)):
             plain.learn(player, step, weight)
     everybody = range(len(dice))
+    solved = SolvedRound(solver.tree, solver.averages, solver.certify(worth, worth), 3, 0.0)
     for parties in [
         [Party((), worth[player]) for player in everybody],
         [Party((player,), worth[player]) for player in everybody],
     ]:
-        ours = Walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties).values()
+        ours = Walk(solver.tree, [solved] * len(dice), parties).values()
         assert ours == pytest.approx(Walk(solver.tree, [plain] * len(dice), parties).values(), abs=1e-12)
 
 
@@ -111,7 +112,8 @@ def test_gains_are_those_of_the_walk_that_measures_any_agent(dice, options):
     solver.iterate(4)
     everybody = range(len(dice))
     parties = [Party((), row) for row in worth] + [Party((player,), worth[player]) for player in everybody]
-    found = Walk(solver.tree, [RoundStrategy(solver.tree, solver.averages)] * len(dice), parties).values()[:, 0]
+    solved = SolvedRound(solver.tree, solver.averages, solver.certify(worth, worth), 4, 0.0)
+    found = Walk(solver.tree, [solved] * len(dice), parties).values()[:, 0]
     assert solver.certify(worth, worth).plays == pytest.approx(found[: len(dice)], abs=1e-12)
     assert solver.responds(worth) == pytest.approx(found[len(dice) :], abs=1e-12)
 
@@ -130,7 +132,9 @@ def test_three_players_with_a_die_each_are_solved_and_certified_by_the_measure_o
     variant = configure("liars_dice", num_players=3, num_dice=1, starter="first")
     solution = solve(variant, 1e-5)
     assert solution.plays == pytest.approx([25 / 72, 5 / 72, 42 / 72], abs=1e-4)
-    found = mean_shares(variant, shares_of(variant, lambda round_, player, table: solution.source(round_), (PLAYS, RESPONDS)))
+    found = mean_shares(
+        variant, shares_of(variant, lambda round_, player, table: solution.rounds[round_.dice], (PLAYS, RESPONDS))
+    )
     assert solution.plays == pytest.approx(found.plays, abs=1e-12)
     assert solution.responds == pytest.approx(found.responds, abs=1e-12)
     assert solution.gain < 1e-5

@@ -106,7 +106,7 @@ def test_rounds_that_a_game_comes_to():
     shares = round_shares(solution)
     assert shares[2, 2] == 1
     assert shares[1, 2] == pytest.approx(1)
-    assert shares[1, 1] == pytest.approx(solution.rounds[1, 2].value)
+    assert shares[1, 1] == pytest.approx(solution.rounds[1, 2].certificate.value)
     assert round_shares(solve(configure("liars_dice", num_dice=(2, 1), rounds="single"), 1e-6)) == {(2, 1): 0.5, (1, 2): 0.5}
 
 
@@ -117,8 +117,8 @@ def test_values_of_all_rounds_include_those_that_a_game_does_not_come_to():
     assert list(values) == [(1, 1), (1, 2), (2, 1), (2, 2)]
     other = solve(configure("liars_dice", num_dice=(2, 1)), 1e-6)
     for dice, worth in values.items():
-        known = (solution if dice in solution.rounds else other).chance(dice)
-        assert (worth.lower, worth.upper) == pytest.approx(known, abs=2e-6)
+        known = (solution if dice in solution.rounds else other).certificates[dice]
+        assert (worth.lower, worth.upper) == pytest.approx((known.lower, known.upper), abs=2e-6)
         assert worth.lower - 1e-9 <= worth.value <= worth.upper + 1e-9
     assert values[1, 1].value == pytest.approx(5 / 6)
     assert values[2, 2].value == pytest.approx(0.61996075)

@@ -6,7 +6,6 @@ import pytest
 
 from dice_envs import agents, configure
 from dice_envs.agents.liars_dice import LiarsDiceNash
-from dice_envs.exact.liars_dice.measures import winning_probability
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.reproduce.liars_dice.habits import (
     BOTH,
@@ -14,10 +13,11 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     PARTS,
     QUANTITY,
     Replaced,
+    games_won,
     mean_loss,
     wins_against,
-    wins_games,
 )
+from tests.support.liars_dice_games import winning_probability
 from tests.support.liars_dice_tables import Plain, of_agent
 from tests.support.subsets import covering
 
@@ -85,12 +85,12 @@ def test_all_parts_together_are_the_solution():
         assert each.following == pytest.approx(each.best_following, abs=1e-9)
         assert each.loss == pytest.approx(0, abs=1e-9)
     assert mean_loss(solution, played) == pytest.approx(0, abs=1e-9)
-    assert wins_games(played, 3) == pytest.approx(0.5, abs=1e-9)
+    assert games_won(played, 3) == pytest.approx(0.5, abs=1e-9)
 
 
 def test_a_game_is_won_as_often_as_by_asking_both_agents():
     variant = configure("liars_dice", num_dice=2)
     numbers, nash = agents.make("numbers:bluff=0.25"), LiarsDiceNash(1e-3)
     played = wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": Replaced()})["nothing"]
-    assert wins_games(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
-    assert wins_games(played, 2) < 0.5
+    assert games_won(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
+    assert games_won(played, 2) < 0.5
