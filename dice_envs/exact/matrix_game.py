@@ -1,4 +1,4 @@
-"""Zero-sum matrix games, solved by the simplex method in compiled code.
+"""Zero-sum matrix games, one or many at once, solved by the simplex method in compiled code.
 
 The row player picks row i, the column player column j, and the row player wins `payoff[i, j]` from the column
 player. By von Neumann's theorem the game has a value, and each side a mixed strategy that secures it.
@@ -153,33 +153,47 @@ def solve_kernel(payoff, rows, columns, tableau, basis, row_strategy, column_str
     return (1.0 / tableau[rows, width] - 1.0) * span + least
 
 
-class MatrixSolution(NamedTuple):
-    """A solved game: its value to the row player and an optimal strategy of each side."""
+@kernel
+def new_work():
+    """Return the work space of `solve_kernel`: tableau and basis, for one game after another."""
+    return np.empty((MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1)), np.empty(MAX_ACTIONS, np.int64)
 
-    value: float
-    row_strategy: np.ndarray  # (rows,) float64
-    column_strategy: np.ndarray  # (columns,) float64
+
+@kernel
+def _solve(payoffs, values, row_strategies, column_strategies):
+    """Solve each of (n, rows, columns) games. The others are modified in place: (n,), (n, rows) and (n, columns)."""
+    games, rows, columns = payoffs.shape
+    tableau, basis = new_work()
+    for i in range(games):
+        values[i] = solve_kernel(payoffs[i], rows, columns, tableau, basis, row_strategies[i], column_strategies[i])
+
+
+class MatrixSolution(NamedTuple):
+    """Solved games: their values to the row player and an optimal strategy of each side. One game has no first axes."""
+
+    value: np.ndarray  # (…) float64
+    row_strategy: np.ndarray  # (…, rows) float64
+    column_strategy: np.ndarray  # (…, columns) float64
 
 
 def solve(payoff: np.ndarray) -> MatrixSolution:
-    """Solve one game.
+    """Solve one game or many.
 
     Each strategy secures the value up to rounding, or up to a millionth of the range of payoffs where some are nearly equal.
 
     Args:
-        payoff: (rows, columns) numbers, what the row player wins; up to MAX_ACTIONS each way.
+        payoff: (…, rows, columns) numbers, what the row player wins; up to MAX_ACTIONS each way.
 
     Raises:
         ValueError: not such a matrix, or not finite.
     """
-    matrix = np.asarray(payoff, np.float64)
-    if matrix.ndim != 2 or not 1 <= min(matrix.shape) <= max(matrix.shape) <= MAX_ACTIONS:
-        raise ValueError(f"payoff must be a matrix of 1 to {MAX_ACTIONS} rows and columns, not of shape {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"payoff must be finite, not {matrix.tolist()}")
-    rows, columns = matrix.shape
-    row_strategy, column_strategy = np.zeros(rows), np.zeros(columns)
-    tableau = np.empty((MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1))
-    basis = np.empty(MAX_ACTIONS, np.int64)
-    value = solve_kernel(matrix, rows, columns, tableau, basis, row_strategy, column_strategy)
-    return MatrixSolution(float(value), row_strategy, column_strategy)
+    games = np.asarray(payoff, np.float64)
+    if games.ndim < 2 or not 1 <= min(games.shape[-2:]) <= max(games.shape[-2:]) <= MAX_ACTIONS:
+        raise ValueError(f"payoff must be a matrix of 1 to {MAX_ACTIONS} rows and columns, not of shape {games.shape}")
+    if not np.isfinite(games).all():
+        raise ValueError(f"payoff must be finite, not {games.tolist()}")
+    *several, rows, columns = games.shape
+    value, row_strategy, column_strategy = np.empty(several), np.empty((*several, rows)), np.empty((*several, columns))
+    flat = (value.reshape(-1), row_strategy.reshape(-1, rows), column_strategy.reshape(-1, columns))  # no copies
+    _solve(games.reshape(-1, rows, columns), *flat)
+    return MatrixSolution(value[()], row_strategy, column_strategy)

@@ -21,10 +21,9 @@ import numpy as np
 from dice_envs.agent import Turn, Uniform, ask_probabilities, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
-from dice_envs.exact.fatestones.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
+from dice_envs.exact.fatestones.draws import draw_hands, edges, nash, pairs, valued
 from dice_envs.exact.intervals import Z95, half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
@@ -45,7 +44,7 @@ def _positions(hands: np.ndarray, a: int, b: int, seat: int, states: np.ndarray)
     for whose, subset in enumerate((a, b)):
         dice = [i for i in range(hands.shape[2]) if subset >> i & 1]
         states["hands"][:, whose, : len(dice)] = hands[:, whose, dice]
-    states["left"] = SIZE_OF[a]
+    states["left"] = a.bit_count()
     states["committed"] = NONE if seat == 0 else 0  # hidden from seat 1, so any die will do
     states["seat"] = seat
     states["draws"] = 1
@@ -56,35 +55,33 @@ def _policy(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
     n, _, size = hands.shape
     out = np.zeros((n, 1 << size, 1 << size, MAX_HAND))
     states = np.zeros(n, variant.game.state)
-    for a, b, _ in pairs(size):
+    for a, b, *_ in pairs(size):
         _positions(hands, a, b, seat, states)
         turn = Turn(variant, states, np.arange(n), streams)
         out[:, a, b, : variant.facts.num_actions] = ask_probabilities(agent, turn)
     return out
 
 
-# Recursions: the value of a policy against the best response, and against a uniformly random opponent; and the value of
-# another sample of a random agent's answers against the best response to the first sample.
-_BEST, _RANDOM, _AGAIN = range(3)
-
-
 def _respond(hands: np.ndarray, policies: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what policies (samples, n, subsets, subsets, MAX_HAND) of a seat win in each draw, and what their opponent may.
 
     Returns:
-        (3, n) float64, by _BEST, _RANDOM and _AGAIN; and (n, size), the responder's expected gain with each first die.
+        (3, n) float64: the first policy's value against the best response, and against a uniformly random opponent; the last
+        one's, another sample of a random agent's answers, against the best response to the first. And (n, size), the
+        responder's expected gain with each first die.
     """
-    n, _, size = hands.shape
-    draws = np.arange(n)
-    margin, tie = compared(hands[:, seat], hands[:, 1 - seat])
-    values = np.zeros((3, n, 1 << size, 1 << size))
-    for mine, theirs, dice in pairs(size):  # the last pair is that of whole hands
-        chances = policies[[0, 0, -1], :, *((mine, theirs) if seat == 0 else (theirs, mine)), : SIZE_OF[mine], None]
-        kept = (chances * payoffs(mine, theirs, dice, margin, tie, values)).sum(axis=2)  # by the responder's die
-        values[_BEST, :, mine, theirs] = kept[_BEST].min(axis=1)
-        values[_RANDOM, :, mine, theirs] = (kept[_RANDOM] / SIZE_OF[mine]).sum(axis=1)
-        values[_AGAIN, :, mine, theirs] = kept[_AGAIN, draws, kept[_BEST].argmin(axis=1)]
-    return values[:, :, -1, -1], -kept[_BEST]
+    n = len(hands)
+    kept = np.empty(0)  # what the policies win at a position, by the responder's die
+
+    def value(mine: int, theirs: int, payoffs: np.ndarray) -> tuple[np.ndarray, ...]:
+        nonlocal kept
+        chances = policies[[0, 0, -1], :, *((mine, theirs) if seat == 0 else (theirs, mine)), : mine.bit_count(), None]
+        kept = (chances * payoffs).sum(axis=2)
+        best, at_random, again = kept
+        return best.min(axis=1), at_random.mean(axis=1), again[np.arange(n), best.argmin(axis=1)]
+
+    _, won = valued(hands[:, ::-1] if seat else hands, value, 3)
+    return won, -kept[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,36 +272,18 @@ def _hands_to_measure(variant: Variant, effort: Effort) -> tuple[np.ndarray, boo
 # --- values of choices ----------------------------------------------------------------------------------------------
 
 
-@kernel
-def _against_nash(states, changed, values, mix):
-    """Write what each die of the seat to move wins against the other's optimal strategy, and its own strategy.
-
-    NaN and 0 beyond the hand, whose dice are at most the length of a row. `changed` (n,) says whether a state has other
-    hands than the one before it. In place.
-    """
-    work = new_work()
-    values[:] = np.nan
-    mix[:] = 0.0
-    for n in range(len(states)):
-        state = states[n]
-        size = np.int64(state["left"])
-        if changed[n]:  # else `work` still holds these hands
-            nash(state["hands"], size, work)
-        for k in range(size):
-            values[n, k] = 0.0
-            for other in range(size):
-                if state["seat"] == 0:
-                    values[n, k] += work.payoff[k, other] * work.second[other]
-                else:
-                    values[n, k] -= work.payoff[other, k] * work.first[other]
-            mix[n, k] = work.first[k] if state["seat"] == 0 else work.second[k]
-
-
 def _values(states: np.ndarray, num_actions: int) -> tuple[np.ndarray, np.ndarray]:
-    values, mix = np.empty((len(states), num_actions)), np.empty((len(states), num_actions))
-    changed = np.ones(len(states), np.bool_)
-    changed[1:] = (states["hands"][1:] != states["hands"][:-1]).any(axis=(1, 2))
-    _against_nash(states, changed, values, mix)
+    """Return what each die of the seat to move wins against the other's optimal strategy, and its own strategy.
+
+    Both (n, num_actions) float64; NaN and 0 beyond the hand.
+    """
+    values, mix = np.full((len(states), num_actions), np.nan), np.zeros((len(states), num_actions))
+    for size in np.unique(states["left"]).tolist():
+        rows = np.flatnonzero(states["left"] == size)
+        payoffs, first, second = nash(states["hands"][rows, :, :size])
+        moves_first = states["seat"][rows, None] == 0
+        won, lost = (payoffs * second[:, None]).sum(axis=2), (payoffs * first[:, :, None]).sum(axis=1)
+        values[rows, :size], mix[rows, :size] = np.where(moves_first, won, -lost), np.where(moves_first, first, second)
     return values, mix
 
 

@@ -1,14 +1,15 @@
 """Draws of FateStones solved: Nash and best responses to a random opponent, of all draws of a bag or a sample.
 
-Here are also how dice compare, and the steps of the recursion over positions: matrix games and their solutions.
+Here are also how dice compare, and the recursion over positions (`valued`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,52 +18,10 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.intervals import Z95
-from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
-from dice_envs.games.fatestones import COUNTS, MAX_HAND, duel
-
-_SUBSETS = 1 << MAX_HAND
-SIZE_OF = np.array([bin(subset).count("1") for subset in range(_SUBSETS)])
-_VALUES = 5  # tables of values that a recursion can fill at once
-
-
-class _Workspace(NamedTuple):
-    """Work space of the recursions. Hands are subsets of the dice at the start, as bits."""
-
-    margin: np.ndarray  # (MAX_HAND, MAX_HAND): P(die i of seat 0 beats die j of seat 1) − P(it loses)
-    tie: np.ndarray  # (MAX_HAND, MAX_HAND): P(tie)
-    payoff: np.ndarray  # (MAX_HAND, MAX_HAND): the matrix game of one position
-    values: np.ndarray  # (_VALUES, subsets, subsets): to seat 0; `nash` uses the first table
-    first: np.ndarray  # (MAX_ACTIONS,): an optimal strategy of seat 0
-    second: np.ndarray  # (MAX_ACTIONS,): and of seat 1
-    tableau: np.ndarray  # work space of `solve_kernel`
-    basis: np.ndarray
-
-
-@kernel
-def new_work():
-    """Return work space for any number of draws, one after another."""
-    return _Workspace(
-        np.zeros((MAX_HAND, MAX_HAND)),
-        np.zeros((MAX_HAND, MAX_HAND)),
-        np.zeros((MAX_HAND, MAX_HAND)),
-        np.zeros((_VALUES, _SUBSETS, _SUBSETS)),
-        np.zeros(MAX_ACTIONS),
-        np.zeros(MAX_ACTIONS),
-        np.zeros((MAX_ACTIONS + 1, 2 * MAX_ACTIONS + 1)),
-        np.zeros(MAX_ACTIONS, np.int64),
-    )
-
+from dice_envs.exact.matrix_game import new_work, solve, solve_kernel
+from dice_envs.games.fatestones import COUNTS, MAX_HAND
 
 # --- dice -----------------------------------------------------------------------------------------------------------
-
-
-@kernel(allocates=False)
-def compare(hands, size, work):
-    """Set `margin` and `tie` for all pairs of dice of the two hands. In place."""
-    for i in range(size):
-        for j in range(size):
-            wins, ties = duel(hands[0, i], hands[1, j])
-            work.margin[i, j], work.tie[i, j] = (2 * wins + ties - 36) / 36.0, ties / 36.0
 
 
 def compared(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,112 +60,90 @@ def circles(dice: np.ndarray) -> list[DiceCircle]:
 # --- positions ------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def pairs(size: int) -> tuple[tuple[int, int, Any, Any], ...]:
+    """List all pairs of non-empty subsets of equal size, as bits, each after the pairs that it contains.
+
+    With each pair come two indices: its dice, in arrays (…, size, size); and the pairs without one die each, in arrays
+    (…, subsets, subsets).
+    """
+    found = []
+    for mine, theirs in itertools.product(range(1, 1 << size), repeat=2):
+        if mine.bit_count() == theirs.bit_count():
+            dice = [[die for die in range(size) if subset >> die & 1] for subset in (mine, theirs)]
+            after = [[subset ^ 1 << die for die in each] for subset, each in zip((mine, theirs), dice, strict=True)]
+            found.append((mine, theirs, np.ix_(*dice), np.ix_(*after)))
+    return tuple(found)
+
+
+def valued(hands: np.ndarray, value: Callable[[int, int, np.ndarray], Any], tables: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Value all positions of draws, the smaller ones first.
+
+    Args:
+        hands: (n, 2, size) rows of FACES.
+        value: (subset of seat 0's dice, of seat 1's, as bits; the position's matrix games (tables, n, dice, dice)) → the
+            position's values to seat 0 (tables, n), from which those of larger positions follow.
+        tables: number of recursions that are done at once.
+
+    Returns:
+        The matrix games of whole hands, (tables, n, size, size) float64, and their values, (tables, n).
+    """
+    count, _, size = hands.shape
+    # Draws come last in these arrays: they are read and written in long rows.
+    margin, tie = (np.moveaxis(each, 0, -1)[:, :, None] for each in compared(hands[:, 0], hands[:, 1]))
+    values = np.zeros((1 << size, 1 << size, tables, count))
+    for mine, theirs, dice, after in pairs(size):  # the last pair is that of whole hands
+        payoffs = np.moveaxis(margin[dice] + tie[dice] * values[after], (0, 1), (-2, -1))
+        values[mine, theirs] = value(mine, theirs, payoffs)
+    return payoffs, values[-1, -1]
+
+
 @kernel(allocates=False)
-def set_payoff(size, a, b, values, work):
-    """Set the matrix game of the position with subsets a and b; `values` holds the values of smaller positions. In place."""
+def _set_payoffs(margin, tie, mine, theirs, values, payoffs):
+    """Set the matrix game of a position, from the `values` of smaller ones; return the number of dice. In place."""
     row = 0
-    for i in range(size):
-        if a >> i & 1:
+    for i in range(len(margin)):
+        if mine >> i & 1:
             column = 0
-            for j in range(size):
-                if b >> j & 1:
-                    work.payoff[row, column] = work.margin[i, j] + work.tie[i, j] * values[a ^ (1 << i), b ^ (1 << j)]
+            for j in range(len(margin)):
+                if theirs >> j & 1:
+                    payoffs[row, column] = margin[i, j] + tie[i, j] * values[mine ^ (1 << i), theirs ^ (1 << j)]
                     column += 1
             row += 1
-
-
-@kernel(allocates=False)
-def _solve_position(size, a, b, work):
-    """Solve the position with subsets a and b for both seats' Nash strategies; return its value. In place."""
-    count = SIZE_OF[a]
-    set_payoff(size, a, b, work.values[0], work)
-    value = solve_kernel(work.payoff, count, count, work.tableau, work.basis, work.first, work.second)
-    work.values[0, a, b] = value
-    return value
+    return row
 
 
 @kernel
-def nash(hands, size, work):
-    """Leave the whole hands' matrix game in `work.payoff`, and its Nash strategies in `work.first` and `work.second`."""
-    compare(hands, size, work)
-    for a in range(1, 1 << size):
-        for b in range(1, 1 << size):
-            if SIZE_OF[a] == SIZE_OF[b]:
-                _solve_position(size, a, b, work)
+def _nash(margin, tie, positions, payoffs, first, second):
+    """Write what `nash` returns of each draw. `positions` are pairs of subsets, the last of whole hands. In place."""
+    size = margin.shape[1]
+    values = np.zeros((1 << size, 1 << size))
+    tableau, basis = new_work()
+    for n in range(len(margin)):
+        for k in range(len(positions)):
+            mine, theirs = positions[k]
+            dice = _set_payoffs(margin[n], tie[n], mine, theirs, values, payoffs[n])
+            values[mine, theirs] = solve_kernel(payoffs[n], dice, dice, tableau, basis, first[n], second[n])
+
+
+def nash(hands: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Solve draws (n, 2, size), rows of FACES, in one compiled loop, which is fast for a few of them, too.
+
+    Returns:
+        The matrix games of whole hands if Nash strategies follow, (n, size, size) float64; and the Nash strategy of each
+        seat, (n, size) float64.
+    """
+    count, _, size = hands.shape
+    payoffs, first, second = np.empty((count, size, size)), np.empty((count, size)), np.empty((count, size))
+    positions = np.array([(mine, theirs) for mine, theirs, *_ in pairs(size)])
+    _nash(*compared(hands[:, 0], hands[:, 1]), positions, payoffs, first, second)
+    return payoffs, first, second
 
 
 # --- draws ----------------------------------------------------------------------------------------------------------
 
 MOST_DRAWS = 10**7  # in a sample: more would not fit into a few GiB
-# The quantities that `_solve_draw` writes, each per draw and for the seat named. All but GAP are recursions with a table of
-# values each.
-NUM_QUANTITIES = 6
-VALUE, BEST_0, BEST_1, NASH_0, NASH_1, GAP = range(NUM_QUANTITIES)
-
-
-@kernel(allocates=False)
-def _gap(count, value, work):
-    """Return the largest gain of a best response against the Nash strategies of the matrix game in `work.payoff`."""
-    gap = 0.0
-    for k in range(count):
-        by_row = 0.0
-        by_column = 0.0
-        for m in range(count):
-            by_row += work.payoff[k, m] * work.second[m]
-            by_column += work.first[m] * work.payoff[m, k]
-        gap = max(gap, by_row - value, value - by_column)
-    return gap
-
-
-@kernel(allocates=False)
-def _meet_random(size, a, b, quantity, work):
-    """Set one of BEST_s and NASH_s at a position whose Nash strategies are in `work`. In place."""
-    count = SIZE_OF[a]
-    seat = (quantity - BEST_0) & 1
-    set_payoff(size, a, b, work.values[quantity], work)
-    best = -2.0
-    mixed = 0.0
-    for k in range(count):
-        mean = 0.0
-        for m in range(count):
-            mean += work.payoff[k, m] if seat == 0 else -work.payoff[m, k]
-        mean /= count
-        best = max(best, mean)
-        mixed += mean * (work.first[k] if seat == 0 else work.second[k])
-    own = best if quantity <= BEST_1 else mixed
-    # `set_payoff` adds values to seat 0's margins, so all values are stored as seat 0's.
-    work.values[quantity, a, b] = own if seat == 0 else -own
-
-
-@kernel(allocates=False)
-def _solve_draw(hands, size, work, out):
-    """Write the NUM_QUANTITIES quantities of a draw. In place.
-
-    VALUE: Nash against Nash, to seat 0. BEST_s, NASH_s: what seat s wins from a uniformly random opponent with the
-    best response, and with the Nash strategy found. GAP: the largest gain of a best response against either Nash
-    strategy at any position of the draw, which is a rounding error.
-    """
-    compare(hands, size, work)
-    gap = 0.0
-    for a in range(1, 1 << size):
-        for b in range(1, 1 << size):
-            if SIZE_OF[a] == SIZE_OF[b]:
-                value = _solve_position(size, a, b, work)
-                gap = max(gap, _gap(SIZE_OF[a], value, work))
-                for quantity in range(BEST_0, NASH_1 + 1):
-                    _meet_random(size, a, b, quantity, work)
-    full = (1 << size) - 1
-    for quantity in range(GAP):
-        value = work.values[quantity, full, full]
-        out[quantity] = -value if quantity in (BEST_1, NASH_1) else value
-    out[GAP] = gap
-
-
-@kernel
-def _solve_draws(hands, out):
-    work = new_work()
-    for i in range(len(hands)):
-        _solve_draw(hands[i], hands.shape[2], work, out[i])
+VALUES_AT_ONCE = 2**19  # positions of draws that are solved together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,34 +179,26 @@ def solve_part(variant: Variant, first: int, last: int, done: Callable[[int], An
     """Solve the draws of a part. `done` is called with its number of hands.
 
     Returns:
-        (NUM_QUANTITIES + 2,) float64, for `add_up`: the sum of each quantity over half of the draws (exchanging the seats
-        mirrors a draw), but the largest GAP; the sum of |value|; the number of draws solved.
+        (5,) float64, for `add_up`: the number of draws solved, half of all, since exchanging the seats mirrors a draw; sums of
+        what `solve_each` returns of them, but the largest gap.
     """
     rows = np.array(list(itertools.combinations(range(len(variant.params.bag)), variant.params.hand_size)))
-    sums = np.zeros(NUM_QUANTITIES + 2)
+    found = np.zeros(5)
     for number in range(first, last):
         others = rows[number + 1 :]
         others = others[~np.isin(others, rows[number]).any(axis=1)]  # those that share no die with this hand
         solved = solve_each(variant.params.bag[np.stack([np.broadcast_to(rows[number], others.shape), others], axis=1)])
-        sums[:GAP] += solved[:, :GAP].sum(axis=0)
-        sums[GAP] = max(sums[GAP], solved[:, GAP].max(initial=0.0))
-        sums[NUM_QUANTITIES:] += np.abs(solved[:, VALUE]).sum(), len(solved)
+        found[:4] += len(solved), *solved[:, :3].sum(axis=0)
+        found[4] = max(found[4], solved[:, 3].max(initial=0.0))
     done(last - first)
-    return sums
+    return found
 
 
 def add_up(parts: Sequence[np.ndarray]) -> Draws:
     """Combine the sums of all parts, as `solve_part` returns them."""
     found = np.array(parts)
-    sums = found.sum(axis=0)
-    draws = 2 * int(sums[NUM_QUANTITIES + 1])
-    return Draws(
-        draws=draws,
-        best_response=(sums[BEST_0] + sums[BEST_1]) / draws,
-        nash=(sums[NASH_0] + sums[NASH_1]) / draws,
-        unfairness=2 * sums[NUM_QUANTITIES] / draws,
-        gap=float(found[:, GAP].max()),
-    )
+    draws, *sums = found[:, :4].sum(axis=0).tolist()
+    return Draws(2 * int(draws), *(each / draws for each in sums), gap=float(found[:, 4].max()))
 
 
 def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
@@ -278,26 +207,41 @@ def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None
 
 
 def solve_each(hands: np.ndarray, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
-    """Return the quantities of draws (n, 2, hand_size), rows of FACES: (n, NUM_QUANTITIES) float64. Calls `done` with n."""
-    out = np.zeros((len(hands), NUM_QUANTITIES))
-    _solve_draws(hands, out)
+    """Solve draws (n, 2, hand_size), rows of FACES. Calls `done` with n.
+
+    Returns:
+        (n, 4) float64, for each draw what `Draws` has of many: best_response, nash, unfairness and gap.
+    """
+    size = hands.shape[2]
+    out = np.zeros((len(hands), 4))
+    step = max(1, VALUES_AT_ONCE >> 2 * size)
+    for some in range(0, len(hands), step):
+        _solve(hands[some : some + step], out[some : some + step])
     done(len(hands))
     return out
 
 
+def _solve(hands: np.ndarray, out: np.ndarray) -> None:
+    """Write what `solve_each` returns. In place."""
+
+    def value(mine: int, theirs: int, payoffs: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return values to seat 0: of Nash strategies; if one seat is random and the other's best response or Nash plays it."""
+        worth, first, second = solve(payoffs[0])
+        by_row = (payoffs[0] * second[:, None]).sum(axis=2)
+        by_column = (payoffs[0] * first[:, :, None]).sum(axis=1)
+        out[:, 3] = np.max([out[:, 3], by_row.max(axis=1) - worth, worth - by_column.min(axis=1)], axis=0)
+        rows, columns = payoffs.mean(axis=3), payoffs.mean(axis=2)  # if the other seat is random
+        nash_0, nash_1 = (rows[3] * first).sum(axis=1), (columns[4] * second).sum(axis=1)
+        return worth, rows[1].max(axis=1), columns[2].min(axis=1), nash_0, nash_1
+
+    worth, best_0, best_1, nash_0, nash_1 = valued(hands, value, 5)[1]
+    out[:, 0], out[:, 1], out[:, 2] = (best_0 - best_1) / 2, (nash_0 - nash_1) / 2, np.abs(worth)
+
+
 def mean_of(solved: np.ndarray) -> Draws:
-    """Return the means over a sample of draws, (n, NUM_QUANTITIES) as `solve_each` returns them."""
-    best, nash = (solved[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
-    error = Z95 / np.sqrt(len(solved))
-    return Draws(
-        draws=len(solved),
-        best_response=float(best.mean()),
-        nash=float(nash.mean()),
-        unfairness=float(np.abs(solved[:, VALUE]).mean()),
-        gap=float(solved[:, GAP].max()),
-        best_response_error=float(error * best.std()),
-        nash_error=float(error * nash.std()),
-    )
+    """Return the means over a sample of draws, (n, 4) as `solve_each` returns them."""
+    errors = Z95 / np.sqrt(len(solved)) * solved[:, :2].std(axis=0)
+    return Draws(len(solved), *solved[:, :3].mean(axis=0).tolist(), float(solved[:, 3].max()), *errors.tolist())
 
 
 def solve_draws(hands: np.ndarray) -> Draws:
@@ -314,22 +258,6 @@ def draw_hands(variant: Variant, count: int, seed: int) -> np.ndarray:
 # --- the edge -------------------------------------------------------------------------------------------------------
 
 
-def pairs(size: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield all pairs of non-empty subsets of equal size, as bits, each after the pairs that it contains.
-
-    With each pair comes an index into arrays (…, size, size): its dice.
-    """
-    for mine, theirs in itertools.product(range(1, 1 << size), repeat=2):
-        if SIZE_OF[mine] == SIZE_OF[theirs]:
-            yield mine, theirs, np.ix_(*([die for die in range(size) if subset >> die & 1] for subset in (mine, theirs)))
-
-
-def payoffs(mine: int, theirs: int, dice: Any, margin: np.ndarray, tie: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the matrix games of a position, (…, dice, dice), from the `values` (…, subsets, subsets) of smaller ones."""
-    after = np.ix_(*(subset ^ (1 << each.ravel()) for subset, each in zip((mine, theirs), dice, strict=True)))
-    return margin[..., *dice] + tie[..., *dice] * values[..., *after]
-
-
 def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return how much better each die of seat 0 is than a random one, if all other choices are uniformly random.
 
@@ -344,10 +272,6 @@ def edges(hands: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     out = np.zeros((len(hands), MAX_HAND))
     for size in np.unique(sizes).tolist():
         rows = np.flatnonzero(sizes == size)
-        margin, tie = compared(hands[rows, 0, :size], hands[rows, 1, :size])
-        values = np.zeros((len(rows), 1 << size, 1 << size))
-        for mine, theirs, dice in pairs(size):  # the last pair is that of whole hands
-            payoff = payoffs(mine, theirs, dice, margin, tie, values)
-            values[:, mine, theirs] = payoff.mean(axis=(1, 2))
-        out[rows, :size] = payoff.mean(axis=2) - values[:, -1:, -1]
+        payoffs, values = valued(hands[rows, :, :size], lambda mine, theirs, payoffs: payoffs.mean(axis=(2, 3)))
+        out[rows, :size] = payoffs[0].mean(axis=2) - values[0, :, None]
     return out
