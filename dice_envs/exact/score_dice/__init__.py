@@ -30,7 +30,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random, is_uniform
 from dice_envs.exact.contract import REPEATS, ActionValues, Effort, KnownValues, Measurement
 from dice_envs.exact.intervals import half_width
-from dice_envs.exact.score_dice.distribution import score_distribution
+from dice_envs.exact.score_dice.distribution import count_choices, score_distribution
 from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
@@ -163,11 +163,9 @@ def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
     for roll in rolls(variant):
         hands, others = roll.hands[seat], roll.hands[1 - seat]
         columns = hands.shape[1]
-        subsets = [1, *itertools.repeat(0, columns)]  # by k: ways in which k of the other's dice can have been shown
-        for faces in roll.faces(1 - seat):
-            subsets = [more + fewer * faces for more, fewer in zip(subsets, [0, *subsets])]
+        subsets = count_choices((1, faces) for faces in roll.faces(1 - seat))  # ways to show k of the other's dice
         for column in range(columns - 1):
-            ways = len(others) if variant.options.open_hands else subsets[column]
+            ways = len(others) if variant.options.open_hands else int(subsets[column])
             if not to_highest:
                 ways *= math.perm(columns, column) if variant.options.open_hands else math.factorial(column)
             total += len(hands) * math.perm(columns, column) * ways

@@ -20,6 +20,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.score_dice.distribution import count_choices, count_subsets
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
 
 TOLERANCE = 1e-11  # of values that are found by iteration
@@ -276,14 +277,14 @@ class ResponseToHighest:
         """
         dice = variant.params.num_actions
         found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)
-        places = np.zeros((len(states), dice), np.int64)
+        places = np.zeros((len(states), 2, dice), np.int64)
         _write_situations(variant.params, states, self.seat, found, places)
         as_bytes = found.view(f"S{found.shape[1]}").reshape(-1)  # far faster to sort than rows
         _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
         values = np.array([self._values_in(row) for row in found[first]]).reshape(-1, dice)[which]
         out = np.full((len(states), dice), -np.inf)
         in_hand = np.isfinite(values)
-        out[np.nonzero(in_hand)[0], places[in_hand]] = values[in_hand]
+        out[np.nonzero(in_hand)[0], places[:, 0][in_hand]] = values[in_hand]
         return out
 
     def _values_in(self, row: np.ndarray) -> np.ndarray:
@@ -291,7 +292,7 @@ class ResponseToHighest:
         key = row.tobytes()
         if key not in self._by_situation:
             parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
-            faces, sizes, lows, highs, others, own_tied, other_tied = parts
+            faces, _, sizes, lows, highs, others, own_tied, other_tied = parts
             own = tuple(map(Rolled, faces, sizes))
             values = dict(
                 self.choices(own, tuple(map(Known, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
@@ -307,68 +308,51 @@ def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
     return ResponseToHighest(options, seat)
 
 
-_SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
+_SITUATION = 8  # parts of a situation, each with an entry for every die of the larger pool; the score follows
 
 
 @kernel
 def _write_situations(params, states, seat, out, places):
     """Write all that the rest of the game depends on, as the seat knows it. The last two are modified in place.
 
-    Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
-    other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
-    rolled again, the seat's and the other's. Then the score. `places` holds the places of the seat's dice.
+    Parts of a row of `out`, padded with zeros: what `_write_dice` writes of the seat's dice, and of the other's; sizes of the
+    dice that tied and are rolled again, the seat's and the other's. Then the score. `places` holds the places of the dice
+    in hand, the seat's and the other's.
     """
     dice = params.num_actions
     for i in range(len(states)):
-        state = states[i]
-        row = out[i]
-        held = 0
-        for face in range(params.most_sides, 0, -1):
-            for die in range(dice):  # the larger of equal ones comes first, as pools are kept
-                if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
-                    row[held] = face
-                    row[dice + held] = params.sizes[seat][die]
-                    places[i, held] = die
-                    held += 1
-        if params.open_hands:
-            _write_known(params, state, 1 - seat, row[2 * dice :])
-        else:
-            _write_ranges(params, state, 1 - seat, row[2 * dice :])
-        if params.reroll:
-            for part in range(2):
-                _write_tied(params, state, seat if part == 0 else 1 - seat, row[(5 + part) * dice :])
+        state, row = states[i], out[i]
+        for part in range(2):
+            who = seat if part == 0 else 1 - seat
+            _write_dice(params, state, who, part == 0 or params.open_hands, row[3 * part * dice :], places[i, part])
+            if params.reroll:
+                _write_tied(params, state, who, row[(6 + part) * dice :])
         if not params.pay_score:
             row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
 
 
 @kernel
-def _write_known(params, state, seat, out):
-    dice = params.num_actions
-    held = 0
-    for face in range(params.most_sides, 0, -1):
-        for die in range(dice):
-            if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
-                out[held] = face
-                out[dice + held] = face
-                out[2 * dice + held] = params.sizes[seat][die]
-                held += 1
+def _write_dice(params, state, seat, known, out, places):
+    """Write the lowest face that each die in hand can show, the highest, and the size; and its place. In place.
 
-
-@kernel
-def _write_ranges(params, state, seat, out):
+    Known dice show one face. The highest comes first; the larger of equal ones, as pools are kept. Others are in the order of
+    their places, and the highest face is that of an owner that has always shown its highest die; if there is none, the size.
+    """
     dice = params.num_actions
     held = 0
     possible = True
-    for die in range(dice):
-        if state["status"][seat, die] == HELD:
-            out[held] = lowest_face(params, state, seat, die)
-            out[dice + held] = _highest_face(params, state, seat, die)
+    for face in range(params.most_sides if known else 1, 0, -1):
+        for die in range(dice):
+            if state["status"][seat, die] != HELD or (known and state["faces"][seat, die] != face):
+                continue
+            out[held] = face if known else lowest_face(params, state, seat, die)
+            out[dice + held] = face if known else _highest_face(params, state, seat, die)
             out[2 * dice + held] = params.sizes[seat][die]
+            places[held] = die
             possible &= out[held] <= out[dice + held]
             held += 1
-    if not possible:
-        for k in range(held):
-            out[dice + k] = out[2 * dice + k]
+    for k in range(0 if possible else held):
+        out[dice + k] = out[2 * dice + k]
 
 
 @kernel
@@ -413,7 +397,7 @@ def count_situations(options: Options, seat: int) -> float:
     own, other = options.pools if seat == 0 else options.pools[::-1]
     spare = len(other) - options.num_columns
     own_hands, other_hands = _count_hands(own), _count_hands(other)
-    sizes = _count_choices([[1.0] * (count + 1) for count in Counter(other).values()])
+    sizes = count_subsets(other)
     total = _count_deals(own, options) * own_hands[options.num_columns] * _count_deals(other, options)
     for column in range(options.num_columns):
         left = options.num_columns - column
@@ -435,9 +419,4 @@ def _count_deals(pool: Sizes, options: Options) -> float:
 def _count_hands(pool: Sizes) -> np.ndarray:
     """Count the different hands that k of these dice can make, by k, (dice + 1,) float64."""
     kinds = Counter(pool).items()
-    return _count_choices([[math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds])
-
-
-def _count_choices(kinds: list[list[float]]) -> np.ndarray:
-    """Count the ways to take n dice, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
-    return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
+    return count_choices([math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds)
