@@ -208,7 +208,8 @@ class GameActionValues(Protocol):
         ...
 
 
-class ResponseValues(Protocol):
+@dataclasses.dataclass(frozen=True)
+class ResponseValues:
     """Values of a player's choices against a fixed opponent if the player's best response follows, for many states at once.
 
     All values come from one table: an action's value is the mean of the best values at the positions that may follow, up to
@@ -217,40 +218,13 @@ class ResponseValues(Protocol):
     Attributes:
         unit: of the values, which are sums of rewards: "return" where a win is +1 and a loss −1, else "patients saved", ….
         note: what the values assume, for people.
+        start: seat → the expected return of a best response in it, before anything is dealt.
+        action_values: (n,) of the game's states, in which a seat of the player is to move → the expected rewards still to come
+            after each action, (n, num_actions) float64, NaN for illegal actions. Only what the seat to move may know is read.
+            All states are valued in one compiled call.
         whole_team: whether the player has all seats, as in games of one seat and in cooperative games; else it has one seat,
             and the opponent has the other.
     """
-
-    @property
-    def unit(self) -> str: ...
-
-    @property
-    def note(self) -> str: ...
-
-    @property
-    def whole_team(self) -> bool: ...
-
-    def start(self, seat: int, /) -> float:
-        """Return the expected return of a best response in the seat, before anything is dealt."""
-        ...
-
-    def action_values(self, states: np.ndarray, /) -> np.ndarray:
-        """Return the expected rewards still to come after each action, if a best response follows.
-
-        Only what the seat to move may know is read. All states are valued in one compiled call.
-
-        Args:
-            states: (n,) of the game's states, in which a seat of the player is to move.
-
-        Returns:
-            (n, num_actions) float64, NaN for illegal actions.
-        """
-        ...
-
-
-@dataclasses.dataclass(frozen=True)
-class KnownValues:
-    """Values of choices as two functions; see `ResponseValues`."""
 
     unit: str
     note: str

@@ -22,7 +22,7 @@ from dice_envs.agent import Turn, Uniform, ask_probabilities, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_random
-from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
+from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.fatestones.draws import draw_hands, edges, nash, pairs, valued
 from dice_envs.exact.intervals import Z95, half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
@@ -303,7 +303,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> KnownValues:
+) -> ResponseValues:
     """Return the values of choices against the agent `nash`. See `dice_envs.exact.GameResponseValues`.
 
     A best response to an equilibrium wins the value of every position, no more. The game is fair before the dice are drawn:
@@ -318,7 +318,7 @@ def response_values(
             "before the dice are drawn is not known, since there are too many draws"
         )
     note = "against optimal play, with optimal choices after a tie"
-    return KnownValues("return", note, lambda seat: 0.0, lambda states: _values(states, variant.facts.num_actions)[0])
+    return ResponseValues("return", note, lambda seat: 0.0, lambda states: _values(states, variant.facts.num_actions)[0])
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

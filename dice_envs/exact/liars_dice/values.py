@@ -27,7 +27,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact import ActionValues
+from dice_envs.exact import ActionValues, ResponseValues
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
@@ -296,39 +296,20 @@ def value_all(params, table, states, mask, out):
 # --- an opponent ----------------------------------------------------------------------------------------------------------
 
 
-class Values:
-    """Values of choices against one opponent. See `dice_envs.exact.ResponseValues`."""
+def _action_values(variant: Variant, table: ValueTable, states: np.ndarray) -> np.ndarray:
+    """Return the return to expect after each action if a best response follows, (n, num_actions) float64.
 
-    unit = "return"
-    whole_team = False
-
-    def __init__(self, variant: Variant, note: str, table: ValueTable, starts: tuple[float, float]) -> None:
-        self.note = note
-        self._variant, self._table, self._starts = variant, table, starts
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all values."""
-        return int(self._table.values.nbytes)
-
-    def start(self, seat: int) -> float:
-        """Return the expected return of a best response in the seat, before anything is dealt."""
-        return self._starts[seat]
-
-    def action_values(self, states: np.ndarray) -> np.ndarray:
-        """Return the return to expect after each action if a best response follows, (n, num_actions) float64.
-
-        At positions that the opponent never reaches, its dice are taken for fair, and raises as if they were called.
-        """
-        actions = self._variant.facts.num_actions
-        out = np.full((len(states), actions), np.nan)
-        value_all(self._variant.params, self._table, states, np.empty(actions, np.int8), out)
-        return out
+    At positions that the opponent never reaches, its dice are taken for fair, and raises as if they were called.
+    """
+    actions = variant.facts.num_actions
+    out = np.full((len(states), actions), np.nan)
+    value_all(variant.params, table, states, np.empty(actions, np.int8), out)
+    return out
 
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> Values:
+) -> ResponseValues:
     """Return the values of choices against an opponent. See `dice_envs.exact.GameResponseValues`.
 
     Results for opponents without a state of their own, whose parameters are plain values, are kept in memory.
@@ -340,7 +321,9 @@ def response_values(
     check_measurable(variant, _WHAT)
     check_fixed(variant, opponent, _WHAT)
     find = _kept_values if _is_plain(opponent.agent) else _find_values
-    return find(variant, opponent.agent, opponent=opponent, done=done)
+    table, starts = find(variant, opponent.agent, opponent=opponent, done=done)
+    note = f"if a best response to {opponent.name} follows"
+    return ResponseValues("return", note, starts.__getitem__, functools.partial(_action_values, variant, table))
 
 
 def _is_plain(agent: Any) -> bool:
@@ -390,8 +373,10 @@ class _Seat:
         return np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
 
 
-def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[[float, float], Any]) -> Values:
-    """Find what `response_values` returns of an agent, which `opponent` asks."""
+def _find_values(
+    variant: Variant, agent: Any, *, opponent: Any, done: Callable[[float, float], Any]
+) -> tuple[ValueTable, tuple[float, float]]:
+    """Return the values of choices against an agent, which `opponent` asks, and what they are worth at the start by seat."""
     found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), done)
     check_steady(variant, opponent, _WHAT)
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
@@ -402,13 +387,10 @@ def _find_values(variant: Variant, agent: Any, *, opponent: Any, done: Callable[
             number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
     table = _table_of(number, found)
-    # The responder sits opposite the opponent.
-    return Values(
-        variant, f"if a best response to {opponent.name} follows", table, (found[-1].expected_return, found[0].expected_return)
-    )
+    return table, (found[-1].expected_return, found[0].expected_return)  # the responder sits opposite the opponent
 
 
-_kept_values = kept(MOST_KEPT, lambda values: values.bytes)(_find_values)
+_kept_values = kept(MOST_KEPT, lambda found: int(found[0].values.nbytes))(_find_values)
 
 
 # --- without a search -----------------------------------------------------------------------------------------------

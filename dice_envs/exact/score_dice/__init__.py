@@ -28,7 +28,7 @@ from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random, is_uniform
-from dice_envs.exact.contract import REPEATS, ActionValues, Effort, KnownValues, Measurement
+from dice_envs.exact.contract import REPEATS, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.distribution import count_choices, score_distribution
 from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
@@ -618,7 +618,7 @@ def _value_at_random(options: Options) -> float:
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> KnownValues:
+) -> ResponseValues:
     """Return the values of choices against play at random (`nash`, `random`, `shuffled`) or `highest`.
 
     See `dice_envs.exact.GameResponseValues`.
@@ -636,7 +636,7 @@ def response_values(
         def start(seat: int) -> float:
             return float(response_to_highest(options, seat).game_value())
 
-        return KnownValues(unit, note, start, functools.partial(_values_against_highest, variant))
+        return ResponseValues(unit, note, start, functools.partial(_values_against_highest, variant))
     if not is_uniform(opponent):
         raise ValueError(
             "opponent must be nash, random, shuffled or highest for the values of choices, "
@@ -644,7 +644,7 @@ def response_values(
         )
     _check_random(options, options.num_columns)
     value = _value_at_random(options)  # to A, by any play of the seat
-    return KnownValues(
+    return ResponseValues(
         unit, _NOTE, lambda seat: -value if seat else value, lambda states: _values(variant, states, options.num_columns)
     )
 

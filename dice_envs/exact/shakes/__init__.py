@@ -22,7 +22,7 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
 from dice_envs.exact.agents import is_uniform, original
-from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, KnownValues, Measurement
+from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.exact.shakes.chances import TIE, Policy, Problem, kept_chances, tallies, tie_chances
 from dice_envs.exact.shakes.policies import (
@@ -327,7 +327,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> KnownValues:
+) -> ResponseValues:
     """Return the values of choices of a physician or of a whole table. See `dice_envs.exact.GameResponseValues`.
 
     At the start it is the expectation of Bayes-optimal play, in which maesters do as well as a physician.
@@ -339,7 +339,7 @@ def response_values(
     problem = Problem.of(options)
     value = open_optimum(problem, options.pays) if options.open_efficacies else solve(problem, options.pays).value
     unit = "patients saved" if options.pays == "saved" else "games won"
-    return KnownValues(unit, _note(variant), lambda seat: value, functools.partial(_values, variant), whole_team=True)
+    return ResponseValues(unit, _note(variant), lambda seat: value, functools.partial(_values, variant), whole_team=True)
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, is_whole, shown
-from dice_envs.exact.contract import ActionValues, Effort, KnownValues, Measurement
+from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
@@ -190,7 +190,7 @@ def worths(rules: Rules, goal: Goal) -> list[Fraction]:
     """
     scores = range(rules.most + 1)
     if callable(goal):
-        return [worth_of(goal, score) for score in scores]
+        return [_worth_of(goal, score) for score in scores]
     check_choice("goal", goal, GOALS)
     if goal == "maximize":
         return [Fraction(score) for score in scores]
@@ -206,7 +206,7 @@ def worths(rules: Rules, goal: Goal) -> list[Fraction]:
     return [given[score - rules.target] if score > rules.target else Fraction(score - rules.target) for score in scores]
 
 
-def worth_of(goal: Callable[[int], Any], score: int) -> Fraction:
+def _worth_of(goal: Callable[[int], Any], score: int) -> Fraction:
     """Return the function's value of a score. ValueError if it is no finite number."""
     value = goal(score)
     try:
@@ -502,7 +502,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> KnownValues:
+) -> ResponseValues:
     """Return the values of choices for the goal of one player. See `dice_envs.exact.GameResponseValues`.
 
     The reward of "optimal" is expected over the second stage, whose throws are therefore luck.
@@ -515,7 +515,7 @@ def response_values(
     note = f"with the best choices for the goal {goal} afterwards"
     unit = _COUNTED.get(goal, "points given less points got")
     before = values_before(Rules.of(variant.options), goal)
-    return KnownValues(unit, note, lambda seat: float(before[-1, 0]), functools.partial(_values, before), whole_team=True)
+    return ResponseValues(unit, note, lambda seat: float(before[-1, 0]), functools.partial(_values, before), whole_team=True)
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
