@@ -92,7 +92,7 @@ class BestResponse(OfOneGame, Deterministic):
             if len(mine):
                 hands = np.ascontiguousarray(turn.states["hands"][mine][:, :, :size])
                 streams = turn.streams[mine]
-                out[mine] = replies(turn.variant, self._agent, hands, 1 - seat, streams)
+                out[mine, :size] = replies(turn.variant, self._agent, hands, 1 - seat, streams)
                 turn.streams[mine] = streams
         return out
 

@@ -178,7 +178,7 @@ def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) ->
 
 
 def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:
-    """Return the expected wins minus losses of each die against an agent, (n, MAX_HAND) float64; −2 beyond the hand.
+    """Return the expected wins minus losses of each die against an agent, (n, size) float64.
 
     Args:
         variant: the game.
@@ -187,10 +187,7 @@ def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams:
         seat: the agent's; the other seat replies.
         streams: (n,) the agent's random streams, modified in place.
     """
-    policies = _policy(variant, agent, hands, seat, streams)[None]
-    out = np.full((len(hands), MAX_HAND), -2.0)
-    out[:, : hands.shape[2]] = _respond(hands, policies, seat)[1]
-    return out
+    return _respond(hands, _policy(variant, agent, hands, seat, streams)[None], seat)[1]
 
 
 # --- the measure --------------------------------------------------------------------------------------------------
