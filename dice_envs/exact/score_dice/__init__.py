@@ -71,9 +71,12 @@ class Showing(NamedTuple):
 
 @functools.lru_cache(maxsize=4)
 def rolls(variant: Variant) -> tuple[Roll, ...]:
-    """List all rolls that look different to both players before the first column; none if there are too many."""
+    """List all rolls that look different to both players before the first column; none if there are too many.
+
+    None are listed if tied dice are rolled again, either, since later rolls would be missing.
+    """
     pools = variant.options.pools
-    if max(map(math.prod, pools)) > MOST_ROLLS:
+    if variant.options.ties == "reroll" or max(map(math.prod, pools)) > MOST_ROLLS:
         return ()
     found = []
     different = list(_different_rolls(variant))
@@ -154,13 +157,13 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
     return found
 
 
-def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
-    """Return the approximate number of the seat's information sets; infinite if there are too many rolls.
+def count_sets(variant: Variant, to_highest: bool) -> list[float]:
+    """Return the approximate number of each seat's information sets; infinite if no rolls are listed.
 
     The other player always shows its highest die if `to_highest`; otherwise it may play in any way.
     """
-    total = 0 if rolls(variant) else math.inf
-    for roll in rolls(variant):
+    totals = [0.0 if rolls(variant) else math.inf] * 2
+    for seat, roll in itertools.product(range(2), rolls(variant)):
         hands, others = roll.hands[seat], roll.hands[1 - seat]
         columns = hands.shape[1]
         subsets = count_choices((1, faces) for faces in roll.faces(1 - seat))  # ways to show k of the other's dice
@@ -168,12 +171,12 @@ def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
             ways = len(others) if variant.options.open_hands else int(subsets[column])
             if not to_highest:
                 ways *= math.perm(columns, column) if variant.options.open_hands else math.factorial(column)
-            total += len(hands) * math.perm(columns, column) * ways
-    return total
+            totals[seat] += len(hands) * math.perm(columns, column) * ways
+    return totals
 
 
 def count_paths(variant: Variant) -> float:
-    """Count the ways to play a roll, all hands and orders; infinite if there are too many rolls."""
+    """Count the ways to play a roll, all hands and orders; infinite if no rolls are listed."""
     columns = math.factorial(variant.options.num_columns)
     return sum(len(roll.hands[0]) * len(roll.hands[1]) * columns**2 for roll in rolls(variant)) or math.inf
 
@@ -392,32 +395,25 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         raise ValueError("sample must be at least 2 games, not 1: a single game has no error")
     optimum = sum(response_to_highest(options, seat).game_value() for seat in range(2)) / 2
     asked_for = effort.sample or math.inf
-    sets = _count_sets(variant, to_highest=True)
+    sets = max(count_sets(variant, to_highest=True))
     if sets <= min(FEW_SETS if is_random(agent) else MOST_SETS, asked_for):
         lost, error = _loss_in_all(variant, agent, effort), 0.0
-        note = f"all {sets:,} information sets of each seat"
+        note = f"all {sets:,.0f} information sets of each seat"
     else:
         lost, error, games = _loss_in_games(variant, agent, effort)
         note = f"a random sample of {games:,} games from each seat, whose choices are compared with exact values"
     steps = variant.facts.max_steps if options.ties == "reroll" else 2 * (options.num_columns - 1)
     span = steps / 2 * (variant.facts.max_return - variant.facts.min_return)
     headline = Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note, span)
-    all_sets = _count_sets(variant, to_highest=False)
+    all_sets = max(count_sets(variant, to_highest=False))
     small = all_sets <= FEW_SETS and count_paths(variant) <= MOST_LISTED
     if not small or all_sets > asked_for:
         reason = "a smaller sample is asked for" if small else "the pools are too large"
         reason = "tied dice are rolled again" if options.ties == "reroll" else reason
         return [dataclasses.replace(headline, note=f"{note}; exploitability is not measured, since {reason}")]
     won, won_error = _exploitability(variant, agent, effort.seed)
-    note = f"all {all_sets:,} information sets of each seat"
+    note = f"all {all_sets:,.0f} information sets of each seat"
     return [headline, Measurement("exploitability", won, 0.0, max(0.0, won), won_error, "return", note, span)]
-
-
-def _count_sets(variant: Variant, to_highest: bool) -> float:
-    """Return the larger `count_sets` of both seats; infinite if tied dice are rolled again, as later rolls are not listed."""
-    if variant.options.ties == "reroll":
-        return math.inf
-    return max(count_sets(variant, seat, to_highest) for seat in range(2))
 
 
 def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
@@ -429,7 +425,7 @@ def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray
 
 def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
     """Return how much less than the best response the agent earns from `highest`, mean of both seats."""
-    total = sum(int(count_sets(variant, seat, to_highest=True)) for seat in range(2))
+    total = sum(count_sets(variant, to_highest=True))
     lost = 0.0
 
     def look(seat: int, chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:

@@ -23,7 +23,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.score_dice.distribution import count_choices, count_subsets
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
 
-TOLERANCE = 1e-11  # of values that are found by iteration
+PRECISION = 1e-14  # of values of rolls that can come again
 
 
 class Known(NamedTuple):
@@ -80,20 +80,16 @@ def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Known, ...], float]]:
                 yield tuple(ranges), chance
 
 
+def _fixed_point(step: Callable[[float], float], most: float) -> float:
+    """Return the fixed point, above −most and below most, of an increasing, piecewise linear map with slope below 1."""
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda value: step(value) - value, -most, most, xtol=PRECISION))
+
+
 def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
     at = dice.index(die)
     return dice[:at] + dice[at + 1 :]
-
-
-def _settle_value(step: Callable[[float], float]) -> float:
-    """Find the fixed point of an increasing map with slope below 1 (here at most 1/2) by iteration."""
-    value = 0.0
-    for _ in range(200):
-        after = step(value)
-        if abs(after - value) < TOLERANCE:
-            return after
-        value = after
-    return value
 
 
 MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
@@ -197,7 +193,7 @@ class ResponseToHighest:
                 pools = self._pools if key == WHOLE_GAME else (own, other)
                 return self._expected(*pools, score)
 
-            self._rolls[key] = _settle_value(once) if self.options.ties == "reroll" else once(0.0)
+            self._rolls[key] = _fixed_point(once, len(own) + 1.0) if self.options.ties == "reroll" else once(0.0)
             self._loop, self._looping = outer
         return self._rolls[key]
 
