@@ -31,7 +31,7 @@ from dice_envs.exact.agents import is_random, is_uniform
 from dice_envs.exact.contract import REPEATS, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.distribution import count_choices, score_distribution
-from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
+from dice_envs.exact.score_dice.solvers import check_response, response_to_highest, values_against_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
@@ -264,7 +264,7 @@ def in_games(
     seat: int,
     count: int,
     seed: tuple[int, int],
-    rate: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
+    rate: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Rate the agent's choices in random games against a player that always shows its highest die.
 
@@ -275,7 +275,7 @@ def in_games(
         count: of games.
         seed: of the measurement, and the number of the first game. They fix the games and what is drawn from the agent's
             chances: agents with equal chances play the same games.
-        rate: (states (n,), the seat, the agent's probabilities (n, actions)) → the rating of each choice (n,).
+        rate: (states (n,), the agent's probabilities (n, actions)) → the rating of each choice (n,).
 
     Returns:
         The sum of the ratings in each game, (count,) float64.
@@ -287,7 +287,7 @@ def in_games(
         mine = going[states["seat"][going] == seat]
         others = going[states["seat"][going] != seat]
         chances = _chances(variant, agent, states, mine, streams)
-        ratings[mine] += rate(states[mine], seat, chances)
+        ratings[mine] += rate(states[mine], chances)
         drawn = rng.random(count, np.float32)[mine]  # at most 1 − 2**-24: below a rounded sum of chances
         variant.kernels.play(variant.params, states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
         hands = np.where(states["status"][others, 1 - seat] == HELD, states["faces"][others, 1 - seat], 0)
@@ -416,10 +416,10 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     return [headline, Measurement("exploitability", won, 0.0, max(0.0, won), won_error, "return", note, span)]
 
 
-def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
+def _losses(variant: Variant, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
     """Return what choices (n, actions) lose against `highest` by the best choice, given best play afterwards, (n,) float64."""
-    values = response_to_highest(variant.options, seat).action_values(variant, states)
-    behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
+    values = values_against_highest(variant, states)
+    behind = np.where(chances > 0, np.nanmax(values, axis=1, keepdims=True) - values, 0.0)
     return (chances * behind).sum(axis=1)
 
 
@@ -428,14 +428,14 @@ def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
     total = sum(count_sets(variant, to_highest=True))
     lost = 0.0
 
-    def look(seat: int, chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:
+    def look(chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:
         nonlocal lost
-        lost += chance * float(weights @ _losses(variant, states, seat, chances))
+        lost += chance * float(weights @ _losses(variant, states, chances))
         effort.done(len(states), total)
 
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_highest(roll.hands[1 - seat], variant.options.open_hands)
-        policy(variant, agent, seat, roll, shown, effort.seed, functools.partial(look, seat, roll.chance))
+        policy(variant, agent, seat, roll, shown, effort.seed, functools.partial(look, roll.chance))
     return lost / 2
 
 
@@ -592,17 +592,6 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 # --- against a fixed opponent ---------------------------------------------------------------------------------------------
 
 
-def _values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:
-    """Return the expected reward to come with each die, (n, num_actions) float64, NaN for dice that are not in hand."""
-    out = np.full((len(states), variant.facts.num_actions), np.nan)
-    for seat in range(2):
-        mine = states["seat"] == seat
-        if mine.any():
-            found = response_to_highest(variant.options, seat).action_values(variant, states[mine])
-            out[mine] = np.where(np.isfinite(found), found, np.nan)
-    return out
-
-
 @functools.lru_cache(maxsize=64)
 def _value_at_random(options: Options) -> float:
     """Return what A wins if both play at random."""
@@ -632,7 +621,7 @@ def response_values(
         def start(seat: int) -> float:
             return float(response_to_highest(options, seat).game_value())
 
-        return ResponseValues(unit, note, start, functools.partial(_values_against_highest, variant))
+        return ResponseValues(unit, note, start, functools.partial(values_against_highest, variant))
     if not is_uniform(opponent):
         raise ValueError(
             "opponent must be nash, random, shuffled or highest for the values of choices, "

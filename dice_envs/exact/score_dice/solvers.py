@@ -264,7 +264,7 @@ class ResponseToHighest:
     def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
         """Return the expected reward still to come for each die shown now, with best play afterwards, (n, actions) float64.
 
-        −inf for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
+        NaN for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
         so before.
 
         Args:
@@ -278,13 +278,13 @@ class ResponseToHighest:
         as_bytes = found.view(f"S{found.shape[1]}").reshape(-1)  # far faster to sort than rows
         _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
         values = np.array([self._values_in(row) for row in found[first]]).reshape(-1, dice)[which]
-        out = np.full((len(states), dice), -np.inf)
+        out = np.full((len(states), dice), np.nan)
         in_hand = np.isfinite(values)
         out[np.nonzero(in_hand)[0], places[:, 0][in_hand]] = values[in_hand]
         return out
 
     def _values_in(self, row: np.ndarray) -> np.ndarray:
-        """Return the value of each own die of a row of `_write_situations`, (dice,) float64; −inf without a die."""
+        """Return the value of each own die of a row of `_write_situations`, (dice,) float64; NaN without a die."""
         key = row.tobytes()
         if key not in self._by_situation:
             parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
@@ -293,7 +293,7 @@ class ResponseToHighest:
             values = dict(
                 self.choices(own, tuple(map(Known, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
             )
-            self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
+            self._by_situation[key] = np.full(len(row) // _SITUATION, np.nan)
             self._by_situation[key][: len(own)] = [values[die] for die in own]
         return self._by_situation[key]
 
@@ -302,6 +302,15 @@ class ResponseToHighest:
 def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
     """Return the response, cached with all values that it has computed so far."""
     return ResponseToHighest(options, seat)
+
+
+def values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:
+    """Return the expected reward to come with each die of the seat to move, (n, num_actions) float64; see `action_values`."""
+    out = np.empty((len(states), variant.facts.num_actions))
+    for seat in np.unique(states["seat"]).tolist():
+        mine = states["seat"] == seat
+        out[mine] = response_to_highest(variant.options, seat).action_values(variant, states[mine])
+    return out
 
 
 _SITUATION = 8  # parts of a situation, each with an entry for every die of the larger pool; the score follows
