@@ -58,8 +58,11 @@ _STYLE = np.dtype(
 
 
 @kernel(allocates=False)
-def _most_held(params, state, counts):
-    """Return the face most held of those that may be bid; of equal ones the lowest."""
+def _opening(params, state, counts):
+    """Return the first bid, as in the article's program: the face most held, and one more than is held of it.
+
+    It is the most held of the faces that may be bid first. Always legal, because somebody else has a die.
+    """
     wild = wild_face(params, state)
     best = 0
     most = np.int64(-1)
@@ -68,19 +71,7 @@ def _most_held(params, state, counts):
         if held > most and lowest_raise(params, state, face) != NO_BID:
             best = face
             most = held
-    return best
-
-
-@kernel(allocates=False)
-def _best_bid(params, state, counts):
-    """Return the lowest raise on the face most held; as the first bid one more than is held of it, as in the article's program.
-
-    The first bid is always legal, because somebody else has a die.
-    """
-    face = _most_held(params, state, counts)
-    if state["bid"] == NO_BID:
-        return matching(wild_face(params, state), counts, face) * params.num_faces + face
-    return lowest_raise(params, state, face)
+    return most * params.num_faces + best
 
 
 @kernel(allocates=False)
@@ -95,6 +86,22 @@ def _call_chance(params, state, style):
     if style["threshold"] != NO_THRESHOLD:
         return 1.0 if holds < style["threshold"] else 0.0
     return 1.0 - holds
+
+
+@kernel(allocates=False)
+def _best_raise(params, state, counts):
+    """Return the lowest raise on the face most held; of equal ones on the lowest face."""
+    wild = wild_face(params, state)
+    best = np.int64(NO_BID)
+    most = np.int64(-1)
+    for face in range(params.num_faces):
+        held = matching(wild, counts, face)
+        if held > most:
+            action = lowest_raise(params, state, face)
+            if action != NO_BID:
+                best = action
+                most = held
+    return best
 
 
 @kernel(allocates=False)
@@ -134,12 +141,12 @@ def _bluff(params, state, style, counts, stream):
 def _choose_by_numbers(params, style, state, stream):
     counts = state["counts"][state["seat"]]
     if state["bid"] == NO_BID:
-        return _best_bid(params, state, counts)
+        return _opening(params, state, counts)
     if count_raises(params, state) == 0 or uniform(stream) < _call_chance(params, state, style):
         return np.int64(params.call)
     if uniform(stream) < style["bluff"]:
         return _bluff(params, state, style, counts, stream)
-    return _best_bid(params, state, counts)
+    return _best_raise(params, state, counts)
 
 
 @kernel
@@ -150,7 +157,7 @@ def _probabilities(params, states, styles, out):
         state = states[i]
         counts = state["counts"][state["seat"]]
         if state["bid"] == NO_BID:
-            out[i, _best_bid(params, state, counts)] = 1.0
+            out[i, _opening(params, state, counts)] = 1.0
             continue
         if count_raises(params, state) == 0:
             out[i, params.call] = 1.0
@@ -162,7 +169,7 @@ def _probabilities(params, states, styles, out):
             weight = _bluff_weight(params, state, style, counts, face)
             if weight > 0.0:
                 out[i, lowest_raise(params, state, face)] = (1.0 - call) * style["bluff"] * weight / total
-        out[i, _best_bid(params, state, counts)] += (1.0 - call) * (1.0 - style["bluff"])
+        out[i, _best_raise(params, state, counts)] += (1.0 - call) * (1.0 - style["bluff"])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -198,7 +198,8 @@ def add_up(parts: Sequence[np.ndarray]) -> Draws:
     """Combine the sums of all parts, as `solve_part` returns them."""
     found = np.array(parts)
     draws, *sums = found[:, :4].sum(axis=0).tolist()
-    return Draws(2 * int(draws), *(each / draws for each in sums), gap=float(found[:, 4].max()))
+    best_response, nash, unfairness = (each / draws for each in sums)
+    return Draws(2 * int(draws), best_response, nash, unfairness, float(found[:, 4].max()))
 
 
 def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
@@ -240,8 +241,9 @@ def _solve(hands: np.ndarray, out: np.ndarray) -> None:
 
 def mean_of(solved: np.ndarray) -> Draws:
     """Return the means over a sample of draws, (n, 4) as `solve_each` returns them."""
+    best_response, nash, unfairness, _ = solved.mean(axis=0).tolist()
     errors = Z95 / np.sqrt(len(solved)) * solved[:, :2].std(axis=0)
-    return Draws(len(solved), *solved[:, :3].mean(axis=0).tolist(), float(solved[:, 3].max()), *errors.tolist())
+    return Draws(len(solved), best_response, nash, unfairness, float(solved[:, 3].max()), *map(float, errors))
 
 
 def solve_draws(hands: np.ndarray) -> Draws:
