@@ -31,7 +31,7 @@ from dice_envs.exact.agents import is_random, is_uniform
 from dice_envs.exact.contract import REPEATS, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.distribution import count_choices, score_distribution
-from dice_envs.exact.score_dice.solvers import check_response, response_to_highest, values_against_highest
+from dice_envs.exact.score_dice.solvers import check_response, points_of, response_to_highest, values_against_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
@@ -326,9 +326,7 @@ def best_response(
     hands, others = roll.hands[seat], roll.hands[1 - seat]
     columns = hands.shape[1]
     shape = (len(policies), *roll.faces(seat), len(others))  # an axis for each of the agent's dice in hand
-    faces = range(variant.params.most_sides + 1)
-    points_of_a = np.array([[pair_points(variant.params, a, b) for b in faces] for a in faces])
-    points = -points_of_a if seat == 0 else points_of_a.T  # to the other seat, by the agent's face and its own
+    points = points_of(variant.params, 1 - seat).T  # by the agent's face and the other's
     numbers = [{tuple(order): number for number, order in enumerate(_orders(columns, c).tolist())} for c in range(columns - 1)]
 
     def respond(own: tuple[int, ...], other: tuple[int, ...], reach: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -92,6 +92,13 @@ def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
     return dice[:at] + dice[at + 1 :]
 
 
+def points_of(params: Any, seat: int) -> np.ndarray:
+    """Return what the seat scores for a pair, by its own face and the other's, (faces, faces) int64; faces begin with 0."""
+    faces = range(params.most_sides + 1)
+    of_a = np.array([[pair_points(params, a, b) for b in faces] for a in faces])
+    return of_a if seat == 0 else -of_a.T
+
+
 MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
 
 
@@ -137,18 +144,13 @@ class ResponseToHighest:
         self.seat = seat
         self.counts_score = options.reward == "score"
         self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
-        faces = range(params.most_sides + 1)
-        self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
+        self._points = points_of(params, seat).tolist()
         self._pools = options.pools if seat == 0 else options.pools[::-1]
         self._rolls: dict[Any, float] = {}
         self._loop: tuple[Any, float] | None = None  # the roll whose value is being iterated, and its current value
         self._looping: dict[Any, float] = {}  # values that depend on the value assumed in `_loop`
         self._values: dict[Any, float] = {}
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
-
-    def points(self, own: int, other: int) -> int:
-        """Return the player's score of a pair of faces."""
-        return self._points[own][other] if self.seat == 0 else -self._points[other][own]
 
     def carried(self, score: int) -> int:
         """Return the part of the score on which the value of the rest of the game depends."""
@@ -232,7 +234,7 @@ class ResponseToHighest:
         for die in dict.fromkeys(own):
             rest, value = _without(own, die), 0.0
             for chance, shown, others in _next_highest(other):
-                points = self.points(die.face, shown.face)
+                points = self._points[die.face][shown.face]
                 value += chance * (self.paid(points) + self.value(rest, others, score + points, self.tie(die, shown, tied)))
             result.append((die, value))
         return result
