@@ -79,6 +79,14 @@ def test_known_games():
     assert saddle.row_strategy == pytest.approx([1, 0])
 
 
+def test_many_games_are_solved_as_one():
+    payoff = np.random.default_rng(1).integers(-2, 3, (3, 4, 2, 3))
+    found = solve(payoff)
+    for at in np.ndindex(3, 4):
+        for many, one in zip(found, solve(payoff[at]), strict=True):
+            np.testing.assert_array_equal(many[at], one)
+
+
 @pytest.mark.parametrize("payoff", [np.zeros(3), np.zeros((9, 2)), np.zeros((0, 2)), np.array([[1.0, np.nan]])])
 def test_what_is_no_game_is_refused(payoff):
     with pytest.raises(ValueError, match="payoff must be"):
