@@ -24,11 +24,19 @@ from dice_envs.games.fatestones import COUNTS, MAX_HAND
 # --- dice -----------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def _all_compared() -> tuple[np.ndarray, np.ndarray]:
+    """Return what `compared` does of all dice."""
+    counts = COUNTS.astype(np.float64)
+    wins, ties = counts @ (counts.cumsum(axis=1) - counts).T, counts @ counts.T
+    return (2 * wins + ties - 36) / 36, ties / 36
+
+
 def compared(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return P(die i of `one` beats die j of `other`) − P(it loses), and P(tie), (…, i, j) float64; dice are rows of FACES."""
-    ours, theirs = COUNTS[one].astype(np.int64), COUNTS[other].astype(np.int64).swapaxes(-1, -2)
-    wins, ties = ours @ (theirs.cumsum(axis=-2) - theirs), ours @ theirs
-    return (2 * wins + ties - 36) / 36, ties / 36
+    margin, tie = _all_compared()
+    which = one[..., :, None], other[..., None, :]
+    return margin[which], tie[which]
 
 
 def margins(dice: np.ndarray) -> np.ndarray:
