@@ -16,7 +16,6 @@ import os
 import re
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
@@ -399,28 +398,21 @@ def _counted(tokens: Any, guess: int) -> int:
     return tokens if type(tokens) is int and 0 <= tokens <= MOST_COUNTED else guess
 
 
+@functools.cache
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """Return the event loop of a process, which runs in a thread of its own: Ctrl-C does not wait for it."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
 def _in_a_loop(work: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of a coroutine. It runs in a thread of its own, for which Ctrl-C does not wait."""
-    found: Future[Any] = Future()
-    tasks: list[asyncio.Task[Any]] = []
-
-    async def follow() -> Any:
-        tasks.append(asyncio.current_task())  # type: ignore[arg-type]
-        return await work
-
-    def run() -> None:
-        try:
-            found.set_result(asyncio.run(follow()))
-        except BaseException as problem:
-            found.set_exception(problem)
-
-    threading.Thread(target=run, daemon=True).start()
+    """Return the result of a coroutine. After Ctrl-C it is cancelled."""
+    found = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:
         return found.result()
     finally:
-        if not found.done():
-            for task in tasks:
-                task.get_loop().call_soon_threadsafe(task.cancel)
+        found.cancel()
 
 
 class _Again(Exception):

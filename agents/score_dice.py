@@ -10,7 +10,7 @@ from dice_envs.agent import KernelAgent, Promises, Turn, Uniform
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
+from dice_envs.exact.score_dice.solvers import check_response, values_against_highest
 from dice_envs.games.score_dice import highest_held
 
 from .base import Deterministic, OfOneGame, fair_kernel
@@ -69,15 +69,10 @@ class Response(OfOneGame, Deterministic):
 
     def act(self, turn: Turn) -> np.ndarray:
         self.check(turn)
-        out = np.empty(len(turn), np.int64)
-        for seat in range(2):
-            mine = turn.seats == seat
-            states = turn.states[mine]
-            values = response_to_highest(turn.variant.options, seat).action_values(turn.variant, states)
-            best = values >= values.max(axis=1, keepdims=True) - 1e-9
-            faces = states["faces"][:, seat, : values.shape[1]]
-            out[mine] = np.where(best, faces, 0).argmax(axis=1)  # ties go to the highest die, then to the largest
-        return out
+        values = values_against_highest(turn.variant, turn.states)
+        best = values >= np.nanmax(values, axis=1, keepdims=True) - 1e-9
+        faces = turn.states["faces"][np.arange(len(turn)), turn.seats, : values.shape[1]]
+        return np.where(best, faces, 0).argmax(axis=1)  # ties go to the highest die, then to the largest
 
 
 LEVELS = {"simple player": "highest", "optimal player": "random"}

@@ -17,6 +17,7 @@ import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn
 from dice_envs.agent.kernel import AgentKernel
+from dice_envs.core.dice import counts_of, faces_of
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
@@ -113,11 +114,6 @@ def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
     return Strategy(str(name or getattr(choose, "__name__", "custom")), choose, "throw" if len(required) == 1 else "aside")
 
 
-def _dice(counts: bytes) -> Dice:
-    """Return face values in rising order, from int8 counts of each face."""
-    return tuple(np.repeat(np.arange(1, MAX_FACES + 1), np.frombuffer(counts, np.int8)).tolist())
-
-
 @functools.lru_cache(maxsize=64)
 def _chooser(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> Callable[[np.ndarray], int]:
     """Return a strategy's choice at a state record. It is asked once for each throw with what it sees of the dice aside."""
@@ -127,7 +123,7 @@ def _chooser(rules: Rules, strategy: str | Strategy | Callable[..., int]) -> Cal
 
     @functools.cache
     def choose(throw: bytes, aside: bytes, total: int) -> int:
-        return known.given(_dice(throw), _dice(aside) if known.sees == "aside" else total)
+        return known.given(faces_of(throw), faces_of(aside) if known.sees == "aside" else total)
 
     def choose_at(state: Any) -> int:
         aside = state["aside"].tobytes() if known.sees == "aside" else b""
@@ -166,8 +162,7 @@ def _kernel_of(rules: Rules, name: str) -> AgentKernel | None:
     possible = [throw for count in range(rules.num_dice) for throw, _ in throws(count + 1, rules.num_faces)]
     again = np.zeros(len(possible) + 1, np.int8)  # and no dice at all
     for throw in possible:
-        counts = np.bincount(throw, minlength=MAX_FACES + 1)[1:]
-        again[_place_of(counts, rules.num_dice, rules.num_faces)] = strategy(throw)
+        again[_place_of(counts_of(throw), rules.num_dice, rules.num_faces)] = strategy(throw)
     kind = np.dtype([("num_dice", np.int64), ("num_faces", np.int64), ("again", np.int8, again.shape)])
     return fair_kernel(_choose_by_throw, np.array((rules.num_dice, rules.num_faces, again), kind))
 

@@ -237,21 +237,17 @@ def players_of(task: Task, named: Mapping[str, Agent], references: bool = True) 
 
     Those that do not play the task are left out.
     """
-    usual: dict[str, Agent] = {}
-    for spec in usual_agents(task.game) if references else ():
-        agent = resolve(spec)
+    usual: dict[str, Agent | None] = dict.fromkeys(usual_agents(task.game) if references else ())
+    found: dict[str, Agent] = {}
+    for name, player in {**usual, **named}.items():
         with contextlib.suppress(ValueError):
-            check_in_passing(agent, task.variant, GAMES_ASKED)
-            usual[spec] = InWords(agent)
-    return {name: player for name, player in {**usual, **named}.items() if _plays(player, task.variant)}
-
-
-def _plays(player: Agent, variant: Variant) -> bool:
-    try:
-        check_plays(player, variant)
-    except ValueError:
-        return False
-    return True
+            if player is None:
+                agent = resolve(name)
+                check_in_passing(agent, task.variant, GAMES_ASKED)
+                player = InWords(agent)
+            check_plays(player, task.variant)
+            found[name] = player
+    return found
 
 
 def score(

@@ -18,7 +18,7 @@ from dice_envs.agent import Agent, check_plays, name_of, resolve
 from dice_envs.agent.matches import GAMES_ASKED, check_match, pieces_of
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_seed
-from dice_envs.evaluation.estimate import adjust
+from dice_envs.evaluation.estimate import Adjusted, adjust
 from dice_envs.evaluation.games import Group, expected_returns, play_part, worst_of
 from dice_envs.exact import OPTIMAL, ActionValues, ResponseValues, asked, response_values
 from dice_envs.exact.intervals import match_half_width
@@ -105,11 +105,11 @@ class Mistake:
     better: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluation(Adjusted):
     """What a player is worth against an opponent.
 
-    All results are in `unit`. Errors are half of 95 % intervals, over matches.
+    All results are in `unit`. Errors are half of 95 % intervals, over matches. The attributes of `Adjusted` come first.
 
     Attributes:
         game, options: what was played; options that differ from their defaults.
@@ -118,12 +118,6 @@ class Evaluation:
         match: games that the same players played one after another.
         seed: fixes all games.
         unit: "games won" where two players win or lose a game, and a tie counts half; else the unit of the returns.
-        value, error: the player's mean result, without luck.
-        plain, plain_error: the same as games are won.
-        variance_ratio: how many times as many games the plain mean needs for the same interval; None where all luck is
-            taken out.
-        variance_interval: its 95 % interval.
-        coefficient: the share of the luck that was taken out, from a regression.
         best: expected result of a best response to the opponent.
         losses: where the player gives away what it lacks of `best`.
         worst: its costliest decisions.
@@ -138,13 +132,6 @@ class Evaluation:
     match: int
     seed: int
     unit: str
-    value: float
-    error: float
-    plain: float
-    plain_error: float
-    variance_ratio: float | None
-    variance_interval: tuple[float, float] | None
-    coefficient: float
     best: float
     losses: tuple[Loss, ...]
     worst: tuple[Mistake, ...]
@@ -241,7 +228,7 @@ def evaluate(
         match=match,
         seed=seed,
         unit=scale.unit,
-        **adjusted._asdict(),
+        **vars(adjusted),
         best=scale.of(float(expected.mean())),
         losses=_losses([part["groups"] for part in found], scale, games, match),
         worst=tuple(Mistake(**{**each, "cost": scale.factor * each["cost"]}) for each in worst),

@@ -16,9 +16,9 @@ the events of a known opponent; A. Owen, "Monte Carlo theory, methods and exampl
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,15 +30,18 @@ MOST_TAKEN = 1.5  # a larger coefficient comes from luck that hardly varies in t
 _ALIKE = 0.01  # two kinds of luck whose difference spreads less than this share of them are one
 
 
-class Adjusted(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Adjusted:
     """Means with the half-widths of their 95 % intervals.
 
     Attributes:
-        value, error: from which luck is taken out.
-        plain, plain_error: as games are won.
-        variance_ratio: of a plain result to one without luck; None where all luck is taken out.
+        value, error: the player's mean result, without luck.
+        plain, plain_error: the same as games are won.
+        variance_ratio: how many times as many games the plain mean needs for the same interval; None where all luck is
+            taken out.
         variance_interval: its 95 % interval; None without a ratio.
-        coefficient: the share of the luck that is taken out, mean over the folds; with several kinds of luck their sum.
+        coefficient: the share of the luck that was taken out, from a regression: the mean over the folds; with several kinds
+            of luck their sum.
     """
 
     value: float

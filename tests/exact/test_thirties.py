@@ -220,9 +220,8 @@ class Mixed:
         return chances
 
 
-@pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
-@pytest.mark.parametrize("agent", ["mixed", "random"])
-def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
+def scores_by_brute_force(rules, chances_of):
+    """P(score = s) for s = 0, 1, … most, from every order of every throw; (throw, aside) → chances to throw 0, 1, … again."""
     found = [Fraction(0)] * (rules.most + 1)
 
     def walk(aside, dice, chance):
@@ -231,14 +230,21 @@ def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
             return
         for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
             throw = tuple(sorted(throw))
-            chances = weights(throw, aside) if agent == "mixed" else [Fraction(1, dice)] * dice
-            for again, share in enumerate(chances):
+            for again, share in enumerate(chances_of(throw, aside)):
                 if share:
                     walk(tuple(sorted(aside + throw[again:])), again, chance * share / rules.num_faces**dice)
 
     walk((), rules.num_dice, Fraction(1))
+    return found
+
+
+@pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
+@pytest.mark.parametrize("agent", ["mixed", "random"])
+def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
+    mixed = agent == "mixed"
+    found = scores_by_brute_force(rules, weights if mixed else lambda throw, aside: [Fraction(1, len(throw))] * len(throw))
     options = Options(num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
-    chances = score_chances(rules, policy_of(Mixed() if agent == "mixed" else Random(), options))
+    chances = score_chances(rules, policy_of(Mixed() if mixed else Random(), options))
     assert chances == pytest.approx([float(chance) for chance in found], abs=1e-12)
 
 
@@ -262,7 +268,10 @@ def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice)
 def test_measures_are_the_exact_figures(name, goal):
     found = measure("thirties", f"thirties:{name}", goal=goal).measures
     exact = analyse(R, named(R, name))
-    figures = {"value": exact.value(goal), "expected score": exact.score, "P(target or more)": exact.reached}
+    values = {"maximize": exact.score, "minimize_loss": -exact.below, "thirty_or_over": exact.reached}
+    value = {**values, "optimal": exact.given - exact.below}[goal]
+    assert exact.value(goal) == value
+    figures = {"value": value, "expected score": exact.score, "P(target or more)": exact.reached}
     figures["points below the target"] = exact.below
     optima = {"value": solve(R, goal)[1], "expected score": solve(R, "maximize")[1]}
     optima |= {"P(target or more)": solve(R, "thirty_or_over")[1], "points below the target": -solve(R, "minimize_loss")[1]}
@@ -304,7 +313,7 @@ def test_solve_writes_what_it_promises(tmp_path):
     assert result["value"] == pytest.approx(30.151977, abs=1e-6)
     assert [0] * 5 + result["distribution"] == [int(cases) for cases in CASES.split()]
     assert result["scores"] == list(range(6, 37))
-    assert sum(result["distribution"]) == result["cases"]
+    assert sum(result["distribution"]) == result["cases"] == 6**21
 
 
 def test_solve_takes_goals_and_options(tmp_path):
@@ -459,13 +468,6 @@ FIGURES = {  # score, P(30 or more), below, above, for the next player
 
 
 @pytest.mark.thorough
-def test_the_distribution_of_scores_is_the_papers():
-    found = Player(R, solve(R, "maximize")[0]).distribution()
-    assert [0] * 5 + list(found.weights) == [int(cases) for cases in CASES.split()]
-    assert (found.first, found.total) == (6, 6**21)
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_table_of_strategies(name):
     found = analyse(R, named(R, name))
@@ -502,20 +504,9 @@ def test_for_the_highest_score_it_is_best_to_keep_the_highest_dice(rules):
 def test_a_strategys_distribution_is_that_of_brute_force(name):
     rules = Rules(4, 3, 9)
     strategy = named(rules, name)
-
-    def chances(aside, dice, weight, found):
-        if dice == 0:
-            found[sum(aside)] = found.get(sum(aside), 0) + weight
-            return
-        for throw in itertools.product(range(1, rules.num_faces + 1), repeat=dice):
-            throw = tuple(sorted(throw))
-            again = strategy(throw, aside)
-            chances(tuple(sorted(aside + throw[again:])), again, weight / rules.num_faces**dice, found)
-
-    found = {}
-    chances((), rules.num_dice, Fraction(1), found)
     exact = Player(rules, strategy).distribution()
-    assert found == {exact.first + i: Fraction(cases, exact.total) for i, cases in enumerate(exact.weights) if cases}
+    found = [0] * exact.first + [Fraction(cases, exact.total) for cases in exact.weights]
+    assert found == scores_by_brute_force(rules, lambda throw, aside: np.arange(len(throw)) == strategy(throw, aside))
 
 
 @pytest.mark.thorough

@@ -30,8 +30,8 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random, is_uniform
 from dice_envs.exact.contract import REPEATS, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width
-from dice_envs.exact.score_dice.distribution import score_distribution
-from dice_envs.exact.score_dice.solvers import check_response, response_to_highest
+from dice_envs.exact.score_dice.distribution import count_choices, score_distribution
+from dice_envs.exact.score_dice.solvers import check_response, points_of, response_to_highest, values_against_highest
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call
@@ -71,9 +71,12 @@ class Showing(NamedTuple):
 
 @functools.lru_cache(maxsize=4)
 def rolls(variant: Variant) -> tuple[Roll, ...]:
-    """List all rolls that look different to both players before the first column; none if there are too many."""
+    """List all rolls that look different to both players before the first column; none if there are too many.
+
+    None are listed if tied dice are rolled again, either, since later rolls would be missing.
+    """
     pools = variant.options.pools
-    if max(map(math.prod, pools)) > MOST_ROLLS:
+    if variant.options.ties == "reroll" or max(map(math.prod, pools)) > MOST_ROLLS:
         return ()
     found = []
     different = list(_different_rolls(variant))
@@ -154,28 +157,26 @@ def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]],
     return found
 
 
-def count_sets(variant: Variant, seat: int, to_highest: bool) -> float:
-    """Return the approximate number of the seat's information sets; infinite if there are too many rolls.
+def count_sets(variant: Variant, to_highest: bool) -> list[float]:
+    """Return the approximate number of each seat's information sets; infinite if no rolls are listed.
 
     The other player always shows its highest die if `to_highest`; otherwise it may play in any way.
     """
-    total = 0 if rolls(variant) else math.inf
-    for roll in rolls(variant):
+    totals = [0.0 if rolls(variant) else math.inf] * 2
+    for seat, roll in itertools.product(range(2), rolls(variant)):
         hands, others = roll.hands[seat], roll.hands[1 - seat]
         columns = hands.shape[1]
-        subsets = [1, *itertools.repeat(0, columns)]  # by k: ways in which k of the other's dice can have been shown
-        for faces in roll.faces(1 - seat):
-            subsets = [more + fewer * faces for more, fewer in zip(subsets, [0, *subsets])]
+        subsets = count_choices((1, faces) for faces in roll.faces(1 - seat))  # ways to show k of the other's dice
         for column in range(columns - 1):
-            ways = len(others) if variant.options.open_hands else subsets[column]
+            ways = len(others) if variant.options.open_hands else int(subsets[column])
             if not to_highest:
                 ways *= math.perm(columns, column) if variant.options.open_hands else math.factorial(column)
-            total += len(hands) * math.perm(columns, column) * ways
-    return total
+            totals[seat] += len(hands) * math.perm(columns, column) * ways
+    return totals
 
 
 def count_paths(variant: Variant) -> float:
-    """Count the ways to play a roll, all hands and orders; infinite if there are too many rolls."""
+    """Count the ways to play a roll, all hands and orders; infinite if no rolls are listed."""
     columns = math.factorial(variant.options.num_columns)
     return sum(len(roll.hands[0]) * len(roll.hands[1]) * columns**2 for roll in rolls(variant)) or math.inf
 
@@ -263,7 +264,7 @@ def in_games(
     seat: int,
     count: int,
     seed: tuple[int, int],
-    rate: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
+    rate: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Rate the agent's choices in random games against a player that always shows its highest die.
 
@@ -274,7 +275,7 @@ def in_games(
         count: of games.
         seed: of the measurement, and the number of the first game. They fix the games and what is drawn from the agent's
             chances: agents with equal chances play the same games.
-        rate: (states (n,), the seat, the agent's probabilities (n, actions)) → the rating of each choice (n,).
+        rate: (states (n,), the agent's probabilities (n, actions)) → the rating of each choice (n,).
 
     Returns:
         The sum of the ratings in each game, (count,) float64.
@@ -286,7 +287,7 @@ def in_games(
         mine = going[states["seat"][going] == seat]
         others = going[states["seat"][going] != seat]
         chances = _chances(variant, agent, states, mine, streams)
-        ratings[mine] += rate(states[mine], seat, chances)
+        ratings[mine] += rate(states[mine], chances)
         drawn = rng.random(count, np.float32)[mine]  # at most 1 − 2**-24: below a rounded sum of chances
         variant.kernels.play(variant.params, states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
         hands = np.where(states["status"][others, 1 - seat] == HELD, states["faces"][others, 1 - seat], 0)
@@ -325,9 +326,7 @@ def best_response(
     hands, others = roll.hands[seat], roll.hands[1 - seat]
     columns = hands.shape[1]
     shape = (len(policies), *roll.faces(seat), len(others))  # an axis for each of the agent's dice in hand
-    faces = range(variant.params.most_sides + 1)
-    points_of_a = np.array([[pair_points(variant.params, a, b) for b in faces] for a in faces])
-    points = -points_of_a if seat == 0 else points_of_a.T  # to the other seat, by the agent's face and its own
+    points = points_of(variant.params, 1 - seat).T  # by the agent's face and the other's
     numbers = [{tuple(order): number for number, order in enumerate(_orders(columns, c).tolist())} for c in range(columns - 1)]
 
     def respond(own: tuple[int, ...], other: tuple[int, ...], reach: np.ndarray, score: np.ndarray) -> np.ndarray:
@@ -394,54 +393,47 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         raise ValueError("sample must be at least 2 games, not 1: a single game has no error")
     optimum = sum(response_to_highest(options, seat).game_value() for seat in range(2)) / 2
     asked_for = effort.sample or math.inf
-    sets = _count_sets(variant, to_highest=True)
+    sets = max(count_sets(variant, to_highest=True))
     if sets <= min(FEW_SETS if is_random(agent) else MOST_SETS, asked_for):
         lost, error = _loss_in_all(variant, agent, effort), 0.0
-        note = f"all {sets:,} information sets of each seat"
+        note = f"all {sets:,.0f} information sets of each seat"
     else:
         lost, error, games = _loss_in_games(variant, agent, effort)
         note = f"a random sample of {games:,} games from each seat, whose choices are compared with exact values"
     steps = variant.facts.max_steps if options.ties == "reroll" else 2 * (options.num_columns - 1)
     span = steps / 2 * (variant.facts.max_return - variant.facts.min_return)
     headline = Measurement("reward against highest", optimum - lost, optimum, lost, error, "return", note, span)
-    all_sets = _count_sets(variant, to_highest=False)
+    all_sets = max(count_sets(variant, to_highest=False))
     small = all_sets <= FEW_SETS and count_paths(variant) <= MOST_LISTED
     if not small or all_sets > asked_for:
         reason = "a smaller sample is asked for" if small else "the pools are too large"
         reason = "tied dice are rolled again" if options.ties == "reroll" else reason
         return [dataclasses.replace(headline, note=f"{note}; exploitability is not measured, since {reason}")]
     won, won_error = _exploitability(variant, agent, effort.seed)
-    note = f"all {all_sets:,} information sets of each seat"
+    note = f"all {all_sets:,.0f} information sets of each seat"
     return [headline, Measurement("exploitability", won, 0.0, max(0.0, won), won_error, "return", note, span)]
 
 
-def _count_sets(variant: Variant, to_highest: bool) -> float:
-    """Return the larger `count_sets` of both seats; infinite if tied dice are rolled again, as later rolls are not listed."""
-    if variant.options.ties == "reroll":
-        return math.inf
-    return max(count_sets(variant, seat, to_highest) for seat in range(2))
-
-
-def _losses(variant: Variant, states: np.ndarray, seat: int, chances: np.ndarray) -> np.ndarray:
+def _losses(variant: Variant, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
     """Return what choices (n, actions) lose against `highest` by the best choice, given best play afterwards, (n,) float64."""
-    values = response_to_highest(variant.options, seat).action_values(variant, states)
-    behind = np.where(chances > 0, values.max(axis=1, keepdims=True) - values, 0.0)
+    values = values_against_highest(variant, states)
+    behind = np.where(chances > 0, np.nanmax(values, axis=1, keepdims=True) - values, 0.0)
     return (chances * behind).sum(axis=1)
 
 
 def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
     """Return how much less than the best response the agent earns from `highest`, mean of both seats."""
-    total = sum(int(count_sets(variant, seat, to_highest=True)) for seat in range(2))
+    total = sum(count_sets(variant, to_highest=True))
     lost = 0.0
 
-    def look(seat: int, chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:
+    def look(chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:
         nonlocal lost
-        lost += chance * float(weights @ _losses(variant, states, seat, chances))
+        lost += chance * float(weights @ _losses(variant, states, chances))
         effort.done(len(states), total)
 
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_highest(roll.hands[1 - seat], variant.options.open_hands)
-        policy(variant, agent, seat, roll, shown, effort.seed, functools.partial(look, seat, roll.chance))
+        policy(variant, agent, seat, roll, shown, effort.seed, functools.partial(look, roll.chance))
     return lost / 2
 
 
@@ -598,17 +590,6 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 # --- against a fixed opponent ---------------------------------------------------------------------------------------------
 
 
-def _values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:
-    """Return the expected reward to come with each die, (n, num_actions) float64, NaN for dice that are not in hand."""
-    out = np.full((len(states), variant.facts.num_actions), np.nan)
-    for seat in range(2):
-        mine = states["seat"] == seat
-        if mine.any():
-            found = response_to_highest(variant.options, seat).action_values(variant, states[mine])
-            out[mine] = np.where(np.isfinite(found), found, np.nan)
-    return out
-
-
 @functools.lru_cache(maxsize=64)
 def _value_at_random(options: Options) -> float:
     """Return what A wins if both play at random."""
@@ -638,7 +619,7 @@ def response_values(
         def start(seat: int) -> float:
             return float(response_to_highest(options, seat).game_value())
 
-        return ResponseValues(unit, note, start, functools.partial(_values_against_highest, variant))
+        return ResponseValues(unit, note, start, functools.partial(values_against_highest, variant))
     if not is_uniform(opponent):
         raise ValueError(
             "opponent must be nash, random, shuffled or highest for the values of choices, "

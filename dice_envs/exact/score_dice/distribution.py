@@ -14,12 +14,15 @@ The quantities are those of Isaksen et al., "Characterising Score Distributions 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
+
+import numpy as np
 
 from dice_envs.core.options import check_choice
 from dice_envs.games.score_dice import Options
@@ -107,37 +110,30 @@ def _telling(
     Counting takes about ten times as long with each column more.
     """
     columns = min(len(a), len(b))
-    total: int = 10**columns
-    for some in range(1, columns):
-        total += 10**some * _count_subsets(a, some) * _count_subsets(b, some)
+    subsets = count_subsets(a)[1:columns] * count_subsets(b)[1:columns]
+    total = 10.0**columns + float(subsets @ 10.0 ** np.arange(1, columns))
 
     def count(own: tuple[int, ...], other: tuple[int, ...], ties: str) -> _Ways:
-        if pairing == "unsorted":
-            ways = _count_unsorted(own, other, ties)
-            done(10 ** min(len(own), len(other)), total)
-            return ways
-        left = waiting = 10.0 ** min(len(own), len(other))
-
         def part(share: float) -> None:
-            nonlocal left, waiting
-            waiting -= share * 10 ** min(len(own), len(other))
-            if left - waiting > total / 1000:  # now and then: there may be millions of parts
-                done(left - waiting, total)
-                left = waiting
+            done(share * 10 ** min(len(own), len(other)), total)
 
-        ways = _count_sorted(own, other, ties, part)
-        done(left, total)
+        if pairing == "sorted" and not len(set(own)) == len(set(other)) == 1:
+            return _sweep_with_dice(own, other, part)
+        ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(own, other, ties)
+        part(1.0)
         return ways
 
     return count
 
 
-def _count_subsets(pool: tuple[int, ...], count: int) -> int:
-    """Return in how many different ways `count` dice can be chosen from a pool."""
-    ways = [1] + [0] * count
-    for _, held in _kinds(pool):
-        ways = [sum(ways[max(0, taken - held) : taken + 1]) for taken in range(count + 1)]
-    return ways[count]
+def count_choices(kinds: Iterable[Sequence[float]]) -> np.ndarray:
+    """Count the ways to take n dice, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
+    return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
+
+
+def count_subsets(pool: tuple[int, ...]) -> np.ndarray:
+    """Count the different ways to choose n dice from a pool, by n."""
+    return count_choices([1] * (held + 1) for held in Counter(pool).values())
 
 
 def _normalised(ways: Mapping[int, int]) -> dict[int, Fraction]:
@@ -200,27 +196,23 @@ def _faces_against(size_a: int, size_b: int) -> tuple[int, int, int]:
 # --- sorted pairs ---------------------------------------------------------------------------------------------------
 
 
-def _count_sorted(
-    a: tuple[int, ...], b: tuple[int, ...], ties: str, part: Callable[[float], Any] = lambda share: None
-) -> _Ways:
+def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
     """Count rolls by score and tied dice, highest die against highest. Tied dice are listed only with ties="reroll".
 
-    In long counts `part` is called with the share done since the last call.
+    Then all dice of each side have one size: it does not matter which dice tied, only how many.
     """
     if ties != "reroll":
         # In half points: a pair that is lost counts 0, a tie that scores nothing 1, a pair that is won 2.
         tie = {"none": 1, "a": 2}[ties]
         columns = min(len(a), len(b))
         return {(exponent - columns, _NOTHING_TIED): number for exponent, number in enumerate(_sweep(a, b, 2, tie)) if number}
-    if len(set(a)) == len(set(b)) == 1:  # it does not matter which dice tied, only how many
-        columns = min(len(a), len(b))
-        ways = {}
-        for exponent, number in enumerate(_sweep(a, b, 1, columns + 1)):
-            if number:
-                tied, won = divmod(exponent, columns + 1)
-                ways[won - (columns - tied - won), (a[:tied], b[:tied])] = number
-        return ways
-    return _sweep_with_dice(a, b, part)
+    columns = min(len(a), len(b))
+    ways = {}
+    for exponent, number in enumerate(_sweep(a, b, 1, columns + 1)):
+        if number:
+            tied, won = divmod(exponent, columns + 1)
+            ways[won - (columns - tied - won), (a[:tied], b[:tied])] = number
+    return ways
 
 
 def _sweep(a: tuple[int, ...], b: tuple[int, ...], won: int, tied: int) -> list[int]:
@@ -294,7 +286,7 @@ def _placements(
 
 
 def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...], part: Callable[[float], Any]) -> _Ways:
-    """Count rolls by score and tied dice, for pools of several kinds.
+    """Count sorted rolls by score and tied dice, for pools of several kinds. Calls `part` with each share that is done.
 
     Of equal faces the larger die counts as the higher, as in the game.
     """
@@ -321,7 +313,7 @@ def _sweep_with_dice(a: tuple[int, ...], b: tuple[int, ...], part: Callable[[flo
                 met_b = dice_b[max(0, lead) :]
                 ties = min(len(met_a), len(met_b))
                 _add(after[rest_a, rest_b], ways, points, (met_a[:ties], met_b[:ties]), ways_a * ways_b)
-            part(cost / sum(costs) / len(states))
+        part(cost / sum(costs))
         states = after
     (final,) = states.values()
     return final

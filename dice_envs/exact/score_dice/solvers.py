@@ -20,9 +20,10 @@ import numpy as np
 
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.kernel import kernel
+from dice_envs.exact.score_dice.distribution import count_choices, count_subsets
 from dice_envs.games.score_dice import HELD, Options, lowest_face, pair_points
 
-TOLERANCE = 1e-11  # of values that are found by iteration
+PRECISION = 1e-14  # of values of rolls that can come again
 
 
 class Known(NamedTuple):
@@ -79,20 +80,23 @@ def deals(pool: Sizes, keep: int) -> Iterator[tuple[tuple[Known, ...], float]]:
                 yield tuple(ranges), chance
 
 
+def _fixed_point(step: Callable[[float], float], most: float) -> float:
+    """Return the fixed point, above −most and below most, of an increasing, piecewise linear map with slope below 1."""
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda value: step(value) - value, -most, most, xtol=PRECISION))
+
+
 def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
     at = dice.index(die)
     return dice[:at] + dice[at + 1 :]
 
 
-def _settle_value(step: Callable[[float], float]) -> float:
-    """Find the fixed point of an increasing map with slope below 1 (here at most 1/2) by iteration."""
-    value = 0.0
-    for _ in range(200):
-        after = step(value)
-        if abs(after - value) < TOLERANCE:
-            return after
-        value = after
-    return value
+def points_of(params: Any, seat: int) -> np.ndarray:
+    """Return what the seat scores for a pair, by its own face and the other's, (faces, faces) int64; faces begin with 0."""
+    faces = range(params.most_sides + 1)
+    of_a = np.array([[pair_points(params, a, b) for b in faces] for a in faces])
+    return of_a if seat == 0 else -of_a.T
 
 
 MOST_SITUATIONS = 250_000  # for which one seat's response to sorted play is computed, in half a minute
@@ -140,18 +144,13 @@ class ResponseToHighest:
         self.seat = seat
         self.counts_score = options.reward == "score"
         self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
-        faces = range(params.most_sides + 1)
-        self._points = [[int(pair_points(params, a, b)) for b in faces] for a in faces]
+        self._points = points_of(params, seat).tolist()
         self._pools = options.pools if seat == 0 else options.pools[::-1]
         self._rolls: dict[Any, float] = {}
         self._loop: tuple[Any, float] | None = None  # the roll whose value is being iterated, and its current value
         self._looping: dict[Any, float] = {}  # values that depend on the value assumed in `_loop`
         self._values: dict[Any, float] = {}
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
-
-    def points(self, own: int, other: int) -> int:
-        """Return the player's score of a pair of faces."""
-        return self._points[own][other] if self.seat == 0 else -self._points[other][own]
 
     def carried(self, score: int) -> int:
         """Return the part of the score on which the value of the rest of the game depends."""
@@ -196,7 +195,7 @@ class ResponseToHighest:
                 pools = self._pools if key == WHOLE_GAME else (own, other)
                 return self._expected(*pools, score)
 
-            self._rolls[key] = _settle_value(once) if self.options.ties == "reroll" else once(0.0)
+            self._rolls[key] = _fixed_point(once, len(own) + 1.0) if self.options.ties == "reroll" else once(0.0)
             self._loop, self._looping = outer
         return self._rolls[key]
 
@@ -235,7 +234,7 @@ class ResponseToHighest:
         for die in dict.fromkeys(own):
             rest, value = _without(own, die), 0.0
             for chance, shown, others in _next_highest(other):
-                points = self.points(die.face, shown.face)
+                points = self._points[die.face][shown.face]
                 value += chance * (self.paid(points) + self.value(rest, others, score + points, self.tie(die, shown, tied)))
             result.append((die, value))
         return result
@@ -267,7 +266,7 @@ class ResponseToHighest:
     def action_values(self, variant: Variant, states: np.ndarray) -> np.ndarray:
         """Return the expected reward still to come for each die shown now, with best play afterwards, (n, actions) float64.
 
-        −inf for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
+        NaN for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
         so before.
 
         Args:
@@ -276,27 +275,27 @@ class ResponseToHighest:
         """
         dice = variant.params.num_actions
         found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)
-        places = np.zeros((len(states), dice), np.int64)
+        places = np.zeros((len(states), 2, dice), np.int64)
         _write_situations(variant.params, states, self.seat, found, places)
         as_bytes = found.view(f"S{found.shape[1]}").reshape(-1)  # far faster to sort than rows
         _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
         values = np.array([self._values_in(row) for row in found[first]]).reshape(-1, dice)[which]
-        out = np.full((len(states), dice), -np.inf)
+        out = np.full((len(states), dice), np.nan)
         in_hand = np.isfinite(values)
-        out[np.nonzero(in_hand)[0], places[in_hand]] = values[in_hand]
+        out[np.nonzero(in_hand)[0], places[:, 0][in_hand]] = values[in_hand]
         return out
 
     def _values_in(self, row: np.ndarray) -> np.ndarray:
-        """Return the value of each own die of a row of `_write_situations`, (dice,) float64; −inf without a die."""
+        """Return the value of each own die of a row of `_write_situations`, (dice,) float64; NaN without a die."""
         key = row.tobytes()
         if key not in self._by_situation:
             parts = (part[part > 0].tolist() for part in row[:-1].reshape(_SITUATION, -1))
-            faces, sizes, lows, highs, others, own_tied, other_tied = parts
+            faces, _, sizes, lows, highs, others, own_tied, other_tied = parts
             own = tuple(map(Rolled, faces, sizes))
             values = dict(
                 self.choices(own, tuple(map(Known, lows, highs, others)), int(row[-1]), (tuple(own_tied), tuple(other_tied)))
             )
-            self._by_situation[key] = np.full(len(row) // _SITUATION, -np.inf)
+            self._by_situation[key] = np.full(len(row) // _SITUATION, np.nan)
             self._by_situation[key][: len(own)] = [values[die] for die in own]
         return self._by_situation[key]
 
@@ -307,68 +306,60 @@ def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
     return ResponseToHighest(options, seat)
 
 
-_SITUATION = 7  # parts of a situation, each with an entry for every die of the larger pool; the score follows
+def values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:
+    """Return the expected reward to come with each die of the seat to move, (n, num_actions) float64; see `action_values`."""
+    out = np.empty((len(states), variant.facts.num_actions))
+    for seat in np.unique(states["seat"]).tolist():
+        mine = states["seat"] == seat
+        out[mine] = response_to_highest(variant.options, seat).action_values(variant, states[mine])
+    return out
+
+
+_SITUATION = 8  # parts of a situation, each with an entry for every die of the larger pool; the score follows
 
 
 @kernel
 def _write_situations(params, states, seat, out, places):
     """Write all that the rest of the game depends on, as the seat knows it. The last two are modified in place.
 
-    Parts of a row of `out`, padded with zeros: faces of the seat's dice in hand, the highest first; their sizes; of the
-    other's dice in hand the lowest face each can show, the highest, and the size; sizes of the dice that tied and are
-    rolled again, the seat's and the other's. Then the score. `places` holds the places of the seat's dice.
+    Parts of a row of `out`, padded with zeros: what `_write_dice` writes of the seat's dice, and of the other's; sizes of the
+    dice that tied and are rolled again, the seat's and the other's. Then the score. `places` holds the places of the dice
+    in hand, the seat's and the other's.
     """
     dice = params.num_actions
     for i in range(len(states)):
-        state = states[i]
-        row = out[i]
-        held = 0
-        for face in range(params.most_sides, 0, -1):
-            for die in range(dice):  # the larger of equal ones comes first, as pools are kept
-                if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
-                    row[held] = face
-                    row[dice + held] = params.sizes[seat][die]
-                    places[i, held] = die
-                    held += 1
-        if params.open_hands:
-            _write_known(params, state, 1 - seat, row[2 * dice :])
-        else:
-            _write_ranges(params, state, 1 - seat, row[2 * dice :])
-        if params.reroll:
-            for part in range(2):
-                _write_tied(params, state, seat if part == 0 else 1 - seat, row[(5 + part) * dice :])
+        state, row = states[i], out[i]
+        for part in range(2):
+            who = seat if part == 0 else 1 - seat
+            _write_dice(params, state, who, part == 0 or params.open_hands, row[3 * part * dice :], places[i, part])
+            if params.reroll:
+                _write_tied(params, state, who, row[(6 + part) * dice :])
         if not params.pay_score:
             row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
 
 
 @kernel
-def _write_known(params, state, seat, out):
-    dice = params.num_actions
-    held = 0
-    for face in range(params.most_sides, 0, -1):
-        for die in range(dice):
-            if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
-                out[held] = face
-                out[dice + held] = face
-                out[2 * dice + held] = params.sizes[seat][die]
-                held += 1
+def _write_dice(params, state, seat, known, out, places):
+    """Write the lowest face that each die in hand can show, the highest, and the size; and its place. In place.
 
-
-@kernel
-def _write_ranges(params, state, seat, out):
+    Known dice show one face. The highest comes first; the larger of equal ones, as pools are kept. Others are in the order of
+    their places, and the highest face is that of an owner that has always shown its highest die; if there is none, the size.
+    """
     dice = params.num_actions
     held = 0
     possible = True
-    for die in range(dice):
-        if state["status"][seat, die] == HELD:
-            out[held] = lowest_face(params, state, seat, die)
-            out[dice + held] = _highest_face(params, state, seat, die)
+    for face in range(params.most_sides if known else 1, 0, -1):
+        for die in range(dice):
+            if state["status"][seat, die] != HELD or (known and state["faces"][seat, die] != face):
+                continue
+            out[held] = face if known else lowest_face(params, state, seat, die)
+            out[dice + held] = face if known else _highest_face(params, state, seat, die)
             out[2 * dice + held] = params.sizes[seat][die]
+            places[held] = die
             possible &= out[held] <= out[dice + held]
             held += 1
-    if not possible:
-        for k in range(held):
-            out[dice + k] = out[2 * dice + k]
+    for k in range(0 if possible else held):
+        out[dice + k] = out[2 * dice + k]
 
 
 @kernel
@@ -413,7 +404,7 @@ def count_situations(options: Options, seat: int) -> float:
     own, other = options.pools if seat == 0 else options.pools[::-1]
     spare = len(other) - options.num_columns
     own_hands, other_hands = _count_hands(own), _count_hands(other)
-    sizes = _count_choices([[1.0] * (count + 1) for count in Counter(other).values()])
+    sizes = count_subsets(other)
     total = _count_deals(own, options) * own_hands[options.num_columns] * _count_deals(other, options)
     for column in range(options.num_columns):
         left = options.num_columns - column
@@ -435,9 +426,4 @@ def _count_deals(pool: Sizes, options: Options) -> float:
 def _count_hands(pool: Sizes) -> np.ndarray:
     """Count the different hands that k of these dice can make, by k, (dice + 1,) float64."""
     kinds = Counter(pool).items()
-    return _count_choices([[math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds])
-
-
-def _count_choices(kinds: list[list[float]]) -> np.ndarray:
-    """Count the ways to take n dice, by n, if k dice of kind i can be taken in kinds[i][k] ways."""
-    return functools.reduce(np.convolve, (np.array(ways, np.float64) for ways in kinds))
+    return count_choices([math.comb(size + held - 1, held) for held in range(count + 1)] for size, count in kinds)

@@ -23,7 +23,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, Turn, ask, ask_probabilities
 from dice_envs.core.batch import dealt
-from dice_envs.core.dice import new_streams
+from dice_envs.core.dice import faces_of, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
@@ -190,7 +190,7 @@ def worths(rules: Rules, goal: Goal) -> list[Fraction]:
     """
     scores = range(rules.most + 1)
     if callable(goal):
-        return [worth_of(goal, score) for score in scores]
+        return [_worth_of(goal, score) for score in scores]
     check_choice("goal", goal, GOALS)
     if goal == "maximize":
         return [Fraction(score) for score in scores]
@@ -206,7 +206,7 @@ def worths(rules: Rules, goal: Goal) -> list[Fraction]:
     return [given[score - rules.target] if score > rules.target else Fraction(score - rules.target) for score in scores]
 
 
-def worth_of(goal: Callable[[int], Any], score: int) -> Fraction:
+def _worth_of(goal: Callable[[int], Any], score: int) -> Fraction:
     """Return the function's value of a score. ValueError if it is no finite number."""
     value = goal(score)
     try:
@@ -490,9 +490,8 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     goal = options.goal if options.num_players == 1 else "optimal"
     rules = Rules.of(options)
     (values,) = _values(values_before(rules, goal), np.array([state]))
-    throw = tuple(np.repeat(np.arange(1, MAX_FACES + 1), state["counts"]).tolist())
     mix = np.zeros(variant.facts.num_actions)
-    mix[solve(rules, goal)[0].given(throw, int(state["score"]))] = 1.0
+    mix[solve(rules, goal)[0].given(faces_of(state["counts"]), int(state["score"]))] = 1.0
     note = f"with the best choices for the goal {goal} afterwards"
     if options.num_players > 1:
         note = "points given to the next player less those got, with the best choices afterwards; ignores the current score"

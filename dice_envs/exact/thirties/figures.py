@@ -5,15 +5,13 @@ Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 2, 3, 5 an
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dice_envs.core.options import check_choice, check_range
-from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, expected_given, throws, worth_of
-from dice_envs.games.thirties import GOALS
+from dice_envs.core.options import check_range
+from dice_envs.exact.thirties import Dice, Goal, Rules, Strategy, expected_given, throws, worths
 
 
 class Distribution(NamedTuple):
@@ -108,6 +106,7 @@ class Analysis(NamedTuple):
     """The paper's figures of a strategy (section 5.2), exact."""
 
     name: str
+    rules: Rules
     distribution: Distribution
     score: Fraction  # expected
     reached: Fraction  # P(score >= target)
@@ -117,14 +116,7 @@ class Analysis(NamedTuple):
 
     def value(self, goal: Goal) -> Fraction:
         """Return the strategy's value for a goal. ValueError as `worths`."""
-        if callable(goal):
-            return self.distribution.mean_of(functools.partial(worth_of, goal))
-        check_choice("goal", goal, GOALS)
-        if goal == "optimal":
-            if self.given is None:
-                raise ValueError("goal must not be 'optimal' here: the second stage's expected points are infinite")
-            return self.given - self.below
-        return {"maximize": self.score, "minimize_loss": -self.below, "thirty_or_over": self.reached}[goal]
+        return self.distribution.mean_of(worths(self.rules, goal).__getitem__)
 
 
 def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:
@@ -139,6 +131,7 @@ def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:
     unbounded = given is None and any(found.weights[i] for i in range(len(found.weights)) if found.first + i > rules.target)
     return Analysis(
         player.strategy.name,
+        rules,
         found,
         found.mean,
         found.mean_of(lambda score: int(score >= rules.target)),

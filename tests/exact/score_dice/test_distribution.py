@@ -102,6 +102,14 @@ def test_metrics():
     assert ScoreDistribution({0: Fraction(1)}).closeness == math.inf
 
 
+@pytest.mark.parametrize("pairing", ["sorted", "unsorted"])
+def test_progress_ends_where_it_should(pairing):
+    told = []
+    score_distribution((6, 4, 3), (6, 6, 4, 2), "reroll", pairing, lambda amount, total: told.append(amount / total))
+    assert len(told) > 5
+    assert sum(told) == pytest.approx(1)
+
+
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="pairing must be one of 'sorted', 'unsorted', not 'shuffled'"):
         score_distribution((6,), (6,), pairing="shuffled")
