@@ -190,7 +190,7 @@ class PPO(ActorCritic):
         self.env.exploration = falling(p.exploration, 0.0, max(0.0, 1 - self.steps / p.steps) if left is None else left)
         left = max(0.0, 1 - (self.steps + count) / p.steps) if left is None else left
         rate = between(p.learning_rate, p.learning_rate_end, left)
-        weights = {name: falling(vars(p)[name], vars(p)[f"{name}_end"], left) for name in self._weights}
+        weights = {name: falling(getattr(p, name), getattr(p, f"{name}_end"), left) for name in self._weights}
         for name, value in weights.items():
             self._weights[name].fill_(value)
         if self._on_gpu:

@@ -311,7 +311,8 @@ def _group_dict(found: Group) -> dict[str, Any]:
 def _game_dict(played: Played) -> dict[str, Any]:
     split = played.split
     moves = [dataclasses.asdict(move) for move in played.review.moves if move.seat == played.seat]
-    divided = None if split is None else {name: getattr(split, name) for name in ("start", "result", "play", "luck", "text")}
+    shown = ("start", "result", "play", "luck")
+    divided = None if split is None else {**{name: vars(split)[name] for name in shown}, "text": split.text}
     returns = float(played.sitting.returns[played.seat])
     return {"file": str(played.path), "seat": played.seat, "return": returns, "split": divided, "moves": moves}
 
