@@ -220,7 +220,7 @@ def draw_across(folder: Path, name: str, title: str, rows: Sequence[Finding], pa
     if not lines:
         return
     numbers = np.array([[np.nan if row is None else row.ours for row in cells] for cells in lines.values()], float)
-    size = (4 + 1.3 * len(columns), 1.5 + 0.35 * len(lines))
+    size = (max(6, 1.5 + 0.09 * max(map(len, lines)) + 1.3 * len(columns)), 1.5 + 0.35 * len(lines))
     with saved_plot(folder, name, f"{title}.", figsize=size) as (canvas, panel):
         headings = [textwrap.fill(column, 14) for column in columns]
         texts = [["" if row is None else f"{row.ours:.{digits}f}" for row in cells] for cells in lines.values()]
