@@ -17,11 +17,14 @@ from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui import console
 from dice_envs.table.sitting import Sitting
 
-with needs("web", "the page"):  # NiceGUI, and what it brings along
+with needs("web", "the page"):
+    from nicegui import app, ui
+
+    # isort: split
+    # What it brings along:
     import ifaddr
     from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse
-    from nicegui import app, ui
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import PlainTextResponse

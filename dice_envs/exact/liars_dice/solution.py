@@ -206,8 +206,8 @@ class Solution:
         self.gain = float((self.responds - self.plays).sum())
         if of_two:
             self.exploitability, self.nash_conv = self.gain, 2 * self.gain
-            lower, value, upper = np.mean([(each.lower, each.value, each.upper) for each, _ in starts], axis=0)
-            ends = np.array([lower, np.clip(value, lower, upper), upper])
+            ends = np.mean([(each.lower, each.value, each.upper) for each, _ in starts], axis=0)
+            ends.sort()  # rounding may have put them out of order
             self.lower, self.value, self.upper = (2 * ends - 1 if variant.options.rounds == "single" else ends).tolist()
 
     def as_dict(self) -> dict[str, Any]:
