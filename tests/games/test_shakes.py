@@ -144,6 +144,15 @@ def test_competitive_games_end_with_a_winner(num_players, reward):
         assert ((returns == 3).sum(axis=1) == 1).all()
 
 
+def test_competitive_records_are_observed_within_one():
+    """Patients treated have no limit: n are seen as n / (n + 6). Patients saved are a share of the three that win."""
+    batch = Batch("shakes", 1, seed=1, variation="competitive", num_players=3)
+    batch.states["treated"][0, :3], batch.states["saved"][0, :3] = (6, 2, 0), (1, 2, 0)
+    treated, saved = np.split(batch.observe(np.zeros(1, np.int64))[0, :6], 2)
+    assert treated == pytest.approx([0.5, 0.25, 0])
+    assert saved == pytest.approx([1 / 3, 2 / 3, 0])
+
+
 @pytest.mark.parametrize(("num_players", "num_patients"), [(2, 4), (3, 7), (6, 20)])
 def test_the_longest_competitive_game(num_players, num_patients):
     variant = configure("shakes", num_players=num_players, variation="competitive", num_patients=num_patients)

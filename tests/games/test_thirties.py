@@ -95,6 +95,7 @@ def test_observation_is_the_one_described():
 
 def test_optimal_needs_no_second_stage_that_cannot_come():
     assert configure("thirties", num_players=1, goal="optimal", num_faces=2, num_dice=6).facts.max_return == -18
+    assert configure("thirties", num_players=1, goal="optimal", num_faces=2, num_dice=6, target=12).facts.max_return == 0
 
 
 # --- the second stage -------------------------------------------------------------------------------------------------

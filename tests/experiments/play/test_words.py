@@ -37,6 +37,13 @@ def test_numbers_choose_every_legal_action_and_mistakes_are_told_in_a_line(game,
         batch.play(np.array([rng.choice(legal)]))
 
 
+def test_a_number_that_is_no_choice_is_answered_with_those_that_are():
+    variant = configure("score_dice", pool_a=(6, 6, 6, 6), pool_b=(6, 6, 6, 6))
+    state = Batch(variant, 1, seed=1).states[0]
+    for legal, pick in (([0, 1, 2, 3], "1 to 4"), ([0, 1, 3], "1 or 2 or 4"), ([1, 2], "2 or 3")):
+        assert explain_mistake(variant, state, legal, "9") == f"there is no choice 9; pick {pick}"
+
+
 def test_no_number_says_something_else_than_the_words():
     for game in names():
         variant = configure(game)
