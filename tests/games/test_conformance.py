@@ -554,7 +554,7 @@ def test_registered_ids(name):
 def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
     assert copied(configure(name)).options == configure(name).options
     for way in (way for way in ("SeatEnv", "raw_env", "env", "parallel_env") if plays(way, name)):
-        caller = CALLERS[way](name, **({} if way == "SeatEnv" else {"max_cycles": 50}))
+        caller = CALLERS[way](name, **({} if way == "SeatEnv" else {"max_cycles": 10_000}))  # more than are played
         for env in (caller.env, copied(caller.env)):  # also before its first game
             caller.hold(env)
             caller.reset(5)
