@@ -83,7 +83,10 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
 def _value(name: str, text: str, like: Any) -> Any:
     """Parse a setting's value; `like` is the preset's. Settings that may be None are numbers."""
     if isinstance(like, tuple):
-        return tuple(int(size) if size.isdecimal() else size for size in text.split("x"))
+        sizes = text.split("x")
+        if not all(map(str.isdecimal, sizes)):
+            raise ValueError(f"--set {name} must be sizes such as 128x128, not {shown(text)}")
+        return tuple(map(int, sizes))
     value = parse_options([f"{name}={text.replace('_', '')}"])[name]
     return float(value) if is_whole(value) and (like is None or isinstance(like, float)) else value
 
