@@ -191,7 +191,7 @@ class Promises:
 
     def __post_init__(self) -> None:
         if self.network is not None and not self.observes_only:
-            raise ValueError("observes_only must be true with network, which is given observations alone, not False")
+            raise ValueError("observes_only must be true with network, not False: a network sees observations alone")
 
 
 _NONE = Promises()

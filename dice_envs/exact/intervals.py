@@ -95,17 +95,17 @@ def _upper_limit(values: np.ndarray, counts: np.ndarray, high: float) -> float:
     from scipy.optimize import brentq
 
     top = max([float(high), *values[-1:].tolist()])
-    values, counts = np.append(values, top), np.append(counts, 1.0)
+    values, counts = np.append(values, top) - top, np.append(counts, 1.0)
     mean = float(values @ counts / counts.sum())
     step = Z95 * math.sqrt(float((values - mean) ** 2 @ counts)) / float(counts.sum())
 
     def missing(limit: float) -> float:
         return _distance(_tail_above(values - limit, counts)) - _distance(_TAIL)
 
-    above = top - _PRECISION * (top - mean)
-    if above <= mean or missing(above) < 0:
+    above = _PRECISION * mean
+    if mean == 0 or missing(above) < 0:
         return top
-    return float(brentq(missing, mean, above, xtol=_PRECISION * step))
+    return top + float(brentq(missing, mean, above, xtol=_PRECISION * step))
 
 
 def _distance(chance: float) -> float:
@@ -120,11 +120,13 @@ def _tail_above(gaps: np.ndarray, counts: np.ndarray) -> float:
     """
     from scipy.optimize import brentq
 
+    gaps = gaps / gaps[-1]  # for brentq, whose tolerances are absolute too
+
     def slope(tilt: float) -> float:
         return float(counts @ (gaps / (1 - tilt * gaps)))
 
     # It is 0 at the saddle point.
-    last = (1 - 1e-12) / float(gaps[-1])
+    last = 1 - 1e-12
     tilt = float(brentq(slope, 0.0, last, rtol=1e-7)) if slope(0.0) < 0 < slope(last) else 0.0
     root = math.sqrt(max(0.0, 2 * float(counts @ np.log1p(-tilt * gaps))))
     scale = tilt * math.sqrt(float(counts @ (gaps / (1 - tilt * gaps)) ** 2))

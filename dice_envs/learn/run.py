@@ -39,8 +39,8 @@ class Opponents:
 
     Attributes:
         pool: these agents with their weights; None in a game of one seat.
-        places: of past selves in the pool.
-        selves: those that are taken, by the latest past selves.
+        places: the number of past selves that the pool has room for.
+        selves: the latest past selves, in the order of their places.
         num_selves: past selves added so far.
         score: games against each opponent since `take_means` was last called, and games won; in a game of one seat, of which
             "return" is the name, the sum of returns.

@@ -70,6 +70,24 @@ def test_many_values_have_the_interval_of_the_normal_distribution():
     assert half_width(values, 0, 1) == pytest.approx(1.96 * values.std() / 100_000**0.5, rel=0.01)
 
 
+@pytest.mark.parametrize("high", [1e-4, 0.1, 2000.0])
+@pytest.mark.parametrize("count", [1, 5, 22, 29])
+def test_values_that_are_all_as_large_as_possible_but_for_rounding(high, count):
+    values = high * (1 + np.arange(count) % 5 * 2.0**-52)
+    lower, upper = mean_interval(values, 0, high)
+    assert upper == pytest.approx(high, rel=1e-12)
+    assert high - lower == pytest.approx(high * (1 - 0.025 ** (1 / count)), rel=0.01)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e9])
+def test_limits_grow_in_proportion_to_the_values(scale):
+    values, counts = np.random.default_rng(1).random(20), np.full(20, 10**7)
+    lower, upper = mean_interval(values, 0, 1, counts)
+    mean = values.mean()
+    found = mean_interval(scale * (values + 1000), 1000 * scale, 1001 * scale, counts)
+    assert np.array(found) / scale - 1000 - mean == pytest.approx([lower - mean, upper - mean], rel=1e-3)
+
+
 def test_without_values_everything_is_possible():
     assert mean_interval(np.array([]), -1, 1) == (-1, 1)
     assert half_width(np.array([]), -1, 1) == 2

@@ -61,8 +61,8 @@ class Classes(NamedTuple):
 def raises_of(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> dict[tuple[int, int], np.ndarray]:
     """Return (bid, player to move) → the bids that may follow, in the order of their numbers, int64; NO_BID: the first ones.
 
-    A bid stands after all that it may raise; of those that may come next, the lowest. The player to move makes a difference in
-    palifico rounds only.
+    Bids are sorted: each comes after all that it may raise, and lower ones first where that leaves a choice. The player to move
+    makes a difference in palifico rounds only.
     """
     bids, players = range(NO_BID, sum(dice) * variant.params.num_faces), range(len(dice))
     after = functools.cache(lambda bid, rule: bids_after(variant.params.lowest[rule, bid + 1], sum(dice)))
@@ -227,7 +227,7 @@ def _match_all(wild, hands, out):
 
 @functools.lru_cache(maxsize=32)
 def hands_of(variant: Variant, dice: int, palifico: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all hands with so many dice, their chances and matches: what `Round` has of each player."""
+    """Return all hands of a number of dice, with their chances and matches, as in `Round`. They are shared: do not write."""
     faces = variant.params.num_faces
     thrown = list(itertools.combinations_with_replacement(range(faces), dice))
     hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in thrown], np.int8)

@@ -147,7 +147,7 @@ class ResponseToHighest:
         self._points = points_of(params, seat).tolist()
         self._pools = options.pools if seat == 0 else options.pools[::-1]
         self._rolls: dict[Any, float] = {}
-        self._loop: tuple[Any, float] | None = None  # the roll whose value is being iterated, and its current value
+        self._loop: tuple[Any, float] | None = None  # the roll whose value is sought, and the value assumed
         self._looping: dict[Any, float] = {}  # values that depend on the value assumed in `_loop`
         self._values: dict[Any, float] = {}
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
@@ -340,10 +340,11 @@ def _write_situations(params, states, seat, out, places):
 
 @kernel
 def _write_dice(params, state, seat, known, out, places):
-    """Write the lowest face that each die in hand can show, the highest, and the size; and its place. In place.
+    """Write of each die in hand the lowest face that it can show, the highest one and its size, and its place. In place.
 
-    Known dice show one face. The highest comes first; the larger of equal ones, as pools are kept. Others are in the order of
-    their places, and the highest face is that of an owner that has always shown its highest die; if there is none, the size.
+    For `known` dice both are the face that it shows; the highest comes first, and of equal ones the larger, as pools are kept.
+    Others are in the order of their places. Their owner has always shown its highest die; if it cannot have, sizes stand for
+    the highest faces.
     """
     dice = params.num_actions
     held = 0
