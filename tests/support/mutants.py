@@ -32,9 +32,8 @@ from pathlib import Path
 
 from coverage import CoverageData
 
-from tests.support.changed import importing, tests_of
+from tests.support.changed import ROOT, importing, tests_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("dice_envs", "agents", "experiments")
 EVERY_AGENT = "tests/agents/test_every_agent.py"  # takes as long as all other test files together
 SHORT = "not slow and not web"
