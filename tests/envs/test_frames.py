@@ -52,6 +52,14 @@ def test_many_dice_of_the_shakes_fit():
         assert layout(variant.picture(state)).height <= height
 
 
+@pytest.mark.parametrize("num_patients", [10, 100])
+def test_the_longest_words_of_the_shakes_fit(num_patients):
+    variant = configure("shakes", num_patients=num_patients)
+    state = Batch(variant, 1, seed=1).states[0]
+    state["treated"][0] = state["saved"][0] = num_patients
+    assert len(variant.picture(state).rows[0].detail) <= len(variant.full_picture().rows[0].detail)
+
+
 def test_a_picture_that_is_too_large_is_made_smaller():
     rows = tuple(Row(f"row {i}", (1, 2, 3)) for i in range(30))
     whole = rgb_array(Picture("Long", rows))

@@ -116,6 +116,9 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
     )
     assert random.missing.endswith("but it would take more than 600 minutes: there are 5 positions to evaluate")
     assert random.missing in as_markdown(found, "command")
+    (summary,) = sections(found)[0].grids
+    figures = [heading for number, heading in enumerate(summary.headings) if number not in summary.words]
+    assert figures == ["random play", "optimal play"]
 
 
 @pytest.mark.thorough

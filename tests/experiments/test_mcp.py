@@ -233,6 +233,14 @@ def test_the_game_that_was_not_used_for_longest_goes():
     using(use, most=2)
 
 
+def test_the_latest_ten_games_are_named():
+    games = Games()
+    for _ in range(12):
+        games.new_game("thirties")
+    with pytest.raises(ValueError, match=f"the latest are: {', '.join(map(str, range(3, 13)))}. new_game"):
+        games.look(13)
+
+
 def test_work_that_nobody_waits_for_stops(monkeypatch):
     """A cancelled request ends in the solver's next line, and leaves the game as it was."""
     stopped = threading.Event()

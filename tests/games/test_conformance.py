@@ -563,6 +563,7 @@ def test_a_copy_of_a_game_in_play_goes_on_exactly_where_it_was(name, copied):
                 other = copy.copy(caller)
                 other.hold(copied(env))
                 before = remember(other.inner)
+                assert way == "SeatEnv" or other.inner.max_cycles == 10_000
                 expected = moves(caller, 30, seed=1)
                 assert remember(other.inner) == before, "the copy shares its state with the first one"
                 assert moves(other, 30, seed=1) == expected

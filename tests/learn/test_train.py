@@ -1,5 +1,6 @@
 """Training: a run is saved whole, resumes after a kill with the same result, and refuses damaged files."""
 
+import contextlib
 import dataclasses
 import errno
 import json
@@ -117,7 +118,6 @@ def test_train_saves_and_measures(tmp_path):
     assert "% won, without luck," not in again, "only with --verbose"
 
 
-@pytest.mark.thorough
 def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     out = tmp_path / "result.json"
     report = tmp_path / "report"
@@ -235,6 +235,9 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
     for path in (tmp_path / "run").iterdir():  # the checkpoint is all that is needed
         if path.is_file() and path.name != "checkpoint.pt":
             path.write_bytes(b"damaged")
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "first_signal_waits", lambda: contextlib.nullcontext(lambda: signal.SIGTERM))
+        assert train(*arguments, game=game, using=run).exit_code == 143
     killed("measured", 1, "before", *arguments, game=game)  # trained, not measured
     train(*arguments, game=game)
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")

@@ -112,6 +112,15 @@ def test_a_row_of_a_caption_and_dice_is_enough():
     assert str(picture) == ansi(picture)
 
 
+def test_a_mark_points_at_the_middle_of_its_row():
+    panel, mark = (
+        next(shape for shape in layout(Picture("", (Row("one", (1, 2), mark="to move"),))).shapes if isinstance(shape, kind))
+        for kind in (Rect, Polygon)
+    )
+    left, tip, right = mark.points
+    assert tip[1] == (left[1] + right[1]) / 2 == panel.y + panel.height / 2
+
+
 def test_words_are_escaped():
     title = '<b> & "quotes" \x00\x1b'
     root = ElementTree.fromstring(svg(Picture(title, (Row("</svg>", (1,), detail="a < b"),), ("&amp;",))))

@@ -32,9 +32,8 @@ from pathlib import Path
 
 from coverage import CoverageData
 
-from tests.support.changed import importing, tests_of
+from tests.support.changed import ROOT, importing, tests_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("dice_envs", "agents", "experiments")
 EVERY_AGENT = "tests/agents/test_every_agent.py"  # takes as long as all other test files together
 SHORT = "not slow and not web"
@@ -65,8 +64,8 @@ class Mutant:
 
 
 def mutants_of(path: str) -> Iterator[Mutant]:
-    """All mutants of a file."""
-    content = (ROOT / path).read_bytes()
+    """All mutants of a file as it is committed, which is what is tested."""
+    content = subprocess.run(["git", "show", f"HEAD:{path}"], cwd=ROOT, capture_output=True, check=True).stdout
     lines = content.splitlines(keepends=True)
     starts = [0, *itertools.accumulate(map(len, lines))]
 
@@ -93,8 +92,8 @@ def mutants_of(path: str) -> Iterator[Mutant]:
 
 
 def draw(count: int, seed: int) -> list[Mutant]:
-    """Draw random mutants of the files that git tracks, all equally likely."""
-    command = ["git", "ls-files", *PACKAGES]
+    """Draw random mutants of the committed files, all equally likely."""
+    command = ["git", "ls-tree", "-r", "--name-only", "HEAD", *PACKAGES]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     everyone = [mutant for path in listed if path.endswith(".py") for mutant in mutants_of(path)]
     return random.Random(seed).sample(everyone, count)

@@ -1,12 +1,14 @@
 """The article's worked examples, its posterior of the win rate and its run times, beside ours."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from dice_envs.experiments.bench import environments as bench
 from dice_envs.experiments.reproduce import Finding
-from dice_envs.experiments.reproduce.liars_dice import PUBLISHED, posterior_rows, worked_examples
+from dice_envs.experiments.reproduce.liars_dice import PUBLISHED, answer, posterior_rows, worked_examples
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +77,11 @@ def test_both_of_the_articles_run_times_are_peers(monkeypatch):
     rows = list(bench._article_games(True))
     assert [row.peer for row in rows] == pytest.approx([37.1997, 69.870840])
     assert [row.ours for row in rows] == [1.0, 1.0]
+
+
+def test_a_die_more_is_worth_something_where_there_are_two():
+    chances = {(1, 1): 0.75, (1, 2): 0.25, (2, 1): 0.875, (2, 2): 0.625}  # that the starter wins
+    values = {dice: SimpleNamespace(value=chance) for dice, chance in chances.items()}
+    one, two = (answer._about_values(SimpleNamespace(dice=most, values=values)) for most in (1, 2))
+    assert one == "Being first with 1 die each is worth +25.00 points of winning chance."
+    assert two.endswith(" worth +12.50 points of winning chance; 2 dice against 1 are worth +31.25, mean over both starters.")

@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from scipy.stats import binom
 
-from dice_envs.experiments.reproduce.shakes import CHECKED
+from dice_envs.experiments.reproduce import shakes
 from tests.support.commands import done
 
 
@@ -25,8 +26,14 @@ def test_published_figures_beside_ours(tmp_path):
         "thompson:permutations, short of optimal: saved",
         "thompson:permutations, short of optimal: P(win)",
     }
-    assert sum(row["agrees"] is True for row in rows) >= len(CHECKED) + 36
+    assert sum(row["agrees"] is True for row in rows) >= len(shakes.CHECKED) + 36
     (notebook,) = [row for row in rows if row["published"] == pytest.approx(0.688)]
     assert notebook["ours"] == pytest.approx(0.6885, abs=5e-5)  # with four players, ties broken at random
     assert notebook["agrees"]
     assert {picture.name for picture in tmp_path.glob("*.png")} == {"shakes_distributions.png", "shakes_kept_die.png"}
+
+
+def test_the_rules_example_is_shown():
+    """After three patients of whom two were saved, four dice are thrown and the third lowest is kept."""
+    (row,) = [row for row in shakes._kept_die_rows() if row.figure == "treated 3, saved 2: P(kept die = 6)"]
+    assert row.ours == pytest.approx(binom.sf(1, 4, 1 / 6))

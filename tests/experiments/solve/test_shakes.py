@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import time
 
 from dice_envs import configure
 from dice_envs.agents import make
@@ -25,7 +27,9 @@ def test_solve_writes_value_and_distribution(tmp_path, policy, value):
 
 def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
     path = tmp_path / "value.json"
-    done("solve", "shakes", "--policy", "random", "--json", path)
+    begun = time.perf_counter()
+    told = done("solve", "shakes", "--policy", "random", "--json", path)
+    assert float(re.search(r"exact, in ([\d.]+) s", told)[1]) < time.perf_counter() - begun + 0.1, "it is rounded"
     assert math.isclose(json.loads(path.read_text())["value"], 4, abs_tol=1e-12)
     policy = as_policy(make("argument"), configure("shakes", mode="physician"))
     problem = Problem.of(configure("shakes").options)
