@@ -98,6 +98,7 @@ def test_distill_saves_what_it_measured(tmp_path):
         (["liars_dice", "-o", "num_players=3"], "num_players must be 2 for distilling"),
         (["liars_dice", "-o", "num_dice=6"], "information sets"),
         (["liars_dice", "--hidden", "12,x"], "hidden must be a whole number from 1 to 4096, not 'x'"),
+        (["liars_dice", "--hidden", "12,,12"], "hidden must be a whole number from 1 to 4096, not ''"),
         (["liars_dice", "--hidden", "0"], "hidden must be a whole number from 1 to 4096, not 0"),
         (["liars_dice", "--steps", "0"], "steps must be a whole number from 1 to 1000000000, not 0"),
         (["liars_dice", "--minutes", "0"], "minutes must be above 0, not 0"),
