@@ -20,7 +20,7 @@ from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, is_whole, parse_options, shown
 from dice_envs.experiments.jobs import Done, Processes, kept_beside, on_ray
 from dice_envs.experiments.train import TrainingResult, setting_text
-from dice_envs.experiments.ui import check_folder, check_writable, finish, progress, write_json
+from dice_envs.experiments.ui import check_folder, finish, progress, write_json
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import Preset, presets_of
 
@@ -83,12 +83,17 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
 def _value(name: str, text: str, like: Any) -> Any:
     """Parse a setting's value; `like` is the preset's. Settings that may be None are numbers."""
     if isinstance(like, tuple):
-        sizes = text.split("x")
-        if not all(map(str.isdecimal, sizes)):
-            raise ValueError(f"--set {name} must be sizes such as 128x128, not {shown(text)}")
-        return tuple(map(int, sizes))
+        return layer_sizes(text, "x")
     value = parse_options([f"{name}={text.replace('_', '')}"])[name]
     return float(value) if is_whole(value) and (like is None or isinstance(like, float)) else value
+
+
+def layer_sizes(text: str, between: str) -> tuple[int, ...]:
+    """Return the sizes of a network's layers. ValueError if they are no whole numbers; their range is checked elsewhere."""
+    sizes = text.split(between)
+    if not all(size.strip().isdecimal() for size in sizes):
+        raise ValueError(f"hidden must be the sizes of layers such as 128{between}128, not {shown(text)}")
+    return tuple(map(int, sizes))
 
 
 def sweep(
@@ -130,7 +135,6 @@ def sweep(
     """
     runs, jobs = runs_of(game, preset, settings, seeds, recipes), check_threads(jobs, "jobs")
     check_folder(folder)
-    check_writable(json)
     for name, *_ in runs:
         if (folder / name).exists() and not resume:
             raise ValueError(f"{folder} holds the run {name} already; add --resume to go on with it, or choose another --out")

@@ -61,8 +61,8 @@ _OF_ROUND = ("starter", "dice", "bids_shown", "bids_honest")  # fields that a ro
 class Adaptive(OfOneGame):
     """Begins with optimal play, learns in a match which known player its opponent plays like, and then exploits it.
 
-    Whenever a call has shown the opponent's dice, Bayes' rule weighs the known players against an unknown one. Known are
-    `numbers` with several shares of bluffs, presets and thresholds, `reader` with several nerves, and players that make the
+    Whenever a call has shown the opponent's dice, Bayes' rule weighs the known players against optimal and unknown play. Known
+    are `numbers` with several shares of bluffs, presets and thresholds, `reader` with several nerves, and players that make the
     lowest bid and call at random. Once its opponent is one of these with a probability of 0.9, it plays the exact best
     response to the likeliest; otherwise optimal play. It returns to optimal play for the rest of the match once best responses
     have lost ten rounds more than optimal play would. It learns in matches only:

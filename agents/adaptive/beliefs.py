@@ -75,8 +75,8 @@ KNOWN: tuple[Any, ...] = (*_STEADY, *(Reader(nerve=nerve) for nerve in _NERVES))
 ANSWERED: tuple[Any, ...] = (*_STEADY, *(FixedReader(nerve, share) for nerve in _NERVES for share in SHARES))
 READERS = len(_STEADY)  # where they begin, in both
 
-# Kinds of player are those known, then optimal play and unknown play. At first these two are as likely as all `numbers`, all
-# who make the lowest bid, and all readers.
+# Kinds of player are those known, then optimal play and unknown play. The prior of all `numbers`, of all that make the lowest
+# bid, of all readers, of optimal play and of unknown play is 1/5 each.
 _SIZES = (len(_CALLS) * len(_BLUFFS), len(SHARES), len(_NERVES), 1, 1)
 PRIOR = np.repeat([1 / len(_SIZES) / size for size in _SIZES], _SIZES)
 KINDS = len(PRIOR)
@@ -90,7 +90,7 @@ _FAR = 30.0  # the most that log-likelihoods fall behind the greatest, so that a
 def log_likelihoods(variant: Variant, optimal: LiarsDiceNash, positions: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return the log-likelihood of each action for each kind of player, (n, KINDS) float64.
 
-    Who slips calls half of the time, where it has the choice, and otherwise makes any bid.
+    Where both are legal, a slip is a call or a bid with probability 1/2 each. Legal bids are equally likely.
     """
     everywhere, call = np.arange(len(positions)), variant.params.call
     turn = Turn(variant, positions, everywhere, np.zeros(len(positions), STREAM))

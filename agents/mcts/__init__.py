@@ -52,7 +52,7 @@ MOST_GIB_IN_PASSING = 2
 MOST_SECONDS_IN_PASSING = 2
 SELECTIONS = {"uct": UCT, "regret": REGRET}
 FIRST_CHUNK = 64  # simulations until the first moment at which a search can be stopped
-MOST_A_SECOND = 3_000_000  # simulations that a tree has room for; those that are faster are of games with few positions
+MOST_A_SECOND = 3_000_000  # simulations a second for which a tree has room; only games with few positions exceed that
 LONGEST_CHUNK = 0.2  # seconds between two such moments
 
 

@@ -17,12 +17,13 @@ from dice_envs.agent import ask, draw_actions, make_agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
-from dice_envs.core.options import Range, check_types, parse_options
+from dice_envs.core.options import Range, check_types
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
 from dice_envs.experiments import ui
 from dice_envs.experiments.solve.liars_dice import line_of
+from dice_envs.experiments.sweep import layer_sizes
 from dice_envs.experiments.ui.grids import measuring, show_measures
 
 SAY_EVERY = 500  # updates
@@ -86,7 +87,7 @@ def main(
     Example: distill liars_dice -o num_dice=3 --hidden 256,256 --steps 3000
     """
     limit = math.inf if minutes is None else minutes
-    settings = DistillSettings(parse_options([f"hidden={hidden},"])["hidden"], steps, limit, rate, precision)
+    settings = DistillSettings(layer_sizes(hidden, ","), steps, limit, rate, precision)
     plain = configure(game).game.name
     if plain != "liars_dice":
         raise ValueError(f"distill takes liars_dice, not {plain}: only its solutions are stored as probabilities")
@@ -95,7 +96,6 @@ def main(
     seed, device = ui.seed_or_fresh(seed), torch_device(device)
     out = out or Path("runs") / "liars_dice_distilled.npz"
     ui.check_writable(out)
-    ui.check_writable(json)
     ui.print_mode(variant)
     say = throttled(lambda each: ui.console.print(line_of(each)), 2.0, ends=True)
     solution = solve(variant, settings.precision, resume=True, done=say)

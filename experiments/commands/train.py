@@ -26,8 +26,6 @@ from dice_envs.experiments.ui import (
     RayOption,
     ReportOption,
     SeedOption,
-    check_report,
-    check_writable,
     console,
     count_option,
     finish,
@@ -120,8 +118,6 @@ def make_run(
     **arguments: Any,
 ) -> TrainingResult:
     """Make a run, show what it was for, and write its files. `arguments` are those of `dice_envs.experiments.train.train`."""
-    check_writable(json)
-    check_report(report)
     result = train(game, preset, out, **arguments)
     for note in result.notes:
         console.print(note)

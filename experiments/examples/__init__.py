@@ -1,7 +1,7 @@
 """Programs that read top to bottom: other people's learners on these games, one file each, and what they share: options,
 a network, and the figures at the end.
 
-The figures in their texts were made when game i of a run had the run's seed + i. The same
+The figures in their texts, but for those of `cleanrl_ppo`, were made when game i of a run had the run's seed + i. The same
 seeds give other games now.
 """
 
