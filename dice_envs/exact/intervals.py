@@ -96,6 +96,10 @@ def _upper_limit(values: np.ndarray, counts: np.ndarray, high: float) -> float:
 
     top = max([float(high), *values[-1:].tolist()])
     values, counts = np.append(values, top) - top, np.append(counts, 1.0)
+    span = -float(values[0])
+    if span == 0:
+        return top
+    values = values / span  # for brentq, whose tolerance is absolute
     mean = float(values @ counts / counts.sum())
     step = Z95 * math.sqrt(float((values - mean) ** 2 @ counts)) / float(counts.sum())
 
@@ -105,7 +109,7 @@ def _upper_limit(values: np.ndarray, counts: np.ndarray, high: float) -> float:
     above = _PRECISION * mean
     if mean == 0 or missing(above) < 0:
         return top
-    return top + float(brentq(missing, mean, above, xtol=_PRECISION * step))
+    return top + span * float(brentq(missing, mean, above, xtol=_PRECISION * step))
 
 
 def _distance(chance: float) -> float:

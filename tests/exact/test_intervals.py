@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom, t
@@ -53,6 +53,8 @@ def test_rare_losses_are_held_as_often_as_promised(count):
 
 
 @given(FEW, st.floats(0, 2), st.floats(0, 2))
+@example(np.zeros(1), 5e-324, 0.0)
+@example(np.full(3, 5e-324), 1e-313, 5e-324)
 def test_limits_lie_around_the_mean_and_grow_with_what_is_possible(values, more_below, more_above):
     lower, upper = mean_interval(values, 0, 1)
     mean = values.mean()

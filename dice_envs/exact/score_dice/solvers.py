@@ -309,8 +309,10 @@ def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
 def values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:
     """Return the expected reward to come with each die of the seat to move, (n, num_actions) float64; see `action_values`."""
     out = np.empty((len(states), variant.facts.num_actions))
-    for seat in np.unique(states["seat"]).tolist():
+    for seat in range(2):
         mine = states["seat"] == seat
+        if mine.all():  # as in a measure, where a copy of the states would take as long as their values
+            return response_to_highest(variant.options, seat).action_values(variant, states)
         out[mine] = response_to_highest(variant.options, seat).action_values(variant, states[mine])
     return out
 
@@ -318,52 +320,65 @@ def values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:
 _SITUATION = 8  # parts of a situation, each with an entry for every die of the larger pool; the score follows
 
 
-@kernel
+@kernel(allocates=False)
 def _write_situations(params, states, seat, out, places):
     """Write all that the rest of the game depends on, as the seat knows it. The last two are modified in place.
 
-    Parts of a row of `out`, padded with zeros: what `_write_dice` writes of the seat's dice, and of the other's; sizes of the
-    dice that tied and are rolled again, the seat's and the other's. Then the score. `places` holds the places of the dice
-    in hand, the seat's and the other's.
+    Parts of a row of `out`, padded with zeros: of the seat's dice in hand what `_write_known` writes, and of the other's the
+    same or what `_write_ranges` does; sizes of the dice that tied and are rolled again, the seat's and the other's. Then the
+    score. `places` holds the places of known dice, the seat's and the other's.
     """
     dice = params.num_actions
     for i in range(len(states)):
         state, row = states[i], out[i]
         for part in range(2):
             who = seat if part == 0 else 1 - seat
-            _write_dice(params, state, who, part == 0 or params.open_hands, row[3 * part * dice :], places[i, part])
+            if part == 0 or params.open_hands:
+                _write_known(params, state, who, row[3 * part * dice :], places[i, part])
+            else:
+                _write_ranges(params, state, who, row[3 * part * dice :])
             if params.reroll:
                 _write_tied(params, state, who, row[(6 + part) * dice :])
         if not params.pay_score:
             row[_SITUATION * dice] = state["score"] if seat == 0 else -state["score"]
 
 
-@kernel
-def _write_dice(params, state, seat, known, out, places):
-    """Write of each die in hand the lowest face that it can show, the highest one and its size, and its place. In place.
+@kernel(allocates=False)
+def _write_known(params, state, seat, out, places):
+    """Write the face of each die in hand, twice, and its size; and its place. The highest comes first. In place."""
+    dice = params.num_actions
+    held = 0
+    for face in range(params.most_sides, 0, -1):
+        for die in range(dice):  # the larger of equal ones comes first, as pools are kept
+            if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
+                out[held] = face
+                out[dice + held] = face
+                out[2 * dice + held] = params.sizes[seat][die]
+                places[held] = die
+                held += 1
 
-    For `known` dice both are the face that it shows; the highest comes first, and of equal ones the larger, as pools are kept.
-    Others are in the order of their places. Their owner has always shown its highest die; if it cannot have, sizes stand for
-    the highest faces.
+
+@kernel(allocates=False)
+def _write_ranges(params, state, seat, out):
+    """Write the lowest face that each die in hand can show, the highest, and the size, in the order of their places. In place.
+
+    The highest face is that of an owner that has always shown its highest die; if there can be none, it is the size.
     """
     dice = params.num_actions
     held = 0
     possible = True
-    for face in range(params.most_sides if known else 1, 0, -1):
-        for die in range(dice):
-            if state["status"][seat, die] != HELD or (known and state["faces"][seat, die] != face):
-                continue
-            out[held] = face if known else lowest_face(params, state, seat, die)
-            out[dice + held] = face if known else _highest_face(params, state, seat, die)
+    for die in range(dice):
+        if state["status"][seat, die] == HELD:
+            out[held] = lowest_face(params, state, seat, die)
+            out[dice + held] = _highest_face(params, state, seat, die)
             out[2 * dice + held] = params.sizes[seat][die]
-            places[held] = die
             possible &= out[held] <= out[dice + held]
             held += 1
     for k in range(0 if possible else held):
         out[dice + k] = out[2 * dice + k]
 
 
-@kernel
+@kernel(allocates=False)
 def _highest_face(params, state, seat, die):
     """The highest face that a die in hand can show if its owner has always shown its highest die."""
     most = np.int64(params.sizes[seat][die])
@@ -373,7 +388,7 @@ def _highest_face(params, state, seat, die):
     return most
 
 
-@kernel
+@kernel(allocates=False)
 def _write_tied(params, state, seat, out):
     tied = 0
     for size in range(params.most_sides, 0, -1):
