@@ -148,7 +148,7 @@ def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Ef
 
     seated = SeatedAgents(variant, [agent], effort.seed)
     known, merged = shares_of(variant, seated, parts, True, done), True
-    if not seated.alike:  # each seat is asked by itself
+    if not seated.seats.alike:  # each seat is asked by itself
         total += information_sets(variant)
         seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, parts, False, done), False
@@ -250,7 +250,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
         seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
         known = shares_of(variant, seated, parts, False, add)
         found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
-        if not seated.alike:  # else the other seats would give the same
+        if not seated.seats.alike:  # else the other seats would give the same
             seatings = seats
     for agent in agents:
         check_steady(variant, agent, what)

@@ -200,23 +200,17 @@ class SeatedAgents:
         seed: of the agents' own random streams.
 
     Attributes:
-        seats: for each agent, whether it has played alike wherever it was asked at the same positions in other seats.
+        seats: whether all have played alike wherever they were asked at the same positions in other seats.
     """
 
     def __init__(self, variant: Variant, agents: Sequence[Any], seed: int = 0) -> None:
         self._agents = list(agents)
         self._streams = new_streams(seed, ROWS_AT_ONCE)[None]
-        self.seats = [SeatComparison() for _ in agents]
+        self.seats = SeatComparison()
 
     def __call__(self, round_: Round, player: int, table: Table) -> Source:
         seat = table.seat(round_.places[player])
-        number = seat % len(self._agents)
-        return source_of(round_, player, self._agents[number], seat, self._streams, self.seats[number])
-
-    @property
-    def alike(self) -> bool:
-        """Whether no agent was seen to play differently in another seat."""
-        return all(seats.alike for seats in self.seats)
+        return source_of(round_, player, self._agents[seat % len(self._agents)], seat, self._streams, self.seats)
 
 
 # --- shares -------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def test_all_shares_agree_with_a_plain_program(game, agent):
     plain = Plain(variant, of_agent(variant, player))
     seated = SeatedAgents(variant, [asked(player, variant)])
     known = shares_of(variant, seated, (PLAYS, RESPONDS, ALONE))
-    assert seated.alike
+    assert seated.seats.alike
     first = max(known, key=lambda table: sum(table.dice))
     assert len(known) > 1 or variant.options.rounds == "single"
     for table in {first, *list(known)[:4]}:
