@@ -97,17 +97,6 @@ class _Outcome(NamedTuple):
     games: int  # played to find it; 0: it is exact
     note: str
 
-    def mean_error(self) -> float:
-        """Return the 95 % half-width of the mean."""
-        if not self.games:
-            return 0.0
-        saved = np.arange(len(self.distribution))
-        return half_width(saved, 0, saved[-1], self.games * self.distribution)
-
-    def chance_error(self, chance: float) -> float:
-        """Return the 95 % half-width of a chance."""
-        return share_half_width(chance, self.games) if self.games else 0.0
-
 
 def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:
     """Return the outcome of an agent that does not see the efficacies, from its answers at all tallies."""
@@ -205,12 +194,16 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         found = _random_exactly(variant)
     else:
         found = _exactly(variant, agent, effort.seed, effort.done)
-    saved = float(found.distribution @ np.arange(len(found.distribution)))
+    counted = np.arange(len(found.distribution))
+    saved = float(found.distribution @ counted)
     win = float(found.distribution[variant.options.to_win :].sum())
     steps, patients = variant.facts.max_steps, variant.options.patients
+    errors = 0.0, 0.0
+    if found.games:
+        errors = half_width(counted, 0, patients, found.games * found.distribution), share_half_width(win, found.games)
     figures = {
-        SAVED: (saved, found.mean_error(), "patients", steps * patients),
-        WIN: (win, found.chance_error(win), "probability", steps),
+        SAVED: (saved, errors[0], "patients", steps * patients),
+        WIN: (win, errors[1], "probability", steps),
     }
 
     def measurement(name: str, value: float, error: float, unit: str, span: float) -> Measurement:
