@@ -35,6 +35,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_against,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
+from dice_envs.experiments.ui.grids import plus_minus
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
@@ -237,9 +238,7 @@ def show(answer: Answer, rows: list[Finding]) -> None:
 # --- the conclusion: a few sentences whose figures are computed ------------------------------------------------------
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Format a share in %, such as "37.5"."""
-    return f"{round(100 * share, digits) + 0.0:.{digits}f}"  # + 0.0: no -0.0
+percent = functools.partial(plus_minus, half=None, digits=1, percent=True)  # a share, such as "37.5"
 
 
 def _about_faces(answer: Answer) -> list[str]:
@@ -294,7 +293,7 @@ def _about_losses(answer: Answer) -> list[str]:
     ]
     for bluff in (BLUFFS[0], BLUFFS[-1]):
         if losses[bluff] > 0:
-            mended = {part: f"{percent(answer.mended(bluff, part), 0)} %" for part in BORROWED}
+            mended = {part: f"{percent(answer.mended(bluff, part), digits=0)} %" for part in BORROWED}
             sentences.append(
                 f"With bluff={bluff:g}, the solution's first bids would remove {mended['first bids']} of this loss (their "
                 f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
