@@ -70,7 +70,7 @@ def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dic
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameMeasure`.
+    """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameExact.measure`.
 
     With three players or more the deviation gain is measured of an agent in all seats, and what a coalition takes from it.
     The game of two is zero-sum, so the mean over the seats of what best responses win is the mean of what they win above the
@@ -192,7 +192,9 @@ def _values(variant: Variant, tables: Sequence[Dice], joint: bool = False) -> fl
 
 
 def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
-    """Measure how much each of the agents at a table could gain by leaving its policy. See `dice_envs.exact.GameTableMeasure`.
+    """Measure how much each of the agents at a table could gain by leaving its policy.
+
+    See `dice_envs.exact.GameExact.measure_table`.
 
     Raises:
         ValueError: the reward is not a win, or the game is too large; or an agent remembers past games, answers at random, or
@@ -261,7 +263,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
+    """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameExact.action_values`.
 
     Takes the solution that `solve liars_dice` has kept; without one the game is solved first.
     """

@@ -167,7 +167,7 @@ def _best(variant: Variant) -> dict[str, float]:
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure patients saved and P(win), the one that the game rewards first. See `dice_envs.exact.GameMeasure`.
+    """Measure patients saved and P(win), the one that the game rewards first. See `dice_envs.exact.GameExact.measure`.
 
     A physician is asked at every tally. At the table the agent plays every maester, and is asked at every tally, for each
     seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (such as a physician
@@ -308,7 +308,7 @@ def _note(variant: Variant) -> str:
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """Return the value of each treatment, or of arguing and yielding, with Bayes-optimal play afterwards.
 
-    See `dice_envs.exact.GameActionValues`.
+    See `dice_envs.exact.GameExact.action_values`.
     """
     if in_passing:
         check_in_passing(variant)
@@ -321,7 +321,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> ResponseValues:
-    """Return the values of choices of a physician or of a whole table. See `dice_envs.exact.GameResponseValues`.
+    """Return the values of choices of a physician or of a whole table. See `dice_envs.exact.GameExact.response_values`.
 
     At the start it is the expectation of Bayes-optimal play, in which maesters do as well as a physician.
 
@@ -336,7 +336,7 @@ def response_values(
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return headings for decisions: the patient, and what was chosen. See `dice_envs.exact.GameSituations`."""
+    """Return headings for decisions: the patient, and what was chosen. See `dice_envs.exact.GameExact.situations`."""
     patient = np.array([f"patient {number}" for number in range(1, variant.options.patients + 1)])[states["patients"]]
     if variant.options.mode == "physician":
         tried = states["treated"][np.arange(len(states)), actions] > 0
