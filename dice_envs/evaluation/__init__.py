@@ -157,16 +157,6 @@ class Evaluation(Adjusted):
         return json.dumps(self.as_dict())
 
 
-def _run_here(
-    function: Callable[..., Any],
-    shared: Sequence[Any],
-    parts: Sequence[Sequence[Any]],
-    sizes: Sequence[float],
-    done: Callable[[Any], Any],
-) -> list[Any]:
-    return [function(*shared, *part, done) for part in parts]
-
-
 def evaluate(
     game: str | Game | Variant,
     agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
@@ -178,7 +168,7 @@ def evaluate(
     name: str = "",
     values: ResponseValues | None = None,
     done: Callable[[float], Any] = lambda amount: None,
-    run: Run = _run_here,
+    run: Run = lambda function, shared, parts, sizes, done: [function(*shared, *part, done) for part in parts],
     **options: Any,
 ) -> Evaluation:
     """Play games of an agent against an opponent whose probabilities are known, and take the luck out of its results.
