@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     PARTS,
     Habits,
     RoundChances,
-    chance_that_bids_hold,
     games_won,
     habits_of,
     mean_loss,
@@ -74,17 +72,6 @@ TABLES = (
 )
 
 
-class Turns(NamedTuple):
-    """Turns of a round with a bid to call or to raise, which holds if enough of the other's dice show its face."""
-
-    dice: Dice
-    player: int
-    need: int
-    holds: float  # the chance that the bid holds, given the player's own dice
-    turns: float  # expected number in a round
-    calls: float  # expected number of those at which the solution calls
-
-
 @dataclasses.dataclass(frozen=True)
 class Answer:
     """Everything that is computed.
@@ -118,19 +105,6 @@ class Answer:
         """Expected numbers of first bids and of raises in a whole game, by the face named: (2, namers, faces named)."""
         weighted = [share * self.habits[dice].named for dice, share in self.shares.items()]
         return np.asarray(np.sum(weighted, axis=0))
-
-    @functools.cached_property
-    def turns(self) -> list[Turns]:
-        """The turns of all rounds at which a player has a bid to call or to raise."""
-        found = []
-        for dice, habits in self.habits.items():
-            for player in range(2):
-                chances = chance_that_bids_hold(self.solution.variant, dice[1 - player]).tolist()
-                for need, holds in enumerate(chances):
-                    turns, calls = habits.turns[player, need], habits.calls[player, need]
-                    if turns > 0:
-                        found.append(Turns(dice, player, need, holds, turns, calls))
-        return found
 
     def loss(self, bluff: float, part: str = ALONE) -> float:
         """Return how much less often than the solution the numbers agent wins a round, mean over the rounds of a game."""
@@ -204,12 +178,11 @@ def findings(answer: Answer) -> list[Finding]:
             if share >= SEEN:
                 figure = f"{dice} v {dice} dice, {most} of the best face: % of first bids of {quantity}"
                 add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands")
-    for each in answer.turns:
-        if each.dice == answer.full:
-            who = ("starter", "other player")[each.player]
-            note = f"the bid holds with {each.holds:.4f}; {each.turns:.4f} turns a round"
-            figure = f"{dice} v {dice} dice, {who}, {each.need} of the other's dice needed: % called"
-            add(figure, 100 * each.calls / each.turns, note=note)
+    for (player, need), turns in np.ndenumerate(first.turns):
+        if turns > 0:
+            note = f"the bid holds with {first.holds[player, need]:.4f}; {turns:.4f} turns a round"
+            figure = f"{dice} v {dice} dice, {('starter', 'other player')[player]}, {need} of the other's dice needed: % called"
+            add(figure, 100 * first.calls[player, need] / turns, note=note)
     for (own, others), worth in answer.values.items():
         error = max(worth.upper - worth.value, worth.value - worth.lower)
         add(f"{own} v {others} dice: chance that the starter wins the game", worth.value, error, "between certified bounds")
@@ -260,12 +233,12 @@ def _about_faces(answer: Answer) -> list[str]:
 def _about_calls(answer: Answer) -> str:
     parts = []
     for even, words in ((True, "even chances or better to hold"), (False, "less than even chances")):
-        weighed = [
-            answer.shares[each.dice] * np.array([each.turns, each.calls, each.holds * each.turns])
-            for each in answer.turns
-            if (each.holds >= 0.5) == even
-        ]
-        turns, calls, holds = np.sum(weighed, axis=0) if weighed else np.zeros(3)
+        turns = calls = holds = 0.0
+        for dice, habits in answer.habits.items():
+            here, share = (habits.holds >= 0.5) == even, answer.shares[dice]
+            turns += share * habits.turns[here].sum()
+            calls += share * habits.calls[here].sum()
+            holds += share * (habits.holds * habits.turns)[here].sum()
         if turns > 0:
             parts.append(
                 f"{percent(calls / turns)} % of bids with {words}, of which the article's rule would call "
