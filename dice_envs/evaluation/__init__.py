@@ -168,7 +168,7 @@ def evaluate(
     name: str = "",
     values: ResponseValues | None = None,
     done: Callable[[float], Any] = lambda amount: None,
-    run: Run = lambda function, shared, parts, sizes, done: [function(*shared, *part, done) for part in parts],
+    run: Run | None = None,
     **options: Any,
 ) -> Evaluation:
     """Play games of an agent against an opponent whose probabilities are known, and take the luck out of its results.
@@ -201,8 +201,11 @@ def evaluate(
     values = response_values(variant, opponent) if values is None else values
     agents = [player] * variant.facts.num_seats if values.whole_team else [player, _player(opponent or OPTIMAL, variant)[0]]
     pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(seed), GAMES_ASKED)
-    sizes = [float(match * piece.number) for piece in pieces]
-    found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
+    if run is None:
+        found = [play_part(variant, agents, values, match, [piece], done) for piece in pieces]
+    else:
+        sizes = [float(match * piece.number) for piece in pieces]
+        found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
     scale, expected = scale_of(variant, values), expected_returns(values, *earned.shape)
