@@ -264,9 +264,5 @@ def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: i
         error = match_half_width(costs, match, 0.0, scale.spread)
         losses.append(Loss(heading, label, sum(decisions), sum(wrong), float(costs.mean()), error))
     headings = list(dict.fromkeys(each.by for each in losses))
-    return tuple(sorted(losses, key=lambda each: (headings.index(each.by), _in_order(each.label))))
-
-
-def _in_order(label: str) -> tuple[float, str]:
-    """Numbers in their order, before words."""
-    return (float(label), "") if label.isdecimal() else (math.inf, label)
+    numbers = {each.label: float(each.label) if each.label.isdecimal() else math.inf for each in losses}  # before words
+    return tuple(sorted(losses, key=lambda each: (headings.index(each.by), numbers[each.label], each.label)))

@@ -87,11 +87,6 @@ def _fixed_point(step: Callable[[float], float], most: float) -> float:
     return float(brentq(lambda value: step(value) - value, -most, most, xtol=PRECISION))
 
 
-def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
-    at = dice.index(die)
-    return dice[:at] + dice[at + 1 :]
-
-
 def points_of(params: Any, seat: int) -> np.ndarray:
     """Return what the seat scores for a pair, by its own face and the other's, (faces, faces) int64; faces begin with 0."""
     faces = range(params.most_sides + 1)
@@ -218,7 +213,8 @@ class ResponseToHighest:
         """Return every distinct die that can be shown, and its value. Arguments as for `value`."""
         result = []
         for die in dict.fromkeys(own):
-            rest, value = _without(own, die), 0.0
+            at, value = own.index(die), 0.0
+            rest = own[:at] + own[at + 1 :]
             for chance, shown, others in _next_highest(other):
                 later = score + self._scores[die.face][shown.face]
                 paid = self._pays[die.face][shown.face]
