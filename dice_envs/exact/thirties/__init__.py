@@ -277,14 +277,10 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     choices = solved.choices
     number = {throw: i for dice in range(1, rules.num_dice + 1) for i, (throw, _) in enumerate(throws(dice, rules.num_faces))}
 
-    def choose(throw: Dice, total: int) -> int:
-        return choices[len(throw)][total][number[throw]]
+    def choose(throw: Dice, total: int | None = None) -> int:
+        return choices[len(throw)][rules.num_dice - len(throw) if total is None else total][number[throw]]
 
-    def choose_simply(throw: Dice) -> int:
-        return choices[len(throw)][rules.num_dice - len(throw)][number[throw]]
-
-    simple = goal == "maximize"
-    strategy = Strategy(name_of_goal(goal), choose_simply if simple else choose, "throw" if simple else "total")
+    strategy = Strategy(name_of_goal(goal), choose, "throw" if goal == "maximize" else "total")
     return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
 
 

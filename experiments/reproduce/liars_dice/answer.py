@@ -203,7 +203,11 @@ def show(answer: Answer, rows: list[Finding]) -> None:
     """Print the answer's rows as tables, then the conclusion."""
     for title, pattern, digits, _ in TABLES:
         across(title, rows, pattern, digits).show()
-    sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
+    sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer)]
+    sentences.append(
+        f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
+        "Other strategies may name other faces and be as good."
+    )
     for sentence in sentences:
         ui.console.print(sentence)
 
@@ -274,13 +278,6 @@ def _about_losses(answer: Answer) -> list[str]:
             )
     sentences.append("Their first bid, one more than they hold, is that of the article's program; its text gives none.")
     return sentences
-
-
-def _how_sure(answer: Answer) -> str:
-    return (
-        f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
-        "Other strategies may name other faces and be as good."
-    )
 
 
 def draw_answer(folder: Path, rows: list[Finding]) -> None:
