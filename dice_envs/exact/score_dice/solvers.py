@@ -137,7 +137,6 @@ class ResponseToHighest:
         params = configure("score_dice", **dataclasses.asdict(options)).params
         self.options = options
         self.seat = seat
-        self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
         points = points_of(params, seat)
         # What a pair pays at once, and what it adds to a score that is rewarded at the end: one of the two is always 0.
         self._pays, self._scores = ((points * counted).tolist() for counted in (params.pay_score, not params.pay_score))
@@ -151,7 +150,8 @@ class ResponseToHighest:
     def _roll_key(self, own: Iterable[int], other: Iterable[int], score: int) -> Any:
         """Return a key for the value of a roll of dice of these sizes: all on which it depends."""
         key = tuple(sorted(own, reverse=True)), tuple(sorted(other, reverse=True)), score
-        return WHOLE_GAME if self.spare and len(key[0]) == self.options.num_columns else key
+        spare = len(self._pools[0]) != len(self._pools[1])
+        return WHOLE_GAME if spare and len(key[0]) == self.options.num_columns else key
 
     def _tie(self, own: Rolled, other: Rolled, tied: Tied) -> Tied:
         """Return the tied dice after a pair."""

@@ -95,11 +95,6 @@ class Answer:
         """Dice of each player when the game begins."""
         return max(self.solution.variant.options.dice_per_seat)
 
-    @property
-    def full(self) -> Dice:
-        """The first round."""
-        return self.dice, self.dice
-
     @functools.cached_property
     def named(self) -> np.ndarray:
         """Expected numbers of first bids and of raises in a whole game, by the face named: (2, namers, faces named)."""
@@ -169,7 +164,7 @@ def findings(answer: Answer) -> list[Finding]:
         for stage, name in enumerate(STAGES):
             for named, share in zip(FACES_NAMED, shares_of(habits.named[stage])[0], strict=True):
                 add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share)
-    first = answer.habits[answer.full]
+    first = answer.habits[dice, dice]
     for (quantity, face), share in np.ndenumerate(first.openings):
         if share > 0:
             add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share)
