@@ -146,11 +146,11 @@ def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Ef
     def done(amount: float) -> None:
         effort.done(amount, total)
 
-    seated = SeatedAgents(variant, [agent], effort.seed)
+    seated = SeatedAgents([agent], effort.seed)
     known, merged = shares_of(variant, seated, parts, True, done), True
     if not seated.seats.alike:  # each seat is asked by itself
         total += information_sets(variant)
-        seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
+        seated = SeatedAgents([agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, parts, False, done), False
     return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
 
@@ -249,7 +249,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
 
     while len(found) < seatings:
         shift = len(found)
-        seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
+        seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
         known = shares_of(variant, seated, parts, False, add)
         found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
         if not seated.seats.alike:  # else the other seats would give the same
