@@ -161,18 +161,18 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_without_past_selves_none_is_in_the_pool(tmp_path):
-    for share in (0.0, 0.2):
-        preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
-        begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
-        begun.learn(TrainingCallback())
-        asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
-        assert asked.any() == (share > 0)
-        assert len(begun.opponents.pool.agents) == (2 if share == 0 else 4)
-        begun.save()
-        again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
-        again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
-        assert again.opponents.num_selves == begun.opponents.num_selves
+@pytest.mark.parametrize(("changes", "kept", "met"), [({"self_share": 0.0}, 0, 0), ({}, 2, 2), ({"self_play": 1.0}, 2, 0)])
+def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, met, tmp_path):
+    preset = dataclasses.replace(TINY, snapshot_every=1, **changes)
+    begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    begun.learn(TrainingCallback())
+    asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
+    assert (len(begun.opponents.selves), asked.sum()) == (kept, met)
+    assert len(begun.opponents.pool.agents) == 2 + kept
+    begun.save()
+    again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
+    assert again.opponents.num_selves == begun.opponents.num_selves
 
 
 @pytest.mark.thorough
