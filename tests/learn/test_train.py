@@ -456,6 +456,11 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         assert value["value"] > 0.995 * value["optimum"]
 
 
+def test_terms_of_the_loss_may_end_with_none():
+    ends = {name: 0.0 for name in ("entropy_end", "kl_end", "proximal_end", "learning_rate_end")}
+    assert dataclasses.replace(REGULARISED, **ends).proximal_end == 0
+
+
 @few(24,
     "changes",
     [
