@@ -209,6 +209,13 @@ def test_one_die_each_is_rolled_again_until_one_wins(own, other):
     assert response.game_value() == pytest.approx((wins - losses) / (wins + losses), abs=1e-9)
 
 
+def test_a_best_response_earns_what_is_computed_though_tied_dice_are_rolled_again():
+    options = {"pool_a": (3, 2), "pool_b": (2, 2), "ties": "reroll"}
+    values = [ResponseToHighest(Options(**options), seat).game_value() for seat in range(2)]
+    result = tournament(configure("score_dice", **options), ["score_response", "highest"], 10_000, 1)
+    assert result.matrix("mean_return")[0][1] == pytest.approx(sum(values) / 2, abs=4 / 100)
+
+
 @pytest.mark.slow
 def test_the_default_pools_are_sampled():
     assert measure("score_dice", "random", sample=2_000).score == 0
