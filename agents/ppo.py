@@ -29,7 +29,7 @@ from dice_envs.core.view import Block, offsets
 from dice_envs.exact import Measures
 
 from . import POLICIES
-from .base import Deterministic
+from .base import Checked, Deterministic
 
 FORMAT = 1
 MOST_LAYERS = 64
@@ -415,7 +415,7 @@ class Likeliest(Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Ppo:
+class Ppo(Checked):
     """A trained policy. Plays only the game and options that it was trained on.
 
     `ppo` is the policy that comes with the package for the game and options that are played; `agents --policies` lists them.
@@ -433,8 +433,7 @@ class Ppo:
     _policy: NetworkPolicy | None = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.greedy, bool):
-            raise ValueError(f"greedy must be true or false, not {shown(self.greedy)}")
+        super().__post_init__()
         object.__setattr__(self, "_policy", load_policy(str(self.path)) if self.path else None)
 
     @property

@@ -18,20 +18,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dice_envs.agent import Promises, Turn, draw_actions
 from dice_envs.core.game import Variant
-from dice_envs.core.options import check_range
+from dice_envs.core.options import Range
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
 from dice_envs.games.liars_dice import MAX_SEATS
 from dice_envs.games.liars_dice.raises import NO_BID
 
-from ..base import OfOneGame
+from ..base import Checked, OfOneGame
 from ..liars_dice import LiarsDiceNash, chance_blind, honesty
 from .beliefs import ANSWERED, KINDS, KNOWN, READERS, SHARES, learn, log_likelihoods, posterior
 from .responses import MOST_BIDS, NOWHERE, PlayedResponse, response_to
@@ -58,7 +58,7 @@ _OF_ROUND = ("starter", "dice", "bids_shown", "bids_honest")  # fields that a ro
 
 
 @dataclasses.dataclass(frozen=True)
-class Adaptive(OfOneGame):
+class Adaptive(Checked, OfOneGame):
     """Begins with optimal play, learns in a match which known player its opponent plays like, and then exploits it.
 
     Whenever a call has shown the opponent's dice, Bayes' rule weighs the known players against optimal and unknown play. Known
@@ -79,12 +79,8 @@ class Adaptive(OfOneGame):
     plays = "liars_dice"
     promises = Promises(remembers=MEMORY)
 
-    precision: float = 1e-3
-    caution: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
-        check_range("caution", self.caution, 0, 1, whole=False)
+    precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
+    caution: Annotated[float, Range(0, 1)] = 0.9
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or a variant with nothing to learn, or too large."""
