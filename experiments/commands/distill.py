@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +25,7 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.sweep import layer_sizes
 from dice_envs.experiments.ui.grids import measuring, show_measures
+from dice_envs.experiments.ui.pages import command_line
 
 SAY_EVERY = 500  # updates
 
@@ -154,14 +155,12 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     return best
 
 
-def _command(option: Sequence[str], settings: DistillSettings, seed: int, device: str) -> str:
+def _command(option: list[str], settings: DistillSettings, seed: int, device: str) -> str:
     """The command that makes the same policy again, without --out; a time limit may make it another one."""
-    given = [f"-o {each}" for each in option]
-    given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]
-    given += [f"--minutes {settings.minutes:g}"] if math.isfinite(settings.minutes) else []
-    given += [f"--precision {settings.precision:g}", f"--seed {seed}"]
-    given += [] if device == "cpu" else [f"--device {device}"]
-    return " ".join(["python -m experiments distill liars_dice", *given])
+    typed = {"option": option, "hidden": ",".join(map(str, settings.hidden)), "steps": settings.steps}
+    typed |= {"rate": f"{settings.rate:g}", "minutes": f"{settings.minutes:g}" if math.isfinite(settings.minutes) else None}
+    typed |= {"precision": f"{settings.precision:g}", "seed": seed, "device": None if device == "cpu" else device}
+    return command_line("distill liars_dice", typed)
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

@@ -167,10 +167,13 @@ class About:
 
 
 def command_line(command: str, given: Mapping[str, Any]) -> str:
-    """Return a command line, such as `reproduce shakes --games 1000`. None, empty and false options are left out."""
+    """Return a command line, such as `reproduce shakes --games 1000`. None, empty and false options are left out.
+
+    Game options, named `option`, are written `-o`.
+    """
     parts = ["python -m experiments", command]
     for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
+        option = "-o" if name == "option" else f"--{name.replace('_', '-')}"
         if value is True:
             parts.append(option)
         elif value is not None and value is not False and value != []:

@@ -10,7 +10,7 @@ from dice_envs import TASKS, action_values, configure, make_agent, response_valu
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.language import named_players, players_of, positions_of, score
+from dice_envs.experiments.commands.benchmark import named_players, players_of, positions_of, score
 from dice_envs.experiments.ui.chats import Counted
 from tests.experiments.jobs.test_workers import Shuffled
 from tests.support.chat_server import lowest, said, serving
@@ -59,7 +59,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
 
 
 def test_a_game_without_decisions_that_matter_has_no_positions(monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.language.MOST_GAMES", 2)
+    monkeypatch.setattr("dice_envs.experiments.commands.benchmark.MOST_GAMES", 2)
     with pytest.raises(ValueError, match="only 0 of 6 games of score_dice .* have a decision that matters"):
         positions_of(TASKS["score_dice_3d6"].variant, 3)
 
