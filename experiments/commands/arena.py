@@ -19,8 +19,7 @@ from dice_envs.exact import ResponseValues
 from dice_envs.experiments import arena, ui
 from dice_envs.experiments.arena.results import Result
 from dice_envs.experiments.arena.tables import save_plot, show
-from dice_envs.experiments.jobs import resumable
-from dice_envs.experiments.ui.chats import Counted, logged
+from dice_envs.experiments.jobs import logged, resumable
 from dice_envs.experiments.ui.grids import measuring
 
 LEAST_COMPARED = 100  # games of each meeting from which on a best response is looked for; with fewer, intervals are too wide
@@ -90,13 +89,12 @@ def main(
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
-    with resumable(json if log is None else None, resume, what, seed, ray) as (seed, plain):
+    with resumable(json if log is None else None, resume, what, seed, ray, players) as (seed, workers):
         values: list[ResponseValues | None] | None = None
         reasons: list[str] = []
         if without_luck:
             with measuring("values of choices") as told:
                 values, reasons = arena.known_values(variant, agents, players, told)
-        workers = Counted(plain, players)
         with ui.progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = arena.tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
         result.notes = [*reasons, *workers.lines()]

@@ -32,8 +32,7 @@ from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import guarded
 from dice_envs.experiments.commands.leaderboard import usual_agents
-from dice_envs.experiments.jobs import HERE, Workers, kept_beside
-from dice_envs.experiments.ui.chats import Counted, logged
+from dice_envs.experiments.jobs import HERE, Workers, kept_beside, logged
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 from dice_envs.table.sitting import PERSON, Sitting
@@ -372,7 +371,7 @@ def score(
     variant = positions.variant
     firsts = range(0, len(positions), ASKED)
     parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
-    counted = Counted(workers, [player])
+    counted = workers.counting([player])
     actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done))
     result = evaluate(variant, player, None, games, seed=seed, name=name, values=values, done=done, run=counted.run)
     regrets = positions.regrets(actions)

@@ -11,7 +11,6 @@ from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.commands.benchmark import named_players, players_of, positions_of, score
-from dice_envs.experiments.ui.chats import Counted
 from tests.experiments.jobs.test_workers import Shuffled
 from tests.support.chat_server import lowest, said, serving
 from tests.support.commands import done, refusal, run
@@ -185,7 +184,7 @@ def test_other_commands_go_on_too_and_count_all(command, tmp_path):
 def test_what_models_use_elsewhere_is_counted(tmp_path):
     with serving() as server:
         agent = Chat("tiny", url=server.url, price=1.0)
-        workers = Counted(Shuffled(), [agent])
+        workers = Shuffled().counting([agent])
         variant = configure("liars_dice", num_dice=1)
         found = play_table(variant, [agent, make_agent("random")], 12, 1, workers=workers)
         np.testing.assert_array_equal(found, play_table(variant, [agent, make_agent("random")], 12, 1))
