@@ -26,9 +26,8 @@ from dice_envs.exact.contract import BEST_RESPONSE_WINS
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
-from dice_envs.experiments.arena.results import FIGURES, Result
-from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_grids
-from dice_envs.experiments.arena.tables import show as show_table
+from dice_envs.experiments.arena.results import FIGURES, Result, edge_grid, save_plot, tournament_grids
+from dice_envs.experiments.arena.results import show as show_table
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, setting_text, sweep
 from dice_envs.experiments.ui.grids import Grid, measures_grid, measuring, plus_minus, short, show_measures
