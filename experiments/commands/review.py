@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -92,23 +92,10 @@ class Record:
     scale: Scale
 
 
-def record_of(games: Iterable[tuple[Review, int]]) -> Record:
-    """Return the record of a player who sat at the given seat in each reviewed game.
-
-    Raises:
-        ValueError: there is no game, or one whose result cannot be divided into play and luck; or results read differently.
-    """
-    splits: list[Split] = []
-    marks: Counter[str] = Counter()
-    for found, seat in games:
-        if seat not in found.splits:
-            raise ValueError("the result of a game cannot be divided into play and luck: optimal play of it is not known")
-        splits.append(found.splits[seat])
-        marks += found.marks[seat]
-    if len({split.scale for split in splits}) != 1:
-        raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
-    given = np.array([-split.play for split in splits])
-    luck = np.array([split.luck for split in splits])
+def record_of(games: Sequence[tuple[Review, int]]) -> Record:
+    """Return the record of a player who sat at the given seat in each reviewed game; all have splits, of one scale."""
+    splits = [found.splits[seat] for found, seat in games]
+    given, luck = np.array([(-split.play, split.luck) for split in splits]).T
     trend, scale = _trend(given), splits[0].scale
     return Record(
         games=len(splits),
@@ -119,7 +106,7 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         result=float(np.mean([split.result for split in splits])),
         trend=trend[0],
         trend_error=trend[1],
-        marks=dict(marks),
+        marks=dict(sum((found.marks[seat] for found, seat in games), Counter())),
         scale=scale,
     )
 
