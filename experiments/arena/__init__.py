@@ -39,7 +39,7 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.arena import results
 from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
 from dice_envs.experiments.logs import WRITERS
-from dice_envs.experiments.ui.grids import measuring
+from dice_envs.experiments.ui.grids import show_all
 
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that
@@ -117,7 +117,7 @@ def main(
         values: list[ResponseValues | None] | None = None
         reasons: list[str] = []
         if without_luck:
-            with measuring("values of choices") as told:
+            with ui.progress("measuring values of choices") as told:
                 values, reasons = known_values(variant, agents, players, told)
         with ui.progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
@@ -139,10 +139,10 @@ def _hand_over(
     """Add what could be won, print the tables and write all files."""
     add_optimal(result, variant)
     if result.exact or result.games >= LEAST_COMPARED:
-        with measuring("what a best response wins") as done:
+        with ui.progress("measuring what a best response wins") as done:
             result.compare(best_responses(variant, result.agents, players, values, seed, done))
     ui.finish(
-        lambda: results.show(result),
+        lambda: show_all(results.tournament_grids(result)),
         lambda: ui.write_json(json, result.as_dict()),
         lambda: results.save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
         lambda: write_text(log, writer.text()) if log is not None else None,

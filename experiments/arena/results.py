@@ -13,7 +13,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
 from dice_envs.exact.intervals import match_half_width
-from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short, show_all
+from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short
 from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
 Matrix = list[list[float | None]]
@@ -291,11 +291,6 @@ def _mean(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
 
 
 # --- tables and plots ------------------------------------------------------------------------------------------------
-
-
-def show(result: Result) -> None:
-    """Print the tables of a tournament, then ties and the full names of agents whose names are cut there."""
-    show_all(tournament_grids(result))
 
 
 def tournament_grids(result: Result) -> list[Grid]:

@@ -27,7 +27,7 @@ from dice_envs.agents.ppo import (
 from dice_envs.core.files import read_json
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments import ui
-from dice_envs.experiments.ui.grids import Grid, figure_text, measuring
+from dice_envs.experiments.ui.grids import Grid, figure_text
 from dice_envs.table.rules import attributes, rules_in_short
 
 
@@ -129,7 +129,7 @@ def add_policy(folder: Path) -> None:
     for key, greedy in (("measures", False), ("greedy_measures", True)):
         start = time.perf_counter()
         try:
-            with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
+            with ui.progress(f"measuring {name}, {'likeliest actions' if greedy else 'as it is'}") as done:
                 found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
         except ValueError:  # the variant has no exact measure
             continue

@@ -27,10 +27,9 @@ from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import FIGURES, Result, edge_grid, save_plot, tournament_grids
-from dice_envs.experiments.arena.results import show as show_table
 from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, setting_text, sweep
-from dice_envs.experiments.ui.grids import Grid, measures_grid, measuring, plus_minus, short, show_measures
+from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_all
 from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, logarithmic, plots_noted, saved_plot, write_page
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
@@ -124,9 +123,9 @@ def make_run(
         ui.console.print(note)
     if verbose:
         for found in result.measures:
-            show_measures(found)
+            show_all([measures_grid(found)])
         if result.table is not None:
-            show_table(result.table)
+            show_all(tournament_grids(result.table))
     _show_verdict(result)
     ui.finish(
         lambda: ui.write_json(result.folder / "results.json", result.as_dict()),
@@ -329,7 +328,7 @@ def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> t
     measures, notes = list[Measures](), list[str]()
     for name, agent, its_spec in (("ppo", policy, spec), ("ppo greedy", Likeliest(policy), f"{spec},greedy=true")):
         try:
-            with measuring(name) as done:
+            with ui.progress(f"measuring {name}") as done:
                 told = up_to(MOST_POSITIONS, done) if agent is policy and not policy.floor else done
                 found = measure(variant, agent, seed=seed, done=told)
         except TooLong as problem:
@@ -359,7 +358,7 @@ def _played(trained: Trained, games: int) -> Result:
         players.append(Likeliest(policy))
         for name in names if games > 1 else ():
             (agent,) = agents[name]
-            with measuring(f"values against {name}") as done:
+            with ui.progress(f"measuring values against {name}") as done:
                 # Agents with `memoryless` need far fewer evaluations than positions are counted.
                 told = done if promises_of(agent).memoryless else up_to(MOST_POSITIONS, done)
                 found, reasons = known_values(variant, [name], [agent], told)
