@@ -22,7 +22,7 @@ from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import Grid, plus_minus
-from dice_envs.table.review import Review, Split, amount, review
+from dice_envs.table.advice import Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 

@@ -7,7 +7,7 @@ from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.commands.review import record_of
-from dice_envs.table.review import FINE, SLIP, Judged, Review, Split, amount, review
+from dice_envs.table.advice import FINE, SLIP, Judged, Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
 from tests.support.subsets import few
@@ -40,7 +40,7 @@ VARIANT = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
 
 @pytest.fixture
 def played(monkeypatch):
-    monkeypatch.setattr("dice_envs.table.review.response_values", lambda variant: Fixed())
+    monkeypatch.setattr("dice_envs.table.advice.response_values", lambda variant: Fixed())
     return finish(Sitting(VARIANT, 3, [PERSON, "random"]))
 
 
@@ -69,7 +69,7 @@ def test_play_and_luck_add_up_to_the_result(played):
 
 @pytest.mark.parametrize(("cost", "mark"), [(0.9 * FINE, "fine"), (FINE, "slip"), (0.9 * SLIP, "slip"), (SLIP, "blunder")])
 def test_marks_say_how_much_a_move_cost(played, monkeypatch, cost, mark):
-    monkeypatch.setattr("dice_envs.table.review.response_values", lambda variant: Fixed(cost + 1e-9))
+    monkeypatch.setattr("dice_envs.table.advice.response_values", lambda variant: Fixed(cost + 1e-9))
     moves = review(played, agents=True).moves
     assert {move.mark for move in moves if move.cost} == {mark}
     assert {move.mark for move in moves if not move.cost} <= {"best"}

@@ -9,7 +9,7 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.experiments.commands.review import record_of
-from dice_envs.table.review import review
+from dice_envs.table.advice import review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.commands import done, refusal
 from tests.support.sittings import finish
