@@ -19,8 +19,7 @@ Three kinds of kernels are put together into one search: a rollout policy, a sel
 
 Here are the agent `mcts`, its parameters, and searches of many games on several threads. Modules:
     search     the engine: simulations, their turns, and the policy that they make; rollout policies
-    selection  how simulations choose in the tree, and learn: UCB1, regret matching
-    tree       the arrays of the tree, and its nodes
+    tree       the arrays of the tree, its nodes, and how simulations choose in it and learn: UCB1, regret matching
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ from dice_envs.core.options import Range, check_choice, check_range, shown
 
 from ..base import Checked
 from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
-from .selection import REGRET, UCT, Selection
-from .tree import Settings, most, new_tree, tell_full
+from .tree import REGRET, UCT, Selection, Settings, most, new_tree, tell_full
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
