@@ -340,11 +340,9 @@ def expanded(specs: Sequence[str]) -> list[str]:
     found: list[str] = []
     for spec in specs:
         count = _COPIES.fullmatch(spec)
-        if count is None:
-            found.append(spec)
-            continue
-        check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
-        found += [count[2]] * int(count[1])
+        if count is not None:
+            check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
+        found += [spec] if count is None else [count[2]] * int(count[1])
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -271,9 +272,8 @@ class Result:
 
 def parts_of(match: int) -> list[tuple[int, int]]:
     """Return the first and last game, from 1, of each part of a match; no parts if it is no longer than the first."""
-    starts = [1, *(end + 1 for end in PARTS_END if end < match)]
-    ends = [*(end for end in PARTS_END if end < match), match]
-    return list(zip(starts, ends, strict=True)) if len(starts) > 1 else []
+    ends = [0, *(end for end in PARTS_END if end < match), match]
+    return [(before + 1, end) for before, end in itertools.pairwise(ends)] if len(ends) > 2 else []
 
 
 def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -145,14 +145,6 @@ class Positions:
     states: np.ndarray
     values: tuple[ActionValues, ...]
 
-    def __len__(self) -> int:
-        return len(self.states)
-
-    @property
-    def unit(self) -> str:
-        """The unit of the values: "% of games won", "pips" and so on."""
-        return self.values[0].unit
-
     def regrets(self, actions: np.ndarray) -> np.ndarray:
         """Return what each of (n,) actions gives away, (n,) float64: the best move's value less its own."""
         return costs_of(np.array([each.values for each in self.values]), actions)
@@ -369,7 +361,7 @@ def score(
         ValueError: too few games.
     """
     variant = positions.variant
-    firsts = range(0, len(positions), ASKED)
+    firsts = range(0, len(positions.states), ASKED)
     parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
     counted = workers.counting([player])
     actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done))
@@ -379,8 +371,8 @@ def score(
     return Score(
         task=task.name,
         player=name,
-        unit=positions.unit,
-        positions=len(positions),
+        unit=positions.values[0].unit,
+        positions=len(positions.states),
         regret=mean,
         error=error,
         wrong=float((regrets > 0).mean()),

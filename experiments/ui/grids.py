@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import string
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
@@ -122,13 +123,8 @@ def figure_text(value: float | str | None, digits: int = 6) -> str:
 
 def letters(count: int) -> list[str]:
     """Return A, B, … Z, AA, AB, …"""
-    found = []
-    for number in range(count):
-        text = ""
-        while number >= 0:
-            text, number = string.ascii_uppercase[number % 26] + text, number // 26 - 1
-        found.append(text)
-    return found
+    words = (itertools.product(string.ascii_uppercase, repeat=length) for length in itertools.count(1))
+    return list(map("".join, itertools.islice(itertools.chain.from_iterable(words), count)))
 
 
 def short(name: str, most: int = LONGEST) -> str:

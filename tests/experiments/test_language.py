@@ -46,7 +46,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
     assert (one.states == other.states).all()
     assert not (positions_of(variant, 12, 4).states == one.states).all()
     assert sum(told) == 24
-    assert one.unit
+    assert one.values[0].unit
     for state, values in zip(one.states, one.values, strict=True):
         assert values.reached
         again = action_values(variant, state)
