@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from dice_envs.agent.casting import cast
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
+from dice_envs.core.files import named_in_errors
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
@@ -27,7 +29,7 @@ from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import FIGURES, Result, edge_grid, save_plot, tournament_grids
-from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
+from dice_envs.experiments.jobs.guard import first_signal_waits
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, setting_text, sweep
 from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_all
 from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, logarithmic, plots_noted, saved_plot, write_page
@@ -232,18 +234,24 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
             ui.console.print(f"already trained on {self.variant}: {steps:,} steps in {self.folder}, seed {seed}")
             return
         ui.console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
-        from torch.utils.tensorboard import SummaryWriter
-
         self.signal_noted = self.enter_context(first_signal_waits())
         self.advanced = self.enter_context(ui.progress("learner steps", until - steps))  # type: ignore[method-assign]
-        log = self.folder / "tensorboard"
-        self.enter_context(writer_errors_name(log))
-        self.writer = SummaryWriter(str(log / "ppo"))  # type: ignore[no-untyped-call]
-        self.callback(self.writer.close)
+        log = self.folder / "tensorboard" / "ppo" / f"events.out.tfevents.{time.time():.0f}.{os.getpid()}"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self.log = self.enter_context(log.open("ab", buffering=0))  # each event is there at once, for who looks on
+        self._note(file_version="brain.Event:2")  # the form of the file
+
+    def _note(self, **event: Any) -> None:
+        """Add an event to TensorBoard's log. Its own writer is a thread, whose errors would not come here."""
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        with named_in_errors(self.folder / "tensorboard"):
+            RecordWriter(self.log).write(Event(wall_time=time.time(), **event).SerializeToString())
 
     def learned(self, steps: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
-            self.writer.add_scalar(name, value, steps)  # type: ignore[no-untyped-call]
+            self._note(step=steps, summary={"value": [{"tag": name, "simple_value": value}]})
 
     def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
         found = "  ".join(f"{policy} {gap:.4f}" for policy, gap in gaps.items())
