@@ -32,7 +32,7 @@ from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import guarded
 from dice_envs.experiments.commands.leaderboard import usual_agents
-from dice_envs.experiments.jobs import HERE, Workers, kept_beside, logged
+from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 from dice_envs.table.sitting import PERSON, Sitting
@@ -93,8 +93,7 @@ def language(
     given = {"players": players or [], "tasks": [each.name for each in tasks], "references": references}
     what = {"language": given, "positions": positions, "games": games}
     found: dict[str, list[Score]] = {}
-    with kept_beside(json, resume, what, seed) as kept:
-        workers = Workers(kept)
+    with resumable(json, resume, what, seed, None) as (_, workers):
         for each in tasks:
             with ui.progress(f"{each.name}: positions", positions) as done:
                 values = response_values(each.variant)  # first: it may have to solve the game

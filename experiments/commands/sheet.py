@@ -62,8 +62,6 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         paper=PAPERS[paper],
         options=options,
         physician=options.mode == "physician",
-        players=_players(options),
-        aim=_aim(options),
         rules=_how_to_play(variant),
         treatments=TREATMENTS,
         most_boxes=MOST_BOXES,
@@ -71,19 +69,6 @@ def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
         most_counted=MOST_COUNTED,
     )
     write_text(path, text)
-
-
-def _players(options: Options) -> str:
-    if options.mode == "physician":
-        return f"a physician with {options.num_players} treatments"
-    return f"{options.num_players} maesters"
-
-
-def _aim(options: Options) -> str:
-    if options.competitive:
-        return f"the first to save {options.to_win} wins"
-    who = "the physician" if options.mode == "physician" else "the team"
-    return f"{options.patients} patients, {who} wins with {options.to_win} saved or more"
 
 
 def _how_to_play(variant: Variant) -> list[str]:
@@ -107,6 +92,14 @@ def _how_to_play(variant: Variant) -> list[str]:
 
 
 _TEMPLATE = """\
+{% set players = options.num_players ~ ' maesters' %}
+{% set team = 'the team' %}
+{% if physician %}
+{% set players = 'a physician with ' ~ options.num_players ~ ' treatments' %}
+{% set team = 'the physician' %}
+{% endif %}
+{% set aim = options.patients ~ ' patients, ' ~ team ~ ' wins with ' ~ options.to_win ~ ' saved or more' %}
+{% if options.competitive %}{% set aim = 'the first to save ' ~ options.to_win ~ ' wins' %}{% endif %}
 <!DOCTYPE html>
 <html lang="en">
 <head>
