@@ -110,11 +110,10 @@ def language(
     typed = {"task": task, "positions": positions, "games": games, "seed": seed, "report": report, "json": json}
     command = command_line(words, {**typed, "no_references": not references})
     scores = [dataclasses.asdict(each) for own in found.values() for each in own]
+    about = About(command, {"positions": positions, "games": games}, seed)
     ui.finish(
         lambda: ui.write_json(json, {"command": command, "seed": seed, "scores": scores}),
-        lambda: (
-            _write_report(report, found, About(command, {"positions": positions, "games": games}, seed)) if report else None
-        ),
+        lambda: _write_report(report, found, about) if report is not None else None,
     )
 
 
