@@ -82,7 +82,10 @@ def language(
 
     Example: benchmark language chat:llama-3,url=http://127.0.0.1:8080/v1 --task liars_dice_3 --json result.json
     """
-    tasks = [task_of(name) for name in task or DEFAULT_TASKS]
+    for name in task or ():
+        if name not in TASKS:
+            raise ValueError(f"no task {shown(name)}; tasks are: {', '.join(TASKS)}{did_you_mean(name, TASKS)}")
+    tasks = [TASKS[name] for name in task or DEFAULT_TASKS]
     check_range("positions", positions, 2, MOST_POSITIONS)
     check_games(games)
     named = named_players(players or [], json, resume)
@@ -280,13 +283,6 @@ class Score:
             return 0.0
         legal = self.tally.moves - self.tally.random - self.tally.lost
         return self.tally.illegal / max(1, self.tally.illegal + legal)
-
-
-def task_of(name: str) -> Task:
-    """Return the task of a name. ValueError if there is none."""
-    if name not in TASKS:
-        raise ValueError(f"no task {shown(name)}; tasks are: {', '.join(TASKS)}{did_you_mean(name, TASKS)}")
-    return TASKS[name]
 
 
 def named_players(specs: Sequence[str], json: Path | None = None, resume: bool = False) -> dict[str, Agent]:

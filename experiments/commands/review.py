@@ -60,7 +60,7 @@ def main(
     command = pages.command_line(f"review {shlex.join(map(str, files))}", typed)
     ui.finish(
         lambda: show(groups),
-        lambda: ui.write_json(json, as_dict(groups)),
+        lambda: ui.write_json(json, {"records": [_group_dict(each) for each in groups]}),
         lambda: save_report(report, groups, command) if report is not None else None,
     )
 
@@ -274,12 +274,8 @@ def _figure(value: float, error: float | None, scale: Scale, sign: bool = False)
 # --- data and plots ---------------------------------------------------------------------------------------------------
 
 
-def as_dict(groups: Sequence[Group]) -> dict[str, Any]:
-    """Return everything as what JSON can hold. Shares of games won are numbers from 0 to 1."""
-    return {"records": [_group_dict(each) for each in groups]}
-
-
 def _group_dict(found: Group) -> dict[str, Any]:
+    """Return a record as what JSON can hold. Shares of games won are numbers from 0 to 1."""
     variant = found.played[0].sitting.variant.plain
     record = None
     if found.record is not None:
