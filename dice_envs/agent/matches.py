@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import RESIGNS, Agent, ask, fresh_memory
-from dice_envs.agent.compiled import play_games, team_of
+from dice_envs.agent import RESIGNS, Agent, ask, fault_of, fresh_memory
+from dice_envs.agent.compiled import NO_FAULT, compile_games, context_of, team_of
 from dice_envs.core.batch import forfeit
-from dice_envs.core.dice import new_streams
+from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
 
@@ -93,7 +93,12 @@ def play_pieces(
         states["rng"] = rng["rng"]
         shifts = (first + np.arange(count)) % seats
         if team is not None:
-            played.append(play_games(variant, agents, team, states, streams, shifts, match))
+            context, returns = context_of(variant, team), np.empty((count, match, seats))
+            compile_games(variant.game, team.choosers)(context, states, np.stack(streams).view(STREAM), shifts, returns)
+            row, player, action = context.fault.tolist()
+            if row != NO_FAULT:
+                raise fault_of(agents[player], variant, states[row], row, action)
+            played.append(returns)
             done(count * match)
         else:
             memories = [fresh_memory(agent, count) for agent in agents]

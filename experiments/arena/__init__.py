@@ -262,27 +262,28 @@ def tournament(
     result = results.Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
     result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, any(values or ())
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
-    after_move = None if log is None else log.after_move
     valued: dict[Sequence[int], tuple[_Ways, np.ndarray]] = {}
 
     def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
         own = [players[member] for member in members]
         ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
         if any(each is not None for each in ways):
-            valued[members] = ways, _play_pair(variant, own, ways, games, own_seed, done, match, workers)
+            pieces = pieces_of(games // match, 2, own_seed, GAMES_ASKED)
+            sizes = [match * piece.number for piece in pieces]
+            played = workers.run(play_valued, (variant, own, ways, match), [([piece],) for piece in pieces], sizes, done)
+            valued[members] = ways, np.concatenate(played)
             return valued[members][1][:, :, :2].reshape(games, 2)
-        return play_table(variant, own, games, own_seed, done, after_move, match, workers)
+        return play_table(variant, own, games, own_seed, done, log and log.after_move, match, workers)
 
     def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
         """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
-        pairs = list(itertools.combinations(range(n), 2))
+        groups = itertools.combinations(range(n), max(2, seats))
         if seats == 1:
             earned = [play([member], own_seed) for member, own_seed in enumerate(seeds)]
             result.teams = [results.TeamResult.of(variant, [k], own.reshape(-1, match)) for k, own in enumerate(earned)]
-            yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in pairs)
+            yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in groups)
         else:
-            groups = pairs if seats == 2 else [tuple(range(n))]
-            yield from ((members, play(members, own_seed)) for members, own_seed in zip(groups, seeds, strict=True))
+            yield from ((members, play(members, own)) for members, own in zip(groups, seeds, strict=True))
 
     for members, returns in tables():
         shares, is_tie = results.shares_of(returns)
@@ -296,8 +297,7 @@ def tournament(
             result.meetings.append(results.Meeting.of(variant, cell, own, is_tie, earned))
         if members in valued:
             result.meetings[-2:] = _without_luck(variant, result.meetings[-2:], *valued.pop(members))
-    if not result.one_table:
-        result.elo = elo(result.win_rate, games)
+    result.elo = None if result.one_table else elo(result.win_rate, games)
     return result
 
 
@@ -495,25 +495,8 @@ def known_values(
     return [found[spec] for spec in specs], reasons
 
 
-def _play_pair(
-    variant: Variant,
-    agents: Sequence[Agent],
-    ways: _Ways,
-    games: int,
-    seed: np.random.SeedSequence,
-    done: Callable[[int], Any],
-    match: int,
-    workers: Workers,
-) -> np.ndarray:
-    """Play the games of `play_table` and value decisions; see `play_valued` for (matches, match, 4) that are returned."""
-    pieces = pieces_of(games // match, 2, seed, GAMES_ASKED)
-    sizes = [match * piece.number for piece in pieces]
-    found = workers.run(play_valued, (variant, agents, ways, match), [([piece],) for piece in pieces], sizes, done)
-    return np.concatenate(found)
-
-
 def _without_luck(variant: Variant, plain: Sequence[results.Meeting], ways: _Ways, played: np.ndarray) -> list[results.Meeting]:
-    """Return both agents' meetings with luck taken out, from the plain ones and from what `_play_pair` returned."""
+    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_valued` returned."""
     earned, expected, lost, losers = played[:, :, 0], [], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):

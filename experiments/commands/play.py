@@ -200,8 +200,9 @@ def play_game(seated: Seated, replay: bool = False, reviewed: bool = False) -> N
     people, alone = sitting.people, len(sitting.seats) == 1
     ui.console.print(_title(sitting) + (f", after {len(sitting)} moves" if len(sitting) else ""))
     ui.print_mode(sitting.variant, seated.policy)
-    if not (people and alone):
-        _introduce(sitting)
+    for place, who in enumerate(() if people and alone else sitting.seats):
+        if who != PERSON or len(people) == 1:
+            ui.console.print(Text(f"{sitting.variant.seat_name(place)}: {'you' if who == PERSON else who}"))
     terminal = Terminal(sitting)
     if (replay or sitting.over or not people) and not terminal.look():
         if reviewed and sitting.over:
@@ -258,14 +259,6 @@ def _title(sitting: Sitting) -> Text:
     """The game, and its seed unless that would tell people about each other's dice."""
     secret = len(sitting.people) > 1 and not sitting.over
     return Text.assemble((sitting.variant.game.title, "bold"), "" if secret else f", seed {sitting.seed}")
-
-
-def _introduce(sitting: Sitting) -> None:
-    for place, who in enumerate(sitting.seats):
-        if who != PERSON:
-            ui.console.print(Text(f"{sitting.variant.seat_name(place)}: {who}"))
-        elif len(sitting.people) == 1:
-            ui.console.print(Text(f"{sitting.variant.seat_name(place)}: you"))
 
 
 def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: float) -> None:

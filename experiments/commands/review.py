@@ -96,7 +96,13 @@ def record_of(games: Sequence[tuple[Review, int]]) -> Record:
     """Return the record of a player who sat at the given seat in each reviewed game; all have splits, of one scale."""
     splits = [found.splits[seat] for found, seat in games]
     given, luck = np.array([(-split.play, split.luck) for split in splits]).T
-    trend, scale = _trend(given), splits[0].scale
+    scale, trend, trend_error = splits[0].scale, None, None
+    if len(given) > 2:
+        from scipy.stats import linregress  # slow to import
+
+        line = linregress(np.arange(len(given)), given)
+        trend = float(line.slope)
+        trend_error = t95(len(given) - 2) * float(np.nan_to_num(line.stderr))  # NaN where all values are the same
     return Record(
         games=len(splits),
         given_away=float(given.mean()),
@@ -104,21 +110,11 @@ def record_of(games: Sequence[tuple[Review, int]]) -> Record:
         luck=float(luck.mean()),
         luck_error=half_width(luck, -scale.spread, scale.spread) if len(luck) > 1 else None,
         result=float(np.mean([split.result for split in splits])),
-        trend=trend[0],
-        trend_error=trend[1],
+        trend=trend,
+        trend_error=trend_error,
         marks=dict(sum((found.marks[seat] for found, seat in games), Counter())),
         scale=scale,
     )
-
-
-def _trend(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
-    """Return the slope of values in their order, and half of its 95 % interval."""
-    from scipy.stats import linregress  # slow to import
-
-    if len(values) < 3:
-        return None, None
-    line = linregress(np.arange(len(values)), values)
-    return float(line.slope), t95(len(values) - 2) * float(np.nan_to_num(line.stderr))  # NaN where all values are the same
 
 
 class Played(NamedTuple):
