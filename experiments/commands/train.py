@@ -243,8 +243,8 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
 
     def _note(self, **event: Any) -> None:
         """Add an event to TensorBoard's log. Its own writer is a thread, whose errors would not come here."""
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.summary.writer.record_writer import RecordWriter
+        from tensorboard.compat.proto.event_pb2 import Event  # type: ignore[import-untyped,unused-ignore]
+        from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped,unused-ignore]
 
         with named_in_errors(self.folder / "tensorboard"):
             RecordWriter(self.log).write(Event(wall_time=time.time(), **event).SerializeToString())
