@@ -30,7 +30,7 @@ def check_game(player: Any, variant: Variant) -> None:
 
 
 class Checked:
-    """A dataclass of parameters that their type hints check: see `dice_envs.core.options.check_types`."""
+    """Base class of dataclasses whose fields are checked by their type hints: see `dice_envs.core.options.check_types`."""
 
     def __post_init__(self) -> None:
         check_types(self)
