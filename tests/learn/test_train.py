@@ -18,9 +18,8 @@ import torch
 
 from dice_envs import Trained, TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
-from dice_envs.experiments import train as training
-from dice_envs.experiments.commands.train import gap_label, run_sections
-from dice_envs.experiments.train import TrainingResult, measured
+from dice_envs.experiments.commands import train as training
+from dice_envs.experiments.commands.train import TrainingResult, gap_label, measured, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
@@ -153,7 +152,7 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
 
 @pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
+    monkeypatch.setattr("dice_envs.experiments.commands.train.MOST_POSITIONS", 10)
     output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
     measures = json.loads((tmp_path / "result.json").read_text())["measures"]
     assert [each["agent"] for each in measures] == ["ppo greedy"]
@@ -493,7 +492,6 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
-    monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
     folder = tmp_path / "one_die"
     train("--out", folder, "--seed", 3, "-o", "num_dice=1")
     done("agents", "--add", folder)
