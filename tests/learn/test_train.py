@@ -18,8 +18,9 @@ import torch
 
 from dice_envs import Trained, TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
-from dice_envs.experiments.commands import train as training
-from dice_envs.experiments.commands.train import TrainingResult, gap_label, measured, run_sections
+from dice_envs.experiments import train as training
+from dice_envs.experiments.commands.train import gap_label, run_sections
+from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
@@ -152,7 +153,7 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
 
 @pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.commands.train.MOST_POSITIONS", 10)
+    monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
     output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
     measures = json.loads((tmp_path / "result.json").read_text())["measures"]
     assert [each["agent"] for each in measures] == ["ppo greedy"]
@@ -456,7 +457,7 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
 
 
 def test_terms_of_the_loss_may_end_with_none():
-    ends = {name: 0.0 for name in ("entropy_end", "kl_end", "proximal_end", "learning_rate_end")}
+    ends = dict.fromkeys(("entropy_end", "kl_end", "proximal_end", "learning_rate_end"), 0.0)
     assert dataclasses.replace(REGULARISED, **ends).proximal_end == 0
 
 
