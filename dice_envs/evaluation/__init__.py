@@ -157,16 +157,6 @@ class Evaluation(Adjusted):
         return json.dumps(self.as_dict())
 
 
-def _run_here(
-    function: Callable[..., Any],
-    shared: Sequence[Any],
-    parts: Sequence[Sequence[Any]],
-    sizes: Sequence[float],
-    done: Callable[[Any], Any],
-) -> list[Any]:
-    return [function(*shared, *part, done) for part in parts]
-
-
 def evaluate(
     game: str | Game | Variant,
     agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
@@ -178,7 +168,7 @@ def evaluate(
     name: str = "",
     values: ResponseValues | None = None,
     done: Callable[[float], Any] = lambda amount: None,
-    run: Run = _run_here,
+    run: Run | None = None,
     **options: Any,
 ) -> Evaluation:
     """Play games of an agent against an opponent whose probabilities are known, and take the luck out of its results.
@@ -211,8 +201,11 @@ def evaluate(
     values = response_values(variant, opponent) if values is None else values
     agents = [player] * variant.facts.num_seats if values.whole_team else [player, _player(opponent or OPTIMAL, variant)[0]]
     pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(seed), GAMES_ASKED)
-    sizes = [float(match * piece.number) for piece in pieces]
-    found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
+    if run is None:
+        found = [play_part(variant, agents, values, match, [piece], done) for piece in pieces]
+    else:
+        sizes = [float(match * piece.number) for piece in pieces]
+        found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
     scale, expected = scale_of(variant, values), expected_returns(values, *earned.shape)
@@ -271,9 +264,5 @@ def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: i
         error = match_half_width(costs, match, 0.0, scale.spread)
         losses.append(Loss(heading, label, sum(decisions), sum(wrong), float(costs.mean()), error))
     headings = list(dict.fromkeys(each.by for each in losses))
-    return tuple(sorted(losses, key=lambda each: (headings.index(each.by), _in_order(each.label))))
-
-
-def _in_order(label: str) -> tuple[float, str]:
-    """Numbers in their order, before words."""
-    return (float(label), "") if label.isdecimal() else (math.inf, label)
+    numbers = {each.label: float(each.label) if each.label.isdecimal() else math.inf for each in losses}  # before words
+    return tuple(sorted(losses, key=lambda each: (headings.index(each.by), numbers[each.label], each.label)))

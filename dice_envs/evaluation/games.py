@@ -10,7 +10,7 @@ import numpy as np
 from dice_envs.agent import Agent
 from dice_envs.agent.matches import Piece, Watch, play_pieces
 from dice_envs.core.game import Variant
-from dice_envs.exact import GameSituations, ResponseValues, offered
+from dice_envs.exact import GameExact, ResponseValues
 from dice_envs.pictures.render import in_words
 
 MOST_KEPT = 10  # of the costliest decisions
@@ -32,7 +32,7 @@ class _Decisions:
         self._made = np.zeros(self.lost.size, np.int64)  # decisions so far, by game
         self._by: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
         self._worst: list[dict[str, Any]] = []
-        self._situations: GameSituations | None = offered(variant.game, "situations")
+        self._exact = GameExact(variant.game)
 
     def before_move(self, agent: int, states: np.ndarray, games: np.ndarray, actions: np.ndarray) -> None:
         """See `dice_envs.agent.matches.Watch`. Agent 0 is the player, or all are."""
@@ -46,10 +46,8 @@ class _Decisions:
         cost = costs_of(values, actions)
         np.add.at(self.lost.reshape(-1), place, cost)
         self._made[place] += 1
-        labels = {"decision of the game": self._made[place].astype(str)}
-        if self._situations is not None:
-            labels = self._situations(self._variant, states, actions)
-        self._sort(labels, place, cost)
+        labels = self._exact.situations(self._variant, states, actions)
+        self._sort(labels or {"decision of the game": self._made[place].astype(str)}, place, cost)
         self._keep_worst(states, games[rows], actions, values, cost)
 
     def _sort(self, labels: dict[str, np.ndarray], place: np.ndarray, cost: np.ndarray) -> None:

@@ -1,31 +1,21 @@
 """Right answers: optimal play, equilibria and best responses; `measure`, which compares any agent with them; and
 `action_values`, which says what each choice at a position is worth.
 
-A game gets them by a module or package here of the game's name, which no list names. Of the functions that `GameMeasure`,
-`GameActionValues` and the other types in `contract` explain it offers those that it can, found by their names. The rest of a
-module is the game's own: its solvers and detailed figures.
+A game gets them by a module or package here of the game's name, which no list names. Of the functions that `GameExact` explains
+it offers those that it can, found by their names. The rest of a module is the game's own: its solvers and detailed figures.
 
 `contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `measuring` the same
 functions for callers and odds in any game, `intervals` confidence intervals, `matrix_game` a solver of zero-sum games, `kept` a
 cache within a limit on its memory, `progress` callbacks that report progress or stop what takes too long.
 """
 
-from dice_envs.exact.agents import COMPARED, asked
+from dice_envs.exact.agents import asked
 from dice_envs.exact.contract import (
     BEST_RESPONSE_WINS,
     DEVIATION_GAIN,
-    MOST_SAMPLE,
-    REPEATS,
     ActionValues,
     Effort,
-    GameActionValues,
-    GameBluffs,
-    GameMeasure,
-    GameOdds,
-    GameOptima,
-    GameResponseValues,
-    GameSituations,
-    GameTableMeasure,
+    GameExact,
     Measurement,
     Measures,
     ResponseValues,
@@ -35,21 +25,11 @@ from dice_envs.exact.measuring import OPTIMAL, action_values, measure, optima, r
 
 __all__ = [
     "BEST_RESPONSE_WINS",
-    "COMPARED",
     "DEVIATION_GAIN",
-    "MOST_SAMPLE",
     "OPTIMAL",
-    "REPEATS",
     "ActionValues",
     "Effort",
-    "GameActionValues",
-    "GameBluffs",
-    "GameMeasure",
-    "GameOdds",
-    "GameOptima",
-    "GameResponseValues",
-    "GameSituations",
-    "GameTableMeasure",
+    "GameExact",
     "Measurement",
     "Measures",
     "ResponseValues",

@@ -83,9 +83,6 @@ class _Function:
         with torch.no_grad():
             return self.function(*(torch.from_numpy(each).to(device) for each in asked))
 
-    def act(self, turn: Turn) -> np.ndarray:
-        return draw_actions(turn.streams, ask_probabilities(self, turn))
-
 
 class Asked:
     """An agent that always states probabilities.

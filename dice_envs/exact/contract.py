@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,57 +108,6 @@ class Effort:
     done: Callable[[float, float], Any] = lambda amount, total: None
 
 
-class GameMeasure(Protocol):
-    """The function `measure` of a game's module."""
-
-    def __call__(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-        """Return all measurements of the agent, the headline first.
-
-        The headline must be one whose gap is 0 for optimal play: the score compares it with that of random play, which is
-        measured by the same function.
-
-        Args:
-            variant: the game.
-            agent: has `probabilities` (ask by `dice_envs.agent.ask_probabilities`, which checks them) and draws random
-                numbers only from its turn's streams. `agent.is_random` says whether its answers are random, as far as is
-                known: if this shows only later, the function is called again.
-            effort: seed, sample and progress.
-
-        Raises:
-            ValueError: there is no exact measure of this variant; the message says why.
-        """
-        ...
-
-
-class GameTableMeasure(Protocol):
-    """The function `measure_table` of a game's module."""
-
-    def __call__(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
-        """Return measurements of different agents at one table, those of the first agent first.
-
-        Args:
-            variant: the game.
-            agents: one for each seat in their order, each as `GameMeasure` describes it.
-            effort: seed and progress.
-
-        Raises:
-            ValueError: there is no exact measure of this variant or these agents; the message says why.
-        """
-        ...
-
-
-class GameOptima(Protocol):
-    """The function `optima` of a game's module."""
-
-    def __call__(self, variant: Variant, /) -> dict[str, float]:
-        """Return name → value of each quantity that `measure` gives under optimal play; what the game rewards comes first.
-
-        Raises:
-            ValueError: not known of this variant; the message says why.
-        """
-        ...
-
-
 # --- values of choices --------------------------------------------------------------------------------------------
 
 
@@ -193,21 +142,6 @@ class ActionValues(NamedTuple):
         return self.unit.startswith("%")
 
 
-class GameActionValues(Protocol):
-    """The function `action_values` of a game's module."""
-
-    def __call__(self, variant: Variant, state: Any, /, in_passing: bool) -> ActionValues:
-        """Return the value of each action of the seat to move with optimal play afterwards. Nothing hidden is read.
-
-        `in_passing` means that a person waits: refuse what would take more than a minute or half a GiB, before anything is
-        solved. Games that never take as long can ignore it.
-
-        Raises:
-            ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
-        """
-        ...
-
-
 @dataclasses.dataclass(frozen=True)
 class ResponseValues:
     """Values of a player's choices against a fixed opponent if the player's best response follows, for many states at once.
@@ -233,30 +167,87 @@ class ResponseValues:
     whole_team: bool = False
 
 
-class GameResponseValues(Protocol):
-    """The function `response_values` of a game's module."""
+# --- a game's module ----------------------------------------------------------------------------------------------
 
-    def __call__(
+
+class GameExact:
+    """The functions of a game's module in `dice_envs.exact`, each of which it may leave out: then that here stands for it.
+
+    Args:
+        game: the game.
+    """
+
+    def __init__(self, game: Game) -> None:
+        own = {name: offered(game, name) for name in vars(GameExact) if not name.startswith("_")}
+        vars(self).update({name: function for name, function in own.items() if function is not None})
+
+    def measure(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
+        """Return all measurements of the agent, the headline first.
+
+        The headline must be one whose gap is 0 for optimal play: the score compares it with that of random play, which is
+        measured by the same function.
+
+        Args:
+            variant: the game.
+            agent: has `probabilities` (ask by `dice_envs.agent.ask_probabilities`, which checks them) and draws random
+                numbers only from its turn's streams. `agent.is_random` says whether its answers are random, as far as is
+                known: if this shows only later, the function is called again.
+            effort: seed, sample and progress.
+
+        Raises:
+            ValueError: there is no exact measure of this variant; the message says why.
+        """
+        raise NotImplementedError
+
+    def measure_table(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
+        """Return measurements of different agents at one table, those of the first agent first.
+
+        Args:
+            variant: the game.
+            agents: one for each seat in their order, each as `measure` describes it.
+            effort: seed and progress.
+
+        Raises:
+            ValueError: there is no exact measure of this variant or these agents; the message says why.
+        """
+        raise NotImplementedError
+
+    def optima(self, variant: Variant, /) -> dict[str, float]:
+        """Return name → value of each quantity that `measure` gives under optimal play; what the game rewards comes first.
+
+        Raises:
+            ValueError: not known of this variant; the message says why.
+        """
+        raise ValueError(f"what optimal play of {variant.game.name} reaches is not known without an agent")
+
+    def action_values(self, variant: Variant, state: Any, /, in_passing: bool) -> ActionValues:
+        """Return the value of each action of the seat to move with optimal play afterwards. Nothing hidden is read.
+
+        `in_passing` means that a person waits: refuse what would take more than a minute or half a GiB, before anything is
+        solved. Games that never take as long can ignore it.
+
+        Raises:
+            ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
+        """
+        raise ValueError(f"no optimal play of {variant.game.name} is known")
+
+    def response_values(
         self, variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
     ) -> ResponseValues:
         """Return the values of choices against an opponent.
 
         Args:
             variant: the game.
-            opponent: as `GameMeasure` describes an agent; None in games of one seat, and in cooperative ones, where the
+            opponent: as `measure` describes an agent; None in games of one seat, and in cooperative ones, where the
                 player has all seats.
             done: progress callback, called with (amount done since the last call, amount in all).
 
         Raises:
             ValueError: no best response to this opponent, or in this variant, is known; the message says why.
         """
-        ...
+        raise ValueError(f"no best response is known in {variant.game.name}")
 
-
-class GameSituations(Protocol):
-    """The function `situations` of a game's module."""
-
-    def __call__(self, variant: Variant, states: np.ndarray, actions: np.ndarray, /) -> dict[str, np.ndarray]:
+    def situations(self, variant: Variant, states: np.ndarray, actions: np.ndarray, /) -> dict[str, np.ndarray]:
         """Return the headings by which an evaluation sorts decisions: heading → label of each decision, in words.
 
         Args:
@@ -264,23 +255,15 @@ class GameSituations(Protocol):
             states: (n,) states in which a seat is to move.
             actions: (n,) int64, what it did.
         """
-        ...
+        return {}
 
-
-class GameBluffs(Protocol):
-    """The function `bluffs` of a game's module."""
-
-    def __call__(self, variant: Variant, states: np.ndarray, /) -> np.ndarray:
+    def bluffs(self, variant: Variant, states: np.ndarray, /) -> np.ndarray:
         """Return which actions claim what the own dice do not hold, (n, num_actions) bool, for (n,) states."""
-        ...
+        return np.zeros((len(states), variant.facts.num_actions), np.bool_)
 
-
-class GameOdds(Protocol):
-    """The function `odds` of a game's module."""
-
-    def __call__(self, variant: Variant, state: Any, /) -> ActionValues:
-        """Return chances that inform the choice of each legal action. Nothing hidden from the seat to move is read."""
-        ...
+    def odds(self, variant: Variant, state: Any, /) -> ActionValues | None:
+        """Return chances that inform the choice of each legal action, if there are any. Nothing hidden is read."""
+        return None
 
 
 def offered(game: Game, function: str) -> Any:

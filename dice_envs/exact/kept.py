@@ -76,12 +76,6 @@ class Kept(Generic[P, R]):
         with self._lock:
             self._results.clear()
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of all results."""
-        with self._lock:
-            return sum(size for _, size in self._results.values())
-
     def _key(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()

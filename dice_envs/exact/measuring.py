@@ -23,12 +23,7 @@ from dice_envs.exact.contract import (
     REPEATS,
     ActionValues,
     Effort,
-    GameActionValues,
-    GameMeasure,
-    GameOdds,
-    GameOptima,
-    GameResponseValues,
-    GameTableMeasure,
+    GameExact,
     Measurement,
     Measures,
     ResponseValues,
@@ -92,14 +87,16 @@ def measure(
     done = foretold() if done is None else done
     if against:
         return _measure_table(variant, agent, against, Effort(seed, sample, done))
-    measure_game = _measure_of(variant.game)
+    if offered(variant.game, "measure") is None:
+        what = "no optimal play, equilibrium or best response is known"
+        raise ValueError(f"{variant.game.name} cannot be measured exactly: {what}")
     player = asked(agent, variant)
 
-    runs = [_run(measure_game, variant, player, Effort(seed, sample, done))]
+    runs = [_run(variant, player, Effort(seed, sample, done))]
     if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
         if apply is map:
-            runs += [_run(measure_game, variant, player, Effort(each, sample, done)) for each in seeds]
+            runs += [_run(variant, player, Effort(each, sample, done)) for each in seeds]
         else:
             runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
@@ -113,7 +110,7 @@ def measure(
 
 def _measure_table(variant: Variant, agent: Any, against: Sequence[Any], effort: Effort) -> Measures:
     """Measure different agents at one table."""
-    found: GameTableMeasure | None = offered(variant.game, "measure_table")
+    found = offered(variant.game, "measure_table")
     if found is None or variant.facts.num_seats < 2:
         raise ValueError(f"against must be left out: agents at one table of {variant} cannot be measured")
     others = variant.facts.num_seats - 1
@@ -133,13 +130,10 @@ def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
         ValueError: not known of the game or of the variant.
     """
     variant = single_seat(game, **options)
-    found: GameOptima | None = offered(variant.game, "optima")
-    if found is None:
-        raise ValueError(f"what optimal play of {variant.game.name} reaches is not known without an agent")
-    return found(variant)
+    return GameExact(variant.game).optima(variant)
 
 
-def _run(measure_game: GameMeasure, variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
+def _run(variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """Measure once; return the measurements, and the headline's gap for random play with the same random numbers."""
     told = 0.0
 
@@ -148,6 +142,7 @@ def _run(measure_game: GameMeasure, variant: Variant, player: Asked, effort: Eff
         told += amount
         effort.done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at once, as a rule
 
+    measure_game = GameExact(variant.game).measure
     player.probe(variant)
     was_random = player.is_random
     watched = dataclasses.replace(effort, done=report)
@@ -163,12 +158,12 @@ def _repeat(
     variant: Variant, agent: Any, sample: int | None, seen: tuple[int, int], seed: int
 ) -> tuple[list[Measurement], float]:
     """Do what `_run` does in another process."""
-    return _run(_measure_of(variant.game), variant, asked(agent, variant, seen), Effort(seed, sample))
+    return _run(variant, asked(agent, variant, seen), Effort(seed, sample))
 
 
 @functools.lru_cache(maxsize=64)
 def _random_gap(variant: Variant, seed: int, sample: int | None) -> float:
-    return _measure_of(variant.game)(variant, Asked(Uniform()), Effort(seed, sample))[0].gap
+    return GameExact(variant.game).measure(variant, Asked(Uniform()), Effort(seed, sample))[0].gap
 
 
 def _score(headlines: list[Measurement], random_gaps: list[float], player: Asked) -> tuple[float | None, float | None]:
@@ -225,13 +220,6 @@ def _allowing(each: Measurement, player: Asked) -> Measurement:
     return dataclasses.replace(each, error=_allowed(each.error, each, player), note=note)
 
 
-def _measure_of(game: Game) -> GameMeasure:
-    found: GameMeasure | None = offered(game, "measure")
-    if found is None:
-        raise ValueError(f"{game.name} cannot be measured exactly: no optimal play, equilibrium or best response is known")
-    return found
-
-
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """Return the value of each action of the seat to move with optimal play afterwards.
 
@@ -248,10 +236,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
             to compute; the message then says how large the game is.
     """
     state = checked_record(variant, state)
-    found: GameActionValues | None = offered(variant.game, "action_values")
-    if found is None:
-        raise ValueError(f"no optimal play of {variant.game.name} is known")
-    return found(variant, state, in_passing=in_passing)
+    return GameExact(variant.game).action_values(variant, state, in_passing=in_passing)
 
 
 def response_values(
@@ -281,15 +266,13 @@ def response_values(
     if alone and opponent is not None:
         name = opponent if isinstance(opponent, str) else name_of(opponent)
         raise ValueError(f"opponent must be left out, not {name}: the player of {variant.game.name} has all seats")
-    found: GameResponseValues | None = offered(variant.game, "response_values")
-    if found is None:
-        raise ValueError(f"no best response is known in {variant.game.name}")
+    find = GameExact(variant.game).response_values
     if alone:
-        return found(variant, None, done=done)
+        return find(variant, None, done=done)
     player = asked(OPTIMAL if opponent is None else opponent, variant)
     if fresh_memory(player.agent, 1) is not None:
         raise ValueError(f"{player.name} remembers past games, so its probabilities are not fixed")
-    values = found(variant, player, done=done)
+    values = find(variant, player, done=done)
     if player.is_random:
         raise ValueError(f"{player.name} answers at random, so its probabilities are not known")
     return values
@@ -308,11 +291,8 @@ def odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None)
 
     Liar's Dice has its own: how likely each bid holds.
     """
-    own: GameOdds | None = offered(variant.game, "odds")
-    if own is None:
-        return random_odds(variant, state, seed, sample)
-    state = checked_record(variant, state)
-    return own(variant, state)
+    own = GameExact(variant.game).odds(variant, checked_record(variant, state))
+    return random_odds(variant, state, seed, sample) if own is None else own
 
 
 def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None = None) -> ActionValues:

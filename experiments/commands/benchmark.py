@@ -27,7 +27,7 @@ from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import InWords
 from dice_envs.evaluation import GAMES_WON, check_games
 from dice_envs.evaluation.games import NO_COST, costs_of
-from dice_envs.exact import offered
+from dice_envs.exact import GameExact
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import guarded
@@ -399,11 +399,9 @@ def _mean(positions: Positions, regrets: np.ndarray) -> tuple[float, float]:
 
 
 def _kinds(positions: Positions, actions: np.ndarray, regrets: np.ndarray) -> tuple[Kind, ...]:
-    situations = offered(positions.variant.game, "situations")
-    if situations is None:
-        return ()
     kinds = []
-    for by, labels in situations(positions.variant, positions.states, actions).items():
+    situations = GameExact(positions.variant.game).situations(positions.variant, positions.states, actions)
+    for by, labels in situations.items():
         for label in np.unique(labels) if len(np.unique(labels)) > 1 else ():
             mine = regrets[labels == label]
             kinds.append(Kind(by, str(label), len(mine), *_mean(positions, mine)))
@@ -412,10 +410,9 @@ def _kinds(positions: Positions, actions: np.ndarray, regrets: np.ndarray) -> tu
 
 def _bluffs(positions: Positions, actions: np.ndarray) -> tuple[Bluffs, ...]:
     """Sort the positions in which one may bluff and need not by the solution's chance of a bluff."""
-    bluffs = offered(positions.variant.game, "bluffs")
-    if bluffs is None or positions.values[0].mix is None:
+    if positions.values[0].mix is None:
         return ()
-    which = bluffs(positions.variant, positions.states)
+    which = GameExact(positions.variant.game).bluffs(positions.variant, positions.states)
     legal = np.array([~np.isnan(each.values) for each in positions.values])
     free = (which & legal).any(axis=1) & (~which & legal).any(axis=1)
     mixes = np.array([each.mix for each in positions.values])

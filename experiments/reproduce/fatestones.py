@@ -385,11 +385,14 @@ def _reward(node):
 
 
 @kernel(allocates=False)
-def _pick(children, count, parent, visits, totals, stream):
-    """Return a random unvisited child; if there is none, a random one with the highest UCB1 (constant 1)."""
+def _pick(children, count, parent, visits, totals, explores, stream):
+    """Return a random one of the children with the highest mean reward; unvisited ones come last.
+
+    If it explores, a random unvisited child; if there is none, a random one with the highest UCB1 (constant 1).
+    """
     chosen = children[0]
     fresh = 0
-    for k in range(count):
+    for k in range(count if explores else 0):
         if visits[children[k]] == 0:
             fresh += 1
             if below(stream, fresh) == 0:
@@ -400,7 +403,9 @@ def _pick(children, count, parent, visits, totals, stream):
     equal = 0
     for k in range(count):
         child = children[k]
-        value = totals[child] / visits[child] + math.sqrt(math.log(visits[parent]) / visits[child])
+        value = totals[child] / visits[child] if visits[child] > 0 else -0.5  # below every mean reward
+        if explores:
+            value += math.sqrt(math.log(visits[parent]) / visits[child])
         equal = 1 if value > best else equal + 1 if value == best else equal
         if value > best or (value == best and below(stream, equal) == 0):
             best = value
@@ -416,7 +421,7 @@ def _simulate(dice, root, visits, totals, path, children, stream):
     path[0] = root
     count = _children(dice, node, children)
     while visits[node] > 0 and count > 0:
-        node = _pick(children, count, node, visits, totals, stream)
+        node = _pick(children, count, node, visits, totals, True, stream)
         depth += 1
         path[depth] = node
         count = _children(dice, node, children)
@@ -445,17 +450,8 @@ def _choose(params, options, state, stream):
     root = (((1 << left) - 1) << HAND | ((1 << left) - 1)) * _A_POSITION
     for _ in range(options["simulations"]):
         _simulate(dice, root, visits, totals, path, children, stream)
-    best = -1.0
-    equal = 0
-    chosen = 0
-    for k in range(_children(dice, root, children)):
-        child = children[k]
-        mean = totals[child] / visits[child] if visits[child] > 0 else -0.5  # below every mean of visited pairs
-        equal = 1 if mean > best else equal + 1 if mean == best else equal
-        if mean > best or (mean == best and below(stream, equal) == 0):
-            best = mean
-            chosen = (child % _A_POSITION // _ROLLS - 1) // HAND
-    return chosen
+    pair = _pick(children, _children(dice, root, children), root, visits, totals, False, stream)
+    return (pair % _A_POSITION // _ROLLS - 1) // HAND
 
 
 @dataclasses.dataclass(frozen=True)

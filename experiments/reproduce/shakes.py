@@ -198,19 +198,15 @@ def _notebook_rows(result: Performance) -> list[Finding]:
     return rows
 
 
-def _beta_masses(treated: int, saved: int) -> np.ndarray:
-    """Return the chances that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy."""
+def _kept_die_rows() -> list[Finding]:
+    """Compare with the chances that 6 times a Beta(saved + 1, failed + 1) variable rounds up to 1 … 6, by SciPy."""
     from scipy.stats import beta
 
-    masses: np.ndarray = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
-    return masses
-
-
-def _kept_die_rows() -> list[Finding]:
     rows = []
     for treated, saved in TALLIES_SHOWN:
         dice: list[Fraction] = kept_die(treated, saved)
-        for face, (chance, mass) in enumerate(zip(dice, _beta_masses(treated, saved), strict=True), start=1):
+        masses = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
+        for face, (chance, mass) in enumerate(zip(dice, masses, strict=True), start=1):
             figure = f"treated {treated}, saved {saved}: P(kept die = {face})"
             note = f"{chance}" if chance.denominator < 10**6 else ""
             agrees = abs(mass - float(chance)) < 1e-12

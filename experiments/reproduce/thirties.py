@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
 
-from dice_envs.agents.thirties import beginner, fives_and_sixes, heuristic, sixes
+from dice_envs.agents.thirties import named
 from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve, throws
 from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.ui.pages import counted, saved_plot
-from dice_envs.games.thirties import GOALS
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -48,26 +47,18 @@ LIMIT_OF_SKILL = 0.20
 SKILL_ELSEWHERE = "roulette 0, black jack 0.049, simple poker about 0.40"
 
 
-class Computed(NamedTuple):
-    """Everything the paper computes, computed again."""
-
-    second_stage: tuple[Fraction, ...]
-    given: tuple[Fraction, ...]
-    players: dict[str, Player]
-    analyses: dict[str, Analysis]
-    foreknowledge: Distribution
+RULES = Rules()
 
 
-def compute() -> Computed:
-    """Do the paper's whole computation, from the rules."""
-    rules = Rules()
-    strategies = [solve(rules, goal)[0] for goal in GOALS]
-    strategies += [make(rules) for make in (sixes, fives_and_sixes, beginner, heuristic)]
-    players = {strategy.name: Player(rules, strategy) for strategy in strategies}
-    given = expected_given(rules)
-    assert given is not None  # only two faces make it infinite
-    analyses = {name: analyse(rules, player) for name, player in players.items()}
-    return Computed(second_stage(rules), given, players, analyses, foreknowledge(rules))
+@functools.cache
+def _player(name: str) -> Player:
+    """Return the player of a strategy of this name, which keeps what it has computed."""
+    return Player(RULES, named(RULES, name))
+
+
+@functools.cache
+def _analysis(name: str) -> Analysis:
+    return analyse(RULES, _player(name))
 
 
 def position(throw: Dice, aside: Dice | None) -> str:
@@ -98,32 +89,32 @@ def same(section: str, name: str, published: object, ours: object, note: str = "
     return Finding(f"{PAPER} {section}", name, str(published), str(ours), 0.0, str(published) == str(ours), note)
 
 
-def all_rows(computed: Computed | None = None) -> list[Finding]:
+def all_rows() -> list[Finding]:
     """Return every figure of the paper beside ours."""
-    computed = computed or compute()
     parts = (_second_stage, _program_output, _optimal_strategy, _other_strategies, _luck_or_chance)
-    return list(itertools.chain.from_iterable(part(computed) for part in parts))
+    return list(itertools.chain.from_iterable(part() for part in parts))
 
 
-def _second_stage(computed: Computed) -> Iterator[Finding]:
-    for aside, (published, chance) in enumerate(zip(SECOND_STAGE.split(), computed.second_stage, strict=True)):
+def _second_stage() -> Iterator[Finding]:
+    chances, given = second_stage(RULES), expected_given(RULES)
+    assert given is not None  # only two faces make it infinite
+    for aside, (published, chance) in enumerate(zip(SECOND_STAGE.split(), chances, strict=True)):
         row = compared("2", f"{aside} dice put aside, %", published, 100 * chance)
         if not row.agrees:
             row.note = "a slip of the paper: its own formula, evaluated, gives ours"
         yield row
-    again = computed.second_stage[-1]
-    mean = sum((count * chance for count, chance in enumerate(computed.second_stage[:-1])), Fraction(0)) / (1 - again)
+    again = chances[-1]
+    mean = sum((count * chance for count, chance in enumerate(chances[:-1])), Fraction(0)) / (1 - again)
     yield compared("2", "chance that all come aside", "0.017", again)
     yield compared("2", "dice put aside if not all are", "1.69", mean)
     for x, published in enumerate(EXPECTED_GIVEN.split(), start=1):
-        yield compared("2", f"expected points, x = {x}", published, computed.given[x])
+        yield compared("2", f"expected points, x = {x}", published, given[x])
 
 
-def _program_output(computed: Computed) -> Iterator[Finding]:
-    players = computed.players
-    best, cautious, reaching = (players[name] for name in ("maximize", "minimize_loss", "thirty_or_over"))
+def _program_output() -> Iterator[Finding]:
+    best, cautious, reaching = map(_player, ("maximize", "minimize_loss", "thirty_or_over"))
     yield printed_by_program("4", "expected score, maximize", "30.151976", best.expected_score())
-    found = computed.analyses["maximize"].distribution
+    found = _analysis("maximize").distribution
     yield from _cases("4", "maximize", 1, CASES, ALL_CASES, found)
     in_text = "a slip of the paper: the count that its program printed gives ours"
     yield compared("4", "all cases / 10^14, in the text", "219.56", Fraction(found.total, 10**14), in_text)
@@ -157,10 +148,10 @@ def _cases(section: str, name: str, first: int, published: str, total: str, ours
     yield same(section, f"{name}: all cases", total, ours.total)
 
 
-def _optimal_strategy(computed: Computed) -> Iterator[Finding]:
-    best, thumb = computed.players["maximize"].strategy, computed.players["heuristic"].strategy
-    reaching = computed.players["thirty_or_over"].strategy
-    again, score = computed.players["maximize"].advice((4, 5, 5, 5, 5, 6))
+def _optimal_strategy() -> Iterator[Finding]:
+    best, thumb = _player("maximize").strategy, _player("heuristic").strategy
+    reaching = _player("thirty_or_over").strategy
+    again, score = _player("maximize").advice((4, 5, 5, 5, 5, 6))
     yield same("1.4", "maximize, 4 5 5 5 5 6: dice to throw again", 5, again)
     yield compared("1.4", "maximize, 4 5 5 5 5 6: expected score", "30.44", score)
     examples: list[tuple[str, Dice, Dice, int]] = [
@@ -182,18 +173,18 @@ def _optimal_strategy(computed: Computed) -> Iterator[Finding]:
     yield same("5.1", "exceptions that the tables do not list", 0, len(set(ours) - set(listed)))
     yield same("5.1", "exceptions with four dice or fewer", 0, sum(len(throw) <= 4 for throw in ours))
     for dice, published in enumerate(EXPECTED_SCORES.split(), start=1):
-        expected = computed.players["maximize"].expected_with(dice)
+        expected = _player("maximize").expected_with(dice)
         yield compared("5.1", f"expected score with {dice} dice, maximize", published, expected)
 
 
-def _other_strategies(computed: Computed) -> Iterator[Finding]:
+def _other_strategies() -> Iterator[Finding]:
     for name, (label, line) in STRATEGIES.items():
-        for row in _columns(label, line, computed.analyses[name]):
+        for row in _columns(label, line, _analysis(name)):
             if not row.agrees and name == "optimal":
                 row.note = "by the second stage's expected points; the paper weighed pips above 30 in another way, see below"
             yield row
     for name, published in (("sixes", "29.8"), ("fives_and_sixes", "29.64")):
-        yield compared("1.3", f"{name}: expected score", published, computed.analyses[name].score)
+        yield compared("1.3", f"{name}: expected score", published, _analysis(name).score)
 
 
 def _columns(name: str, published: str, found: Analysis) -> list[Finding]:
@@ -211,9 +202,8 @@ def explained() -> Iterator[Finding]:
 
     The weights that give all five published figures are searched for among hundredths.
     """
-    rules = Rules()
     label, _ = STRATEGIES["optimal"]
-    tried = {weight: _weighed(rules, weight) for weight in range(200, 500)}
+    tried = {weight: _weighed(weight) for weight in range(200, 500)}
     fitting = {weight: rows for weight, rows in tried.items() if all(row.agrees for row in rows)}
     if not fitting:
         yield same("5.2", f"{label}: a weight of pips above 30 that gives all figures", "some", "none from 2 to 5")
@@ -224,29 +214,29 @@ def explained() -> Iterator[Finding]:
         yield row
 
 
-def _weighed(rules: Rules, weight: int) -> list[Finding]:
+def _weighed(weight: int) -> list[Finding]:
     """Compare the paper's figures with the best strategy if a pip above 30 is worth `weight` hundredths of a point."""
     label, line = STRATEGIES["optimal"]
 
     def worth(score: int) -> Fraction:
-        above = Fraction(score - rules.target)
+        above = Fraction(score - RULES.target)
         return above * weight / 100 if above > 0 else above
 
-    return _columns(f"{label}, a pip above 30 as {weight / 100} points below", line, analyse(rules, solve(rules, worth)[0]))
+    return _columns(f"{label}, a pip above 30 as {weight / 100} points below", line, analyse(RULES, solve(RULES, worth)[0]))
 
 
-def _luck_or_chance(computed: Computed) -> Iterator[Finding]:
-    best = computed.analyses["maximize"].score
-    knowing = computed.foreknowledge.mean
+def _luck_or_chance() -> Iterator[Finding]:
+    best = _analysis("maximize").score
+    knowing = foreknowledge(RULES).mean
     yield compared("6", "expected score, optimal", "30.1520", best)
     simulated = (
         "the paper simulated it; in ours throws after different choices are independent. One sequence of numbers for all "
         "choices would be another way to fix them, which is not computed here"
     )
     yield compared("6", "expected score with foreknowledge", "32.73", knowing, simulated)
-    yield compared("6", "beginner: expected score", "29.7232", computed.analyses["beginner"].score)
+    yield compared("6", "beginner: expected score", "29.7232", _analysis("beginner").score)
     for name, published in (("beginner", "0.14"), ("heuristic", "0.0024")):
-        skill = relative_skill(computed.analyses[name].score, best, knowing)
+        skill = relative_skill(_analysis(name).score, best, knowing)
         verdict = "chance" if skill < LIMIT_OF_SKILL else "skill"
         note = f"a game of {verdict}: the limit is {LIMIT_OF_SKILL}; {SKILL_ELSEWHERE} by the paper"
         yield compared("6", f"relative skill against {name}", published, skill, note)
@@ -260,22 +250,21 @@ def main(
 
     A figure agrees if ours, rounded to the digits that the paper prints, is what it prints.
     """
-    computed = compute()
-    rows = [*all_rows(computed), *explained()]
+    rows = [*all_rows(), *explained()]
     for source, group in itertools.groupby(sorted(rows, key=lambda row: row.source), key=lambda row: row.source):
         print_rows(source, list(group), digits=6)
     agreeing = sum(bool(row.agrees) for row in rows)
     ui.console.print(f"{agreeing} of {len(rows)} figures agree")
     title = "The game of 30s: M. Veeningen, “The game of 30s: an analysis” (2008)"
-    return chapter_of(title, {"rows": rows}, json, report, lambda folder: _draw(folder, computed))
+    return chapter_of(title, {"rows": rows}, json, report, _draw)
 
 
-def _draw(folder: Path, computed: Computed) -> None:
+def _draw(folder: Path) -> None:
     """Save the paper's plot: the distribution of the score under each strategy of section 5.2."""
     caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."
     with saved_plot(folder, "thirties_scores", caption, figsize=(9, 5)) as (_, axes):
         for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
-            found = computed.analyses[name].distribution
+            found = _analysis(name).distribution
             scores = range(found.first, found.first + len(found.weights))
             share = [100 * weight / found.total for weight in found.weights]
             axes.plot(scores, share, marker=marker, markersize=4, linewidth=1, label=label)

@@ -82,7 +82,7 @@ def main(
             )
         except OutOfTimeError as problem:
             raise ValueError(f"--minutes {minutes} is too short: {problem}") from None
-    (_show_table if at_table else _show)(solution)
+    _show(solution)
     if solution.gain > precision:
         wanted = f"an exploitability of {precision:.1e}"
         if at_table:
@@ -110,33 +110,6 @@ def line_of(progress: Progress) -> str:
     return f"  {_named(progress.dice)} dice: {state}{how}{left}"
 
 
-def _show(solution: Solution) -> None:
-    single = solution.variant.options.rounds == "single"
-    headings = ["dice of the starter v other", "wins the round", "between", "and", "iterations", "seconds"]
-    headings += [] if single else ["wins the game"]
-    rows = []
-    for dice, each in sorted(solution.rounds.items()):
-        row = [
-            f"{dice[0]} v {dice[1]}",
-            *(f"{chance:.7f}" for chance in (each.certificate.value, each.certificate.lower, each.certificate.upper)),
-            f"{each.iterations:,}" if each.iterations else "exact",
-            f"{each.seconds:.1f}",
-        ]
-        if not single:
-            row.append(f"{solution.certificates[dice].value:.7f}")
-        rows.append(row)
-    Grid("", headings, rows, words=(0, 4, 5)).show()
-    what = "the starter's expected return" if single else "the starter's chance to win the game"
-    ui.console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
-    ui.console.print(
-        f"exploitability {max(solution.exploitability, 0):.2e}, NashConv {max(solution.nash_conv, 0):.2e}, "
-        f"{solution.seconds:.1f} s"
-    )
-
-
-# --- three players and more -----------------------------------------------------------------------------------------
-
-
 def _named(dice: Sequence[int]) -> str:
     return " v ".join(map(str, dice))
 
@@ -145,15 +118,29 @@ def _percent(shares: np.ndarray) -> str:
     return " / ".join(f"{100 * share:.2f}" for share in shares)
 
 
-def _show_table(solution: Solution) -> None:
-    single = solution.variant.options.rounds == "single"
-    won = "share of the win of each, %" if single else "% of games that each wins from here"
-    headings = ["dice, the starter's first", won, "gain by best responses, % each", "iterations", "seconds"]
+def _show(solution: Solution) -> None:
+    """Print the rounds as a table, of two players the starter's chances, of more everybody's shares; then the whole game."""
+    single, of_two = (solution.variant.options.rounds == "single", solution.variant.options.num_players == 2)
+    headings, last = ["dice of the starter v other", "wins the round", "between", "and"], [] if single else ["wins the game"]
+    if not of_two:
+        won = "share of the win of each, %" if single else "% of games that each wins from here"
+        headings, last = ["dice, the starter's first", won, "gain by best responses, % each"], []
     rows = []
-    for dice, each in solution.rounds.items():
-        plays, responds = each.certificate
-        rows.append([_named(dice), _percent(plays), _percent(responds - plays), f"{each.iterations:,}", f"{each.seconds:.1f}"])
-    Grid("", headings, rows, words=(0, 3, 4)).show()
+    for dice, each in sorted(solution.rounds.items()) if of_two else solution.rounds.items():
+        found = each.certificate
+        figures = [_percent(found.plays), _percent(found.responds - found.plays)]
+        if of_two:
+            figures = [f"{chance:.7f}" for chance in (found.value, found.lower, found.upper)]
+        made = [f"{each.iterations:,}" if each.iterations else "exact", f"{each.seconds:.1f}"]
+        rows.append([_named(dice), *figures, *made, *(f"{solution.certificates[dice].value:.7f}" for _ in last)])
+    words = 0, len(headings), len(headings) + 1
+    Grid("", [*headings, "iterations", "seconds", *last], rows, words).show()
+    if of_two:
+        what = "the starter's expected return" if single else "the starter's chance to win the game"
+        ui.console.print(f"{what}: {solution.value:.9f}, between {solution.lower:.9f} and {solution.upper:.9f}")
+        gained = f"exploitability {max(solution.exploitability, 0):.2e}, NashConv {max(solution.nash_conv, 0):.2e}, "
+        ui.console.print(f"{gained}{solution.seconds:.1f} s")
+        return
     what = "has this share of the win, which all who lose no die share" if single else "wins"
     ui.console.print(f"each seat {what}, % (mean over those who may start): {_percent(solution.plays)}")
     ui.console.print(

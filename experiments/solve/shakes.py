@@ -39,7 +39,7 @@ def main(
     start = time.perf_counter()
     result = evaluation_of(agent, variant)
     seconds = time.perf_counter() - start
-    value = result.win if options.pays == "win" else result.saved
+    value = result.reached(options.pays)
     ui.console.print(Text.assemble((policy, "bold"), f", {options.num_players} players, {options.patients} patients"))
     ui.console.print(
         f"patients saved {result.saved:.6f}, P(win) {result.win:.6f}; {options.pays} counts: {value:.6f}", highlight=False

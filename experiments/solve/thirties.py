@@ -59,7 +59,10 @@ def main(
     chosen = find(variant, strategy) if strategy else best_of_all
     analysis = analyse(rules, chosen)
     value = analysis.value(valued)
-    print_figures(rules, chosen, analysis)
+    kind = "a simple strategy" if chosen.simple else "a full strategy"
+    ui.console.print(f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
+    rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in figures(analysis).items()]
+    Grid("", (), rows, words=(0, 1)).show()
     ui.console.print(f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}")
     if strategy:
         most = analyse(rules, best_of_all).value(valued)
@@ -107,14 +110,6 @@ def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
         "figures": {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()},
         "expected_given": None if given is None else [float(points) for points in given],
     }
-
-
-def print_figures(rules: Rules, strategy: Strategy, analysis: Analysis) -> None:
-    """Print the strategy and the paper's columns."""
-    kind = "a simple strategy" if strategy.simple else "a full strategy"
-    ui.console.print(f"{strategy.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
-    rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in figures(analysis).items()]
-    Grid("", (), rows, words=(0, 1)).show()
 
 
 def cases_line(distribution: Distribution, faces: int) -> str:

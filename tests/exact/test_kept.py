@@ -30,13 +30,13 @@ def test_results_are_dropped_by_their_memory():
     letters(4)  # asked for last
     letters(3)
     assert asked == [(4, "a"), (5, "a"), (3, "a")]
-    assert (letters.has(4), letters.has(5), letters.has(3), letters.bytes) == (True, False, True, 7)
+    assert (letters.has(4), letters.has(5), letters.has(3)) == (True, False, True)
     assert letters(40) == "a" * 40, "one that is too large is kept alone"
-    assert (letters.has(3), letters.has(40), letters.bytes) == (False, True, 40)
+    assert (letters.has(3), letters.has(4), letters.has(40)) == (False, False, True)
     letters(1)
-    assert letters.bytes == 1
+    assert (letters.has(1), letters.has(40)) == (True, False)
     letters.cache_clear()
-    assert letters.bytes == 0
+    assert not letters.has(1)
 
 
 def test_threads_that_ask_for_the_same_do_not_compute_it_twice():

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v0
 from dice_envs.agent import Turn
@@ -23,6 +22,7 @@ from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs import read_log
 from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
+from tests.exact.test_matrix_game import value_by_linprog
 from tests.support.chance import assert_even
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -125,16 +125,7 @@ def slow_value(own: tuple[int, ...], other: tuple[int, ...], kind: str) -> float
         return float(payoff.mean(axis=1).max())
     if kind == "random":
         return float(payoff.mean())
-    n = len(own)
-    result = linprog(
-        np.r_[np.zeros(n), -1.0],
-        A_ub=np.c_[-payoff.T, np.ones(n)],
-        b_ub=np.zeros(n),
-        A_eq=[np.r_[np.ones(n), 0.0]],
-        b_eq=[1.0],
-        bounds=[(0, None)] * n + [(None, None)],
-    )
-    return -result.fun
+    return value_by_linprog(payoff)
 
 
 @pytest.mark.thorough

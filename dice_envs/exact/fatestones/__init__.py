@@ -213,7 +213,7 @@ class _Averaged:
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure exploitability, share of the edge, and margin against a random player. See `dice_envs.exact.GameMeasure`.
+    """Measure exploitability, share of the edge, and margin against a random player. See `dice_envs.exact.GameExact.measure`.
 
     The game is zero-sum and fair before the dice are drawn, so exploitability is what a best response wins, mean of
     both seats. All draws are measured if there are at most MOST_WHOLE (and no smaller sample is asked for), otherwise a
@@ -316,7 +316,7 @@ def nash_strategies(states: np.ndarray, num_actions: int) -> np.ndarray:
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """Return what each die wins against the other's optimal mix, given optimal choices after a tie.
 
-    See `dice_envs.exact.GameActionValues`.
+    See `dice_envs.exact.GameExact.action_values`.
     """
     (values,), (mix,) = _values(np.array([state]), variant.facts.num_actions)
     return ActionValues(values, "wins minus losses per draw", "against optimal play; a scratch counts 0", mix)
@@ -325,7 +325,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> ResponseValues:
-    """Return the values of choices against the agent `nash`. See `dice_envs.exact.GameResponseValues`.
+    """Return the values of choices against the agent `nash`. See `dice_envs.exact.GameExact.response_values`.
 
     A best response to an equilibrium wins the value of every position, no more. The game is fair before the dice are drawn:
     both seats draw from one bag and choose at the same time. So its value is 0, and so is that of another draw after a scratch.
@@ -343,6 +343,6 @@ def response_values(
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return a heading for decisions: the dice left in each hand. See `dice_envs.exact.GameSituations`."""
+    """Return a heading for decisions: the dice left in each hand. See `dice_envs.exact.GameExact.situations`."""
     dice = np.array(["", "1 die each", *(f"{count} dice each" for count in range(2, MAX_HAND + 1))])
     return {"dice left": dice[states["left"]]}

@@ -70,7 +70,7 @@ def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dic
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameMeasure`.
+    """Measure exploitability, and how often a best response wins. See `dice_envs.exact.GameExact.measure`.
 
     With three players or more the deviation gain is measured of an agent in all seats, and what a coalition takes from it.
     The game of two is zero-sum, so the mean over the seats of what best responses win is the mean of what they win above the
@@ -146,11 +146,11 @@ def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Ef
     def done(amount: float) -> None:
         effort.done(amount, total)
 
-    seated = SeatedAgents(variant, [agent], effort.seed)
+    seated = SeatedAgents([agent], effort.seed)
     known, merged = shares_of(variant, seated, parts, True, done), True
-    if not seated.alike:  # each seat is asked by itself
+    if not seated.seats.alike:  # each seat is asked by itself
         total += information_sets(variant)
-        seated = SeatedAgents(variant, [agent] * variant.options.num_players, effort.seed)
+        seated = SeatedAgents([agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, parts, False, done), False
     return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
 
@@ -192,7 +192,9 @@ def _values(variant: Variant, tables: Sequence[Dice], joint: bool = False) -> fl
 
 
 def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
-    """Measure how much each of the agents at a table could gain by leaving its policy. See `dice_envs.exact.GameTableMeasure`.
+    """Measure how much each of the agents at a table could gain by leaving its policy.
+
+    See `dice_envs.exact.GameExact.measure_table`.
 
     Raises:
         ValueError: the reward is not a win, or the game is too large; or an agent remembers past games, answers at random, or
@@ -247,10 +249,10 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
 
     while len(found) < seatings:
         shift = len(found)
-        seated = SeatedAgents(variant, [agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
+        seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
         known = shares_of(variant, seated, parts, False, add)
         found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
-        if not seated.alike:  # else the other seats would give the same
+        if not seated.seats.alike:  # else the other seats would give the same
             seatings = seats
     for agent in agents:
         check_steady(variant, agent, what)
@@ -261,7 +263,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
-    """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameActionValues`.
+    """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameExact.action_values`.
 
     Takes the solution that `solve liars_dice` has kept; without one the game is solved first.
     """

@@ -188,35 +188,26 @@ class Shares(NamedTuple):
 PLAYS, RESPONDS, ALONE = range(3)  # parts of `Shares`
 
 
-Seated = Callable[[Round, int, Table], Source]  # a round, one of its players, the table → that player's probabilities
-
-
 class SeatedAgents:
     """Agents at a table, asked at each information set.
 
     Args:
-        variant: the game.
         agents: see `dice_envs.agent.ask_probabilities`: one for each seat, or one alone, which sits in all of them.
         seed: of the agents' own random streams.
 
     Attributes:
-        seats: for each agent, whether it has played alike wherever it was asked at the same positions in other seats.
+        seats: whether all have played alike wherever they were asked at the same positions in other seats.
     """
 
-    def __init__(self, variant: Variant, agents: Sequence[Any], seed: int = 0) -> None:
+    def __init__(self, agents: Sequence[Any], seed: int = 0) -> None:
         self._agents = list(agents)
         self._streams = new_streams(seed, ROWS_AT_ONCE)[None]
-        self.seats = [SeatComparison() for _ in agents]
+        self.seats = SeatComparison()
 
     def __call__(self, round_: Round, player: int, table: Table) -> Source:
+        """Return the probabilities of one of the round's players."""
         seat = table.seat(round_.places[player])
-        number = seat % len(self._agents)
-        return source_of(round_, player, self._agents[number], seat, self._streams, self.seats[number])
-
-    @property
-    def alike(self) -> bool:
-        """Whether no agent was seen to play differently in another seat."""
-        return all(seats.alike for seats in self.seats)
+        return source_of(round_, player, self._agents[seat % len(self._agents)], seat, self._streams, self.seats)
 
 
 # --- shares -------------------------------------------------------------------------------------------------------------
@@ -229,7 +220,7 @@ def table_key(table: Table, merged: bool) -> Table:
 
 def shares_of(
     variant: Variant,
-    seated: Seated,
+    seated: SeatedAgents,
     parts: Sequence[int],
     merged: bool = True,
     done: Callable[[float], Any] = lambda amount: None,

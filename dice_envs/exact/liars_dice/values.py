@@ -311,7 +311,7 @@ def _action_values(variant: Variant, table: ValueTable, states: np.ndarray) -> n
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> ResponseValues:
-    """Return the values of choices against an opponent. See `dice_envs.exact.GameResponseValues`.
+    """Return the values of choices against an opponent. See `dice_envs.exact.GameExact.response_values`.
 
     Results for opponents without a state of their own, whose parameters are plain values, are kept in memory.
 
@@ -397,7 +397,7 @@ _kept_table = kept(MOST_KEPT, lambda found: found[0].values.nbytes)(_find_table)
 def odds(variant: Variant, state: Any) -> ActionValues:
     """Return the chances that each bid holds, and that a call is right, if all dice that the seat does not see are fair.
 
-    See `dice_envs.exact.GameOdds`. The information in the others' bids is left out.
+    See `dice_envs.exact.GameExact.odds`. The information in the others' bids is left out.
     """
     actions = variant.facts.num_actions
     values = np.full(actions, np.nan)
@@ -408,7 +408,7 @@ def odds(variant: Variant, state: Any) -> ActionValues:
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the headings by which decisions are sorted. See `dice_envs.exact.GameSituations`.
+    """Return the headings by which decisions are sorted. See `dice_envs.exact.GameExact.situations`.
 
     They are the round, counted by the dice lost; the own dice and each other player's in order of play; and the kind of
     decision.
@@ -427,7 +427,7 @@ def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dic
 
 
 def bluffs(variant: Variant, states: np.ndarray) -> np.ndarray:
-    """Return which actions are bluffs. See `dice_envs.exact.GameBluffs`.
+    """Return which actions are bluffs. See `dice_envs.exact.GameExact.bluffs`.
 
     They are the bids on a face of which the bidder holds no die; wild dice count.
     """

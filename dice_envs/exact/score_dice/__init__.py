@@ -368,7 +368,7 @@ def best_response(
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure reward against `highest`, which shows its highest die, and exploitability. See `dice_envs.exact.GameMeasure`.
+    """Measure reward against `highest`, which shows its highest die, and exploitability. See `GameExact.measure`.
 
     Playing at random is an equilibrium with any pools, so its exploitability is 0. The headline is therefore the reward
     won from sorted play, mean of both seats, compared with the best response to it. A random player wins 0 by this mean,
@@ -577,7 +577,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     """Return the value of each die in hand against play at random, which is an equilibrium: the same for all.
 
     Whatever the seat does, each of its dice meets a random one of the other's that are left. See
-    `dice_envs.exact.GameActionValues`.
+    `dice_envs.exact.GameExact.action_values`.
     """
     held = state["status"][int(state["seat"]), : variant.facts.num_actions] == HELD
     count = int(held.sum())
@@ -604,7 +604,7 @@ def response_values(
 ) -> ResponseValues:
     """Return the values of choices against play at random (`nash`, `random`, `shuffled`) or `highest`.
 
-    See `dice_envs.exact.GameResponseValues`.
+    See `dice_envs.exact.GameExact.response_values`.
 
     Raises:
         ValueError: another opponent; tied dice are rolled again or too many dice in hand, against play at random; or a best
@@ -635,7 +635,7 @@ def response_values(
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
     """Return headings for decisions: dice in hand, and the place of the chosen one among them by its face.
 
-    See `dice_envs.exact.GameSituations`.
+    See `dice_envs.exact.GameExact.situations`.
     """
     index = np.arange(len(states))
     seats = states["seat"].astype(np.int64)

@@ -95,8 +95,6 @@ def score_distribution(
     options = Options(pool_a=pool_a, pool_b=pool_b, ties=ties)  # type: ignore[arg-type]
     a, b = options.pools
     if options.ties == "reroll":
-        if pairing == "unsorted" and len(a) == len(b) and min(len(set(a)), len(set(b))) == 1:
-            return ScoreDistribution(_normalised(_settled_pairs(a, b)))
         return ScoreDistribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
     ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(a, b, options.ties)
     return ScoreDistribution(_normalised({score: number for (score, _), number in ways.items()}))
@@ -168,22 +166,6 @@ def _settle(pools: _Tied, count: Callable[..., _Ways], known: dict[_Tied, dict[i
     divisor = math.gcd(*weights.values())
     known[pools] = {score: weight // divisor for score, weight in weights.items()}
     return known[pools]
-
-
-def _settled_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> dict[int, int]:
-    """Return the same for an unsorted game in which all dice of one side have one size.
-
-    It does not matter which of them the tied dice meet, so each pair is rolled on its own until one of its dice is higher.
-    """
-    weights: dict[int, int] = {0: 1}
-    for size_a, size_b in zip(a, b, strict=True):
-        lost, _, won = _faces_against(size_a, size_b)
-        longer: Counter[int] = Counter()
-        for score, weight in weights.items():
-            longer[score + 1] += weight * won
-            longer[score - 1] += weight * lost
-        weights = dict(longer)
-    return weights
 
 
 def _faces_against(size_a: int, size_b: int) -> tuple[int, int, int]:

@@ -87,11 +87,6 @@ def _fixed_point(step: Callable[[float], float], most: float) -> float:
     return float(brentq(lambda value: step(value) - value, -most, most, xtol=PRECISION))
 
 
-def _without(dice: tuple[Rolled, ...], die: Rolled) -> tuple[Rolled, ...]:
-    at = dice.index(die)
-    return dice[:at] + dice[at + 1 :]
-
-
 def points_of(params: Any, seat: int) -> np.ndarray:
     """Return what the seat scores for a pair, by its own face and the other's, (faces, faces) int64; faces begin with 0."""
     faces = range(params.most_sides + 1)
@@ -142,9 +137,9 @@ class ResponseToHighest:
         params = configure("score_dice", **dataclasses.asdict(options)).params
         self.options = options
         self.seat = seat
-        self.counts_score = options.reward == "score"
-        self.spare = len(options.pool_a) != len(options.pool_b)  # type: ignore[arg-type]
-        self._points = points_of(params, seat).tolist()
+        points = points_of(params, seat)
+        # What a pair pays at once, and what it adds to a score that is rewarded at the end: one of the two is always 0.
+        self._pays, self._scores = ((points * counted).tolist() for counted in (params.pay_score, not params.pay_score))
         self._pools = options.pools if seat == 0 else options.pools[::-1]
         self._rolls: dict[Any, float] = {}
         self._loop: tuple[Any, float] | None = None  # the roll whose value is sought, and the value assumed
@@ -152,29 +147,13 @@ class ResponseToHighest:
         self._values: dict[Any, float] = {}
         self._by_situation: dict[bytes, np.ndarray] = {}  # see `action_values`
 
-    def carried(self, score: int) -> int:
-        """Return the part of the score on which the value of the rest of the game depends."""
-        return 0 if self.counts_score else score
+    def _roll_key(self, own: Iterable[int], other: Iterable[int], score: int) -> Any:
+        """Return a key for the value of a roll of dice of these sizes: all on which it depends."""
+        key = tuple(sorted(own, reverse=True)), tuple(sorted(other, reverse=True)), score
+        spare = len(self._pools[0]) != len(self._pools[1])
+        return WHOLE_GAME if spare and len(key[0]) == self.options.num_columns else key
 
-    def reward(self, score: int) -> float:
-        """Return the reward at the end of the game, without what was paid for each pair."""
-        return 0.0 if self.counts_score else float((score > 0) - (score < 0))
-
-    def decided(self, score: int, pairs_left: int) -> bool:
-        """Return whether the remaining pairs cannot change the value any more."""
-        return not self.counts_score and abs(score) > pairs_left
-
-    def paid(self, points: int) -> float:
-        """Return the immediate reward for a pair."""
-        return float(points) if self.counts_score else 0.0
-
-    def roll_key(self, own: Sizes, other: Sizes, score: int) -> Any:
-        """Return a key for the value of a roll of these dice: all on which it depends."""
-        if self.spare and len(own) == self.options.num_columns:
-            return WHOLE_GAME
-        return own, other, self.carried(score)
-
-    def tie(self, own: Rolled, other: Rolled, tied: Tied) -> Tied:
+    def _tie(self, own: Rolled, other: Rolled, tied: Tied) -> Tied:
         """Return the tied dice after a pair."""
         if own.face != other.face or self.options.ties != "reroll":
             return tied
@@ -182,11 +161,9 @@ class ResponseToHighest:
 
     def roll_value(self, own: Sizes, other: Sizes, score: int = 0) -> float:
         """Return the value before dice of these sizes, equally many on either side, are rolled."""
-        key = self.roll_key(own, other, score)
+        key = self._roll_key(own, other, score)
         if self._loop and self._loop[0] == key:
             return self._loop[1]
-        if self.decided(score, len(own)):
-            return self.reward(score)
         if key not in self._rolls:
             outer = self._loop, self._looping
 
@@ -211,17 +188,21 @@ class ResponseToHighest:
             own: dice in hand, in any order.
             other: what is known of the other's dice in hand, in the order of their places (if all faces are known: the
                 highest first, the larger of equal ones).
-            score: the player's points minus the other's.
+            score: the player's points minus the other's, as far as they are rewarded at the end of the game.
             tied: dice of this roll that tied, if ties are rolled again.
         """
-        if self.decided(score, len(own) + len(tied[0])):
-            return self.reward(score)
+        pairs_left = len(own) + len(tied[0])
+        if abs(score) > pairs_left or not pairs_left:  # the other pairs cannot change the value any more
+            return float((score > 0) - (score < 0))
         if not own:
-            return self.roll_value(*tied, score) if tied[0] else self.reward(score)
+            return self.roll_value(*tied, score)
         own = tuple(sorted(own, reverse=True))
-        key = (own, other, self.carried(score), tied)
+        key = (own, other, score, tied)
         # The whole roll can come again only while every pair of it has tied.
-        memory = self._looping if self._loop and self._loop[0] == self._roll_key(own, other, tied, score) else self._values
+        loops = self._loop and self._loop[0] == self._roll_key(
+            (*tied[0], *(die.size for die in own)), (*tied[1], *(die.size for die in other)), score
+        )
+        memory = self._looping if loops else self._values
         if key not in memory:
             memory[key] = max(value for _, value in self.choices(own, other, score, tied))
         return memory[key]
@@ -232,17 +213,14 @@ class ResponseToHighest:
         """Return every distinct die that can be shown, and its value. Arguments as for `value`."""
         result = []
         for die in dict.fromkeys(own):
-            rest, value = _without(own, die), 0.0
+            at, value = own.index(die), 0.0
+            rest = own[:at] + own[at + 1 :]
             for chance, shown, others in _next_highest(other):
-                points = self._points[die.face][shown.face]
-                value += chance * (self.paid(points) + self.value(rest, others, score + points, self.tie(die, shown, tied)))
+                later = score + self._scores[die.face][shown.face]
+                paid = self._pays[die.face][shown.face]
+                value += chance * (paid + self.value(rest, others, later, self._tie(die, shown, tied)))
             result.append((die, value))
         return result
-
-    def _roll_key(self, own: tuple[Rolled, ...], other: tuple[Known, ...], tied: Tied, score: int) -> Any:
-        mine = tuple(sorted((*tied[0], *(die.size for die in own)), reverse=True))
-        theirs = tuple(sorted((*tied[1], *(die.size for die in other)), reverse=True))
-        return self.roll_key(mine, theirs, score)
 
     def _expected(self, own: Sizes, other: Sizes, score: int) -> float:
         """Return the value before these pools are rolled and spare dice dropped."""
@@ -300,10 +278,7 @@ class ResponseToHighest:
         return self._by_situation[key]
 
 
-@functools.lru_cache(maxsize=16)
-def response_to_highest(options: Options, seat: int) -> ResponseToHighest:
-    """Return the response, cached with all values that it has computed so far."""
-    return ResponseToHighest(options, seat)
+response_to_highest = functools.lru_cache(maxsize=16)(ResponseToHighest)  # with all values that it has computed so far
 
 
 def values_against_highest(variant: Variant, states: np.ndarray) -> np.ndarray:

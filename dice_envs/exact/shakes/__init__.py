@@ -97,17 +97,6 @@ class _Outcome(NamedTuple):
     games: int  # played to find it; 0: it is exact
     note: str
 
-    def mean_error(self) -> float:
-        """Return the 95 % half-width of the mean."""
-        if not self.games:
-            return 0.0
-        saved = np.arange(len(self.distribution))
-        return half_width(saved, 0, saved[-1], self.games * self.distribution)
-
-    def chance_error(self, chance: float) -> float:
-        """Return the 95 % half-width of a chance."""
-        return share_half_width(chance, self.games) if self.games else 0.0
-
 
 def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:
     """Return the outcome of an agent that does not see the efficacies, from its answers at all tallies."""
@@ -178,7 +167,7 @@ def _best(variant: Variant) -> dict[str, float]:
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure patients saved and P(win), the one that the game rewards first. See `dice_envs.exact.GameMeasure`.
+    """Measure patients saved and P(win), the one that the game rewards first. See `dice_envs.exact.GameExact.measure`.
 
     A physician is asked at every tally. At the table the agent plays every maester, and is asked at every tally, for each
     seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (such as a physician
@@ -205,12 +194,16 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         found = _random_exactly(variant)
     else:
         found = _exactly(variant, agent, effort.seed, effort.done)
-    saved = float(found.distribution @ np.arange(len(found.distribution)))
+    counted = np.arange(len(found.distribution))
+    saved = float(found.distribution @ counted)
     win = float(found.distribution[variant.options.to_win :].sum())
     steps, patients = variant.facts.max_steps, variant.options.patients
+    errors = 0.0, 0.0
+    if found.games:
+        errors = half_width(counted, 0, patients, found.games * found.distribution), share_half_width(win, found.games)
     figures = {
-        SAVED: (saved, found.mean_error(), "patients", steps * patients),
-        WIN: (win, found.chance_error(win), "probability", steps),
+        SAVED: (saved, errors[0], "patients", steps * patients),
+        WIN: (win, errors[1], "probability", steps),
     }
 
     def measurement(name: str, value: float, error: float, unit: str, span: float) -> Measurement:
@@ -315,7 +308,7 @@ def _note(variant: Variant) -> str:
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """Return the value of each treatment, or of arguing and yielding, with Bayes-optimal play afterwards.
 
-    See `dice_envs.exact.GameActionValues`.
+    See `dice_envs.exact.GameExact.action_values`.
     """
     if in_passing:
         check_in_passing(variant)
@@ -328,7 +321,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> ResponseValues:
-    """Return the values of choices of a physician or of a whole table. See `dice_envs.exact.GameResponseValues`.
+    """Return the values of choices of a physician or of a whole table. See `dice_envs.exact.GameExact.response_values`.
 
     At the start it is the expectation of Bayes-optimal play, in which maesters do as well as a physician.
 
@@ -343,7 +336,7 @@ def response_values(
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return headings for decisions: the patient, and what was chosen. See `dice_envs.exact.GameSituations`."""
+    """Return headings for decisions: the patient, and what was chosen. See `dice_envs.exact.GameExact.situations`."""
     patient = np.array([f"patient {number}" for number in range(1, variant.options.patients + 1)])[states["patients"]]
     if variant.options.mode == "physician":
         tried = states["treated"][np.arange(len(states)), actions] > 0

@@ -277,14 +277,10 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     choices = solved.choices
     number = {throw: i for dice in range(1, rules.num_dice + 1) for i, (throw, _) in enumerate(throws(dice, rules.num_faces))}
 
-    def choose(throw: Dice, total: int) -> int:
-        return choices[len(throw)][total][number[throw]]
+    def choose(throw: Dice, total: int | None = None) -> int:
+        return choices[len(throw)][rules.num_dice - len(throw) if total is None else total][number[throw]]
 
-    def choose_simply(throw: Dice) -> int:
-        return choices[len(throw)][rules.num_dice - len(throw)][number[throw]]
-
-    simple = goal == "maximize"
-    strategy = Strategy(name_of_goal(goal), choose_simply if simple else choose, "throw" if simple else "total")
+    strategy = Strategy(name_of_goal(goal), choose, "throw" if goal == "maximize" else "total")
     return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
 
 
@@ -441,7 +437,7 @@ def optima(variant: Variant) -> dict[str, float]:
 
 
 def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
-    """Measure the expected value of the goal, and the quantities of the other goals. See `dice_envs.exact.GameMeasure`.
+    """Measure the expected value of the goal, and the quantities of the other goals. See `dice_envs.exact.GameExact.measure`.
 
     All are exact. The agent is asked once in every position: 11,914 of them with six dice of six faces, 483,879 with
     eight of eight. Each quantity is compared with the best strategy for it alone, so in general no strategy reaches all
@@ -484,7 +480,7 @@ def _values(before: np.ndarray, states: np.ndarray) -> np.ndarray:
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
     """Return the value of each choice for the goal of one player, or at a table for the points of the turn.
 
-    See `dice_envs.exact.GameActionValues`.
+    See `dice_envs.exact.GameExact.action_values`.
     """
     options = variant.options
     goal = options.goal if options.num_players == 1 else "optimal"
@@ -502,7 +498,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 def response_values(
     variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
 ) -> ResponseValues:
-    """Return the values of choices for the goal of one player. See `dice_envs.exact.GameResponseValues`.
+    """Return the values of choices for the goal of one player. See `dice_envs.exact.GameExact.response_values`.
 
     The reward of "optimal" is expected over the second stage, whose throws are therefore luck.
 
@@ -518,7 +514,7 @@ def response_values(
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return headings for decisions: the dice on the table, and whether some are thrown again. See `GameSituations`."""
+    """Return headings for decisions: the dice on the table, and whether some are thrown again. See `GameExact.situations`."""
     dice = np.array(["", "1 die", *(f"{count} dice" for count in range(2, variant.options.num_dice + 1))])
     return {
         "dice on the table": dice[states["thrown"]],

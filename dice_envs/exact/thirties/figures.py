@@ -122,23 +122,14 @@ class Analysis(NamedTuple):
 def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:
     """Return all figures of a strategy from its distribution of scores."""
     player = strategy if isinstance(strategy, Player) else Player(rules, strategy)
-    found = player.distribution()
-    given = expected_given(rules)
-
-    def passed_on(score: int) -> Fraction:
-        return given[score - rules.target] if given and score > rules.target else Fraction(0)
-
-    unbounded = given is None and any(found.weights[i] for i in range(len(found.weights)) if found.first + i > rules.target)
-    return Analysis(
-        player.strategy.name,
-        rules,
-        found,
-        found.mean,
-        found.mean_of(lambda score: int(score >= rules.target)),
-        found.mean_of(lambda score: max(0, rules.target - score)),
-        found.mean_of(lambda score: max(0, score - rules.target)),
-        None if unbounded else found.mean_of(passed_on),
-    )
+    found, given = player.distribution(), expected_given(rules)
+    below = found.mean_of(lambda score: max(0, rules.target - score))
+    above = found.mean - rules.target + below
+    passed_on = None if above else Fraction(0)
+    if given is not None:
+        passed_on = found.mean_of(lambda score: given[max(0, score - rules.target)])
+    reached = found.mean_of(lambda score: int(score >= rules.target))
+    return Analysis(player.strategy.name, rules, found, found.mean, reached, below, above, passed_on)
 
 
 def foreknowledge(rules: Rules) -> Distribution:

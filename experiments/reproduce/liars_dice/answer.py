@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     PARTS,
     Habits,
     RoundChances,
-    chance_that_bids_hold,
     games_won,
     habits_of,
     mean_loss,
@@ -35,6 +33,7 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_against,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
+from dice_envs.experiments.ui.grids import plus_minus
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
@@ -73,17 +72,6 @@ TABLES = (
 )
 
 
-class Turns(NamedTuple):
-    """Turns of a round with a bid to call or to raise, which holds if enough of the other's dice show its face."""
-
-    dice: Dice
-    player: int
-    need: int
-    holds: float  # the chance that the bid holds, given the player's own dice
-    turns: float  # expected number in a round
-    calls: float  # expected number of those at which the solution calls
-
-
 @dataclasses.dataclass(frozen=True)
 class Answer:
     """Everything that is computed.
@@ -107,29 +95,11 @@ class Answer:
         """Dice of each player when the game begins."""
         return max(self.solution.variant.options.dice_per_seat)
 
-    @property
-    def full(self) -> Dice:
-        """The first round."""
-        return self.dice, self.dice
-
     @functools.cached_property
     def named(self) -> np.ndarray:
         """Expected numbers of first bids and of raises in a whole game, by the face named: (2, namers, faces named)."""
         weighted = [share * self.habits[dice].named for dice, share in self.shares.items()]
         return np.asarray(np.sum(weighted, axis=0))
-
-    @functools.cached_property
-    def turns(self) -> list[Turns]:
-        """The turns of all rounds at which a player has a bid to call or to raise."""
-        found = []
-        for dice, habits in self.habits.items():
-            for player in range(2):
-                chances = chance_that_bids_hold(self.solution.variant, dice[1 - player]).tolist()
-                for need, holds in enumerate(chances):
-                    turns, calls = habits.turns[player, need], habits.calls[player, need]
-                    if turns > 0:
-                        found.append(Turns(dice, player, need, holds, turns, calls))
-        return found
 
     def loss(self, bluff: float, part: str = ALONE) -> float:
         """Return how much less often than the solution the numbers agent wins a round, mean over the rounds of a game."""
@@ -194,7 +164,7 @@ def findings(answer: Answer) -> list[Finding]:
         for stage, name in enumerate(STAGES):
             for named, share in zip(FACES_NAMED, shares_of(habits.named[stage])[0], strict=True):
                 add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share)
-    first = answer.habits[answer.full]
+    first = answer.habits[dice, dice]
     for (quantity, face), share in np.ndenumerate(first.openings):
         if share > 0:
             add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share)
@@ -203,12 +173,11 @@ def findings(answer: Answer) -> list[Finding]:
             if share >= SEEN:
                 figure = f"{dice} v {dice} dice, {most} of the best face: % of first bids of {quantity}"
                 add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands")
-    for each in answer.turns:
-        if each.dice == answer.full:
-            who = ("starter", "other player")[each.player]
-            note = f"the bid holds with {each.holds:.4f}; {each.turns:.4f} turns a round"
-            figure = f"{dice} v {dice} dice, {who}, {each.need} of the other's dice needed: % called"
-            add(figure, 100 * each.calls / each.turns, note=note)
+    for (player, need), turns in np.ndenumerate(first.turns):
+        if turns > 0:
+            note = f"the bid holds with {first.holds[player, need]:.4f}; {turns:.4f} turns a round"
+            figure = f"{dice} v {dice} dice, {('starter', 'other player')[player]}, {need} of the other's dice needed: % called"
+            add(figure, 100 * first.calls[player, need] / turns, note=note)
     for (own, others), worth in answer.values.items():
         error = max(worth.upper - worth.value, worth.value - worth.lower)
         add(f"{own} v {others} dice: chance that the starter wins the game", worth.value, error, "between certified bounds")
@@ -229,7 +198,11 @@ def show(answer: Answer, rows: list[Finding]) -> None:
     """Print the answer's rows as tables, then the conclusion."""
     for title, pattern, digits, _ in TABLES:
         across(title, rows, pattern, digits).show()
-    sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer), _how_sure(answer)]
+    sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer)]
+    sentences.append(
+        f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
+        "Other strategies may name other faces and be as good."
+    )
     for sentence in sentences:
         ui.console.print(sentence)
 
@@ -237,9 +210,7 @@ def show(answer: Answer, rows: list[Finding]) -> None:
 # --- the conclusion: a few sentences whose figures are computed ------------------------------------------------------
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Format a share in %, such as "37.5"."""
-    return f"{round(100 * share, digits) + 0.0:.{digits}f}"  # + 0.0: no -0.0
+percent = functools.partial(plus_minus, half=None, digits=1, percent=True)  # a share, such as "37.5"
 
 
 def _about_faces(answer: Answer) -> list[str]:
@@ -261,12 +232,12 @@ def _about_faces(answer: Answer) -> list[str]:
 def _about_calls(answer: Answer) -> str:
     parts = []
     for even, words in ((True, "even chances or better to hold"), (False, "less than even chances")):
-        weighed = [
-            answer.shares[each.dice] * np.array([each.turns, each.calls, each.holds * each.turns])
-            for each in answer.turns
-            if (each.holds >= 0.5) == even
-        ]
-        turns, calls, holds = np.sum(weighed, axis=0) if weighed else np.zeros(3)
+        turns = calls = holds = 0.0
+        for dice, habits in answer.habits.items():
+            here, share = (habits.holds >= 0.5) == even, answer.shares[dice]
+            turns += share * habits.turns[here].sum()
+            calls += share * habits.calls[here].sum()
+            holds += share * (habits.holds * habits.turns)[here].sum()
         if turns > 0:
             parts.append(
                 f"{percent(calls / turns)} % of bids with {words}, of which the article's rule would call "
@@ -294,7 +265,7 @@ def _about_losses(answer: Answer) -> list[str]:
     ]
     for bluff in (BLUFFS[0], BLUFFS[-1]):
         if losses[bluff] > 0:
-            mended = {part: f"{percent(answer.mended(bluff, part), 0)} %" for part in BORROWED}
+            mended = {part: f"{percent(answer.mended(bluff, part), digits=0)} %" for part in BORROWED}
             sentences.append(
                 f"With bluff={bluff:g}, the solution's first bids would remove {mended['first bids']} of this loss (their "
                 f"quantities alone {mended['quantity of first bids']}, their faces alone {mended['face of first bids']}), its "
@@ -302,13 +273,6 @@ def _about_losses(answer: Answer) -> list[str]:
             )
     sentences.append("Their first bid, one more than they hold, is that of the article's program; its text gives none.")
     return sentences
-
-
-def _how_sure(answer: Answer) -> str:
-    return (
-        f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
-        "Other strategies may name other faces and be as good."
-    )
 
 
 def draw_answer(folder: Path, rows: list[Finding]) -> None:

@@ -46,6 +46,7 @@ class Habits(NamedTuple):
     openings_by_most: np.ndarray  # (quantities, dice + 1): first bids, by how many dice show the starter's best face
     turns: np.ndarray  # (2, needs): each player's turns with a choice between call and raise, by need
     calls: np.ndarray  # (2, needs): those at which it calls
+    holds: np.ndarray  # (2, needs): the chance that the bid holds, if the other's dice are fair
 
 
 class _Choices(NamedTuple):
@@ -170,16 +171,16 @@ def habits_of(solved: SolvedRound) -> Habits:
         openings_by_most=np.zeros((sum(dice), dice[0] + 1)),
         turns=np.zeros((2, max(dice) + 2)),
         calls=np.zeros((2, max(dice) + 2)),
+        holds=np.array([chance_that_bids_hold(round_.variant, unseen, max(dice)) for unseen in dice[::-1]]),
     )
     _Counting(round_, solved, habits).visit(*deal(round_, (0, 1), 1))
     return habits
 
 
-def chance_that_bids_hold(variant: Variant, unseen: int) -> np.ndarray:
-    """Return the chance that at least 0, 1, …, `unseen` + 1 of `unseen` fair dice count for a face, (unseen + 2,) float64."""
+def chance_that_bids_hold(variant: Variant, unseen: int, most: int) -> list[float]:
+    """Return the chance that at least 0, 1, …, `most` + 1 of `unseen` fair dice count for a face."""
     params = variant.params
-    chances = [float(chance_at_least(params, params.wild, need, 0, unseen, 0)) for need in range(unseen + 2)]
-    return np.array(chances)
+    return [float(chance_at_least(params, params.wild, need, 0, unseen, 0)) for need in range(most + 2)]
 
 
 def round_shares(solution: Solution) -> dict[Dice, float]:

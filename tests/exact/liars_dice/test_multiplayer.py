@@ -36,9 +36,9 @@ def test_all_shares_agree_with_a_plain_program(game, agent):
     variant = configure("liars_dice", **GAMES[game])
     player = AGENTS[agent]
     plain = Plain(variant, of_agent(variant, player))
-    seated = SeatedAgents(variant, [asked(player, variant)])
+    seated = SeatedAgents([asked(player, variant)])
     known = shares_of(variant, seated, (PLAYS, RESPONDS, ALONE))
-    assert seated.alike
+    assert seated.seats.alike
     first = max(known, key=lambda table: sum(table.dice))
     assert len(known) > 1 or variant.options.rounds == "single"
     for table in {first, *list(known)[:4]}:
@@ -55,7 +55,7 @@ def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
     options = {"num_players": 3, "num_dice": 1, "raise_rule": "either", "rounds": "single", "starter": "first"}
     variant = configure("liars_dice", **options, num_faces=4, wild=wild)
     plain = Plain(variant, of_agent(variant, AGENTS[agent]))
-    known = shares_of(variant, SeatedAgents(variant, [asked(AGENTS[agent], variant)]), (PLAYS, RESPONDS))
+    known = shares_of(variant, SeatedAgents([asked(AGENTS[agent], variant)]), (PLAYS, RESPONDS))
     (shares,) = known.values()
     assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
 
@@ -83,7 +83,7 @@ def test_openspiel_finds_the_same_gains(options, agent):
 def test_two_players_have_the_figures_of_their_own_walk():
     variant = configure("liars_dice", num_dice=2)
     numbers, random = asked("numbers:bluff=0.25", variant), asked("random", variant)
-    shares = mean_shares(variant, shares_of(variant, SeatedAgents(variant, [numbers]), (PLAYS, RESPONDS, ALONE)))
+    shares = mean_shares(variant, shares_of(variant, SeatedAgents([numbers]), (PLAYS, RESPONDS, ALONE)))
     expected = values(measure(variant, "numbers:bluff=0.25"))[BEST_RESPONSE_WINS]
     assert shares.responds.mean() == pytest.approx(expected, abs=1e-12)
     assert shares.alone.mean() == pytest.approx(1 - expected, abs=1e-12)  # a coalition of one

@@ -7,24 +7,14 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure, response_values
-from dice_envs.core.game import OVER
 from dice_envs.exact import optima
 from dice_envs.exact.shakes.chances import kept_die
 from dice_envs.games.shakes import EFFICACIES, SILENT
+from tests.exact.test_action_values import positions
 from tests.support.shakes_tools import win_by_brute_force
 from tests.support.subsets import covering
 
 SMALL = {"num_players": 3, "num_patients": 3, "goal": 2}
-
-
-def random_states(variant, games, seed):
-    """The states of random games in which a decision is to be made."""
-    batch = Batch(variant, games, seed=seed)
-    rng, found = np.random.default_rng(seed), []
-    while (playing := np.flatnonzero(batch.seats != OVER)).size:
-        found.append(batch.states[playing].copy())
-        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in batch.legal()[playing]]), playing)
-    return np.concatenate(found)
 
 
 def recovers(variant, state, treatment):
@@ -88,7 +78,7 @@ def spoken_value(values, variant, state, die):
 def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
     variant = configure("shakes", **SMALL, mode="physician", reward=reward, open_efficacies=known)
     values = response_values(variant)
-    for state in random_states(variant, 8, 1):
+    for state in positions(variant, 1, 8):
         wanted = [treated_value(values, variant, state, treatment) for treatment in range(3)]
         np.testing.assert_allclose(values.action_values(state[None])[0], wanted, rtol=0, atol=1e-12)
 
@@ -101,7 +91,7 @@ def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
 def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, ties):
     variant = configure("shakes", **{**SMALL, **options}, ties=ties)
     values = response_values(variant)
-    for state in random_states(variant, 3, 2):
+    for state in positions(variant, 2):
         seat = int(state["seat"])
         yields, argues = values.action_values(state[None])[0]
         chances = kept_die(int(state["treated"][seat]), int(state["saved"][seat]))

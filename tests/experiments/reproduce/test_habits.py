@@ -126,4 +126,4 @@ def test_values_of_all_rounds_include_those_that_a_game_does_not_come_to():
 
 def test_chance_that_bids_hold():
     variant = configure("liars_dice")
-    assert chance_that_bids_hold(variant, 2) == pytest.approx([1, 11 / 36, 1 / 36, 0])
+    assert chance_that_bids_hold(variant, 2, 3) == pytest.approx([1, 11 / 36, 1 / 36, 0, 0])
