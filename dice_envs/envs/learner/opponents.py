@@ -53,14 +53,13 @@ def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
     agents: list[Agent]
     if isinstance(opponents, Pool):
         agents = opponents.agents
-    elif isinstance(opponents, Sequence) and not isinstance(opponents, str):
-        if len(opponents) != others:
-            raise ValueError(
-                f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(opponents)}"
-            )
-        agents = [resolve(agent, variant.game.name) for agent in opponents]
     else:
-        agents = [resolve(opponents, variant.game.name)]
+        listed = opponents if isinstance(opponents, Sequence) and not isinstance(opponents, str) else [opponents]
+        if listed is opponents and len(listed) != others:
+            raise ValueError(
+                f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(listed)}"
+            )
+        agents = [resolve(agent, variant.game.name) for agent in listed]
     for agent in agents:
         check_plays(agent, variant)
     return agents
