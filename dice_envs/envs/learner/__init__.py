@@ -206,21 +206,20 @@ class SeatGames:
         """
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
-        arranged = bool(arrange) and self.variant.game.arrange is not None
         todo = np.zeros(self.num_games, np.int8)
-        todo[index] = ANSWERS if arranged else BEGINS
+        todo[index] = ANSWERS if arrange else BEGINS
         none = np.full(self.num_games, NO_ACTION)
-        moves = Orders(none, todo, restart=False, most=MOST_ACTION, redeal=not arranged)
+        moves = Orders(none, todo, restart=False, most=MOST_ACTION, redeal=not arrange)
         step = empty_step(self.variant, self.num_games)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
-            for i in index if arranged else ():
+            for i in index if arrange else ():
                 seat_players(self.states[i], self.begin, self.seats, i)
                 self.variant.kernels.deal(self.variant.params, self.states, np.array([i]))
-                self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
+                self.variant.arrange(self.states[i], arrange)
             self._run(mixed_team(self.agents, self.variant), moves, step)
-            if arranged and self.ended()[index].any():
+            if arrange and self.ended()[index].any():
                 raise ValueError("the arranged game ends before the learner's turn")
         return self.view()
 
