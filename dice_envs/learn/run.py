@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dice_envs.agent.casting import make_players
+from dice_envs.agent.casting import Pool, make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.files import read_json, write_text
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, shown
-from dice_envs.envs.learner import Pool
 from dice_envs.exact import measure
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.learn.checkpoint import blamed_on, check_curve, read_checkpoint, read_config, write_checkpoint

@@ -3,8 +3,8 @@
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
 
-Here are SeatGames, and the variant and the spaces of one seat. `opponents` are the agents that it takes, `records` holds shared
-arrays, `turn` a learner's turn as one kernel, and `device` the turn on a GPU.
+Here are SeatGames, and the variant and the spaces of one seat. `records` holds shared arrays, `turn` a learner's turn as one
+kernel, and `device` the turn on a GPU.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
+from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
 from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
@@ -34,12 +35,11 @@ from dice_envs.core.batch import (
 from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
-from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents
 from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, FAILS, PLAYS, compile_advance, seat_players
 from dice_envs.pictures.render import render
 
-__all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step", "resolve_opponents"]
+__all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step"]
 
 
 def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
