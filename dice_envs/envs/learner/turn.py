@@ -27,7 +27,7 @@ ANSWERS = 4  # the agent's action; with NO_ACTION the game goes on as Python has
 FAILS = 5  # nothing more: an action is illegal
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, inline=True)
 def seat_players(state, start, seats, i):
     """Draw the players of game i, who have earned nothing yet; where a pool puts another agent at a place, its match begins.
 
@@ -49,10 +49,12 @@ def seat_players(state, start, seats, i):
             seats.players[i, seat] = LEARNER
     for place in range(num_seats if remembers else 0):
         if start.before[place] != seats.players[i, (learner + place) % num_seats]:
-            seats.memories[i, place][:] = 0
+            for byte in range(seats.memories.shape[2]):
+                seats.memories[i, place, byte] = 0
     seats.lengths[i] = 0
-    seats.earned[i][:] = 0.0
-    seats.returns[i][:] = 0.0
+    for seat in range(seats.earned.shape[1]):
+        seats.earned[i, seat] = 0.0
+        seats.returns[i, seat] = 0.0
 
 
 @kernel(allocates=False)
@@ -141,7 +143,8 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
         if begins:
             step.ended[i] = False
             step.lengths[i] = 0
-            step.earned[i][:] = 0.0
+            for each in range(step.earned.shape[1]):
+                step.earned[i, each] = 0.0
         elif todo == PLAYS:
             seats.lengths[i] += 1
         while True:  # again where a game ends and begins anew
