@@ -24,7 +24,7 @@ from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
-from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
+from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, PRESETS, Preset, plan_of, preset_of
 from tests.conftest import COMPILES_SOON, ROOT
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
@@ -393,14 +393,26 @@ def test_presets_name_known_opponents_and_whole_minibatches():
                 agents.make(spec)
 
 
-def test_on_a_gpu_more_games_fill_the_same_rollout():
+def test_on_a_gpu_as_many_updates_are_made_of_more_decisions():
     for presets in PRESETS.values():
         for preset in presets.values():
             moved = preset.on_gpu()
-            assert moved.num_envs * moved.num_steps == preset.num_envs * preset.num_steps
-            assert preset.num_envs <= moved.num_envs <= GPU_GAMES
-    assert THIRTIES.on_gpu().num_envs == GPU_GAMES
-    assert dataclasses.replace(TINY, num_envs=2**13).on_gpu().num_envs == 2**13
+            size, larger = (each.num_envs * each.num_steps for each in (preset, moved))
+            assert larger == GPU_TIMES * size
+            assert larger // moved.minibatch == size // preset.minibatch
+            assert moved.steps // larger == preset.steps // size
+            assert preset.num_envs < moved.num_envs <= GPU_GAMES
+            assert moved.num_steps >= 8
+    assert dataclasses.replace(TINY, num_envs=2**14).on_gpu().num_envs == 2**14
+
+
+def test_what_is_given_holds_on_a_gpu_too():
+    variant = configure("liars_dice")
+    moved = preset_of("liars_dice", "full").on_gpu()
+    assert plan_of(variant, "full", {}, None, "cuda") == moved
+    assert plan_of(variant, "full", {"steps": 10**6}, None, "cuda") == dataclasses.replace(moved, steps=10**6)
+    for given in ({"num_envs": 128}, {"num_steps": 128}, {"minibatch": 512}):
+        assert plan_of(variant, "full", given, None, "cuda:0") == preset_of("liars_dice", "full", **given)
 
 
 @pytest.mark.thorough
