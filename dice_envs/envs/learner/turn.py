@@ -76,30 +76,8 @@ def _pay(seats, i, step, over, stops):
 
 
 @functools.cache
-def compile_may_act(game: Game) -> Callable[..., bool]:
-    """Return the kernel `(context, seats, moves, i) → bool`: whether row i of `moves` is no illegal action of the learner's.
-
-    It writes one that is to `context.fault`.
-    """
-    may_play = compile_check(game)
-
-    @kernel(allocates=False, merge=True)
-    def may_act(context, seats, moves, i):
-        if moves.todo[i] != PLAYS:
-            return True
-        if may_play(context.params, seats.states[i], moves.actions[i], context.mask):
-            return True
-        context.fault[1] = LEARNER
-        context.fault[2] = moves.actions[i]
-        return False
-
-    checked: Callable[..., bool] = may_act
-    return checked
-
-
-@functools.cache
 def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
-    """Return the kernel of one game's turn, to be compiled into its caller. Call that of `compile_may_act` first.
+    """Return the kernel of one game's turn, to be compiled into its caller, which has checked the learner's action.
 
     `turn(context, seats, start, moves, step, i)` does what row i of `moves` says and writes row i of `step`, and of its finals
     if the game ends and begins again. It sets `moves.todo[i]` to DONE, or to what comes next.
@@ -185,16 +163,18 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -
     It takes the turns of all games whose `moves.todo` is not DONE. A fault is written to `context.fault`. If it is the
     learner's, nothing has changed, and `moves.todo` is FAILS in each such game.
     """
-    turn, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
+    turn, may_play = compile_turn(game, choosers, explores), compile_check(game)
     _, decorate = compile_legal_chooser(game, choosers)
 
     @decorate
     def advance(context, seats, start, moves, step):
         context.fault[0] = NO_FAULT
         for i in range(len(moves.todo)):
-            if not may_act(context, seats, moves, i):
+            if moves.todo[i] == PLAYS and not may_play(context.params, seats.states[i], moves.actions[i], context.mask):
                 moves.todo[i] = FAILS
                 context.fault[0] = i
+                context.fault[1] = LEARNER
+                context.fault[2] = moves.actions[i]
         if context.fault[0] != NO_FAULT:
             return
         for i in range(len(moves.todo)):
