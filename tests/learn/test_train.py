@@ -18,9 +18,8 @@ import torch
 
 from dice_envs import Trained, TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
-from dice_envs.experiments import train as training
-from dice_envs.experiments.commands.train import gap_label, run_sections
-from dice_envs.experiments.train import TrainingResult, measured
+from dice_envs.experiments.commands import train as training
+from dice_envs.experiments.commands.train import TrainingResult, gap_label, measured, run_sections
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
@@ -153,7 +152,7 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
 
 @pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
+    monkeypatch.setattr("dice_envs.experiments.commands.train.MOST_POSITIONS", 10)
     output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
     measures = json.loads((tmp_path / "result.json").read_text())["measures"]
     assert [each["agent"] for each in measures] == ["ppo greedy"]
@@ -161,18 +160,18 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_without_past_selves_none_is_in_the_pool(tmp_path):
-    for share in (0.0, 0.2):
-        preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
-        begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
-        begun.learn(TrainingCallback())
-        asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
-        assert asked.any() == (share > 0)
-        assert len(begun.opponents.pool.agents) == (2 if share == 0 else 4)
-        begun.save()
-        again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
-        again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
-        assert again.opponents.num_selves == begun.opponents.num_selves
+@pytest.mark.parametrize(("changes", "kept", "met"), [({"self_share": 0.0}, 0, 0), ({}, 2, 2), ({"self_play": 1.0}, 2, 0)])
+def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, met, tmp_path):
+    preset = dataclasses.replace(TINY, snapshot_every=1, **changes)
+    begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    begun.learn(TrainingCallback())
+    asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
+    assert (len(begun.opponents.selves), asked.sum()) == (kept, met)
+    assert len(begun.opponents.pool.agents) == 2 + kept
+    begun.save()
+    again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
+    assert again.opponents.num_selves == begun.opponents.num_selves
 
 
 @pytest.mark.thorough
@@ -456,6 +455,11 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
         assert value["value"] > 0.995 * value["optimum"]
 
 
+def test_terms_of_the_loss_may_end_with_none():
+    ends = {name: 0.0 for name in ("entropy_end", "kl_end", "proximal_end", "learning_rate_end")}
+    assert dataclasses.replace(REGULARISED, **ends).proximal_end == 0
+
+
 @few(24,
     "changes",
     [
@@ -488,7 +492,6 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
-    monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
     folder = tmp_path / "one_die"
     train("--out", folder, "--seed", 3, "-o", "num_dice=1")
     done("agents", "--add", folder)

@@ -201,6 +201,21 @@ def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
     assert "exploitability is not measured, since tied dice are rolled again" in found.note
 
 
+@pytest.mark.parametrize(("own", "other"), [(2, 3), (3, 2), (4, 4), (6, 4)])
+def test_one_die_each_is_rolled_again_until_one_wins(own, other):
+    faces = list(itertools.product(range(1, own + 1), range(1, other + 1)))
+    wins, losses = sum(mine > theirs for mine, theirs in faces), sum(mine < theirs for mine, theirs in faces)
+    response = ResponseToHighest(Options(pool_a=(own,), pool_b=(other,), ties="reroll"), 0)
+    assert response.game_value() == pytest.approx((wins - losses) / (wins + losses), abs=1e-9)
+
+
+def test_a_best_response_earns_what_is_computed_though_tied_dice_are_rolled_again():
+    options = {"pool_a": (3, 2), "pool_b": (2, 2), "ties": "reroll"}
+    values = [ResponseToHighest(Options(**options), seat).game_value() for seat in range(2)]
+    result = tournament(configure("score_dice", **options), ["score_response", "highest"], 10_000, 1)
+    assert result.matrix("mean_return")[0][1] == pytest.approx(sum(values) / 2, abs=4 / 100)
+
+
 @pytest.mark.slow
 def test_the_default_pools_are_sampled():
     assert measure("score_dice", "random", sample=2_000).score == 0

@@ -14,7 +14,7 @@ from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.experiments.reproduce.fatestones import ProjectSearch
+from dice_envs.experiments.reproduce.fatestones import ProjectSearch, _reward
 from dice_envs.games.fatestones import DIE_OF_CODE
 from tests.support.subsets import few
 
@@ -30,6 +30,11 @@ def choices(first, second, simulations, games=2000, seed=1):
         states["hands"][:, seat, : len(hand)] = [DIE_OF_CODE[code] for code in hand]
     turn = Turn(variant, states, np.arange(games), new_streams(seed, games))
     return np.bincount(ProjectSearch(simulations).act(turn), minlength=len(first)) / games
+
+
+def test_the_higher_roll_wins():
+    rolls = itertools.product(range(6), repeat=2)  # a node ends with 0, no dice left, or the number of a roll from 1
+    assert [_reward(node) for node in range(37)] == [0.5, *(float(mine > theirs) for mine, theirs in rolls)]
 
 
 def test_faces_that_come_twice_count_once():
