@@ -20,7 +20,7 @@ from gymnasium.error import ResetNeeded
 
 from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
 from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
-from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, Team, context_of, mixed_team
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
     MOST_ACTION,
@@ -36,7 +36,7 @@ from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
 from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, FAILS, PLAYS, compile_advance, seat_players
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
 __all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step"]
@@ -207,20 +207,20 @@ class SeatGames:
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
         todo = np.zeros(self.num_games, np.int8)
-        todo[index] = ANSWERS if arrange else BEGINS
-        none = np.full(self.num_games, NO_ACTION)
-        moves = Orders(none, todo, restart=False, most=MOST_ACTION, redeal=not arrange)
-        step = empty_step(self.variant, self.num_games)
+        todo[index] = DEALS if arrange else BEGINS
+        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, most=MOST_ACTION, redeal=not arrange)
+        step = empty_step(self.variant, self.num_games, show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
-            for i in index if arrange else ():
-                seat_players(self.states[i], self.begin, self.seats, i)
-                self.variant.kernels.deal(self.variant.params, self.states, np.array([i]))
-                self.variant.arrange(self.states[i], arrange)
-            self._run(mixed_team(self.agents, self.variant), moves, step)
-            if arrange and self.ended()[index].any():
-                raise ValueError("the arranged game ends before the learner's turn")
+            team = mixed_team(self.agents, self.variant)
+            self._run(team, moves, step)
+            if arrange:
+                for i in index:
+                    self.variant.arrange(self.states[i], arrange)
+                self._run(team, moves, step)
+                if self.ended()[index].any():
+                    raise ValueError("the arranged game ends before the learner's turn")
         return self.view()
 
     @property
@@ -295,8 +295,7 @@ class SeatGames:
             state, learner = self.states[game], self.learners[game]
             forfeit(self.variant, state, [learner], self.seats.returns[game] + self.seats.earned[game])
             self.seats.earned[game, learner] += state["rewards"][learner]
-            self.seats.lengths[game] += 1
-            moves.actions[game], moves.todo[game] = NO_ACTION, ANSWERS
+            moves.todo[game] = FORFEITS
         return reasons
 
     def _answer(self, moves: Orders) -> bool:

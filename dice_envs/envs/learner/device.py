@@ -16,11 +16,11 @@ from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of,
 from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
 from dice_envs.core.batch import MOST_ACTION, illegal_error
 from dice_envs.core.dice import uniform
-from dice_envs.core.game import Game, Variant, compile_check, compile_view
+from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Orders, Shown, Step, empty_step
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_turn
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
@@ -56,21 +56,17 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...], explores: bo
     `views(seats, (out,))` writes what all seats see, (n, seats, size), the learner's first.
     """
     observe, view = game.observe, compile_view(game)
-    take, may_play = compile_turn(game, choosers, explores), compile_check(game)
+    take, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
 
     def turn(context, seats, start, moves, step, asked):
         k = cuda.grid(1)
         if k < len(moves.todo) and moves.todo[k] != DONE:
             sample, mask, fault = context.sample[k : k + 1], context.mask[k], context.fault[k]
             own = Context(params, context.numbers, context.options, sample, mask, fault)
-            if fault[0] != NO_FAULT:
-                moves.todo[k] = FAILS
-            elif moves.todo[k] == PLAYS and not may_play(params, seats.states[k], moves.actions[k], mask):
-                moves.todo[k] = FAILS
-                fault[1] = LEARNER
-                fault[2] = moves.actions[k]
-            else:
+            if fault[0] == NO_FAULT and may_act(own, seats, moves, k):
                 take(own, seats, start, moves, step, k)
+            else:
+                moves.todo[k] = FAILS
             if moves.todo[k] == FAILS:
                 fault[0] = k
                 step.ended[k] = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +22,18 @@ from dice_envs.envs.learner.records import LEARNER
 # What there is to do in a game, `Orders.todo`.
 DONE = 0  # nothing: the learner's turn has come, or its game has ended
 PLAYS = 1  # the learner's action
-BEGINS = 2  # a new game
-ASKS = 3  # Python asks the agent to move, writes its action into `Orders.actions`, and sets
-ANSWERS = 4  # the agent's action; with NO_ACTION the game goes on as Python has left it
-FAILS = 5  # nothing more: an action is illegal
+FORFEITS = 2  # nothing but pay: the learner has acted against the rules, and Python has ended its game
+BEGINS = 3  # a new game
+DEALS = 4  # a new game, but only its deal; then
+DEALT = 5  # it goes on from there, once Python has arranged it
+ASKS = 6  # Python asks the agent to move, writes its action into `Orders.actions`, and sets
+ANSWERS = 7  # the agent's action
+FAILS = 8  # nothing more: an action is illegal
 
 
-@kernel(allocates=False, inline=True)
-def seat_players(state, start, seats, i):
-    """Draw the players of game i, who have earned nothing yet; where a pool puts another agent at a place, its match begins.
-
-    `state` and `seats` are modified in place.
-    """
+@kernel(allocates=False)
+def _seat(state, start, seats, i):
+    """Draw the players of game i; where a pool puts another agent at a place, its match begins. Modified in place."""
     num_seats = seats.players.shape[1]
     remembers = seats.memories.shape[2] > 0 and len(start.weights) > 0
     for place in range(num_seats if remembers else 0):
@@ -51,10 +52,6 @@ def seat_players(state, start, seats, i):
         if start.before[place] != seats.players[i, (learner + place) % num_seats]:
             for byte in range(seats.memories.shape[2]):
                 seats.memories[i, place, byte] = 0
-    seats.lengths[i] = 0
-    for seat in range(seats.earned.shape[1]):
-        seats.earned[i, seat] = 0.0
-        seats.returns[i, seat] = 0.0
 
 
 @kernel(allocates=False)
@@ -76,16 +73,32 @@ def _pay(seats, i, step, over, stops):
 
 
 @functools.cache
-def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
-    """Return the kernel of one game's turn, to be compiled into its caller, which has checked the learner's action.
+def compile_may_act(game: Game) -> Callable[..., bool]:
+    """Return the kernel `(context, seats, moves, i) → bool`: whether row i of `moves` is no illegal action of the learner's.
 
-    `turn(context, seats, start, moves, step, i)` does what row i of `moves` says and writes row i of `step`, and of its finals
-    if the game ends and begins again. It sets `moves.todo[i]` to DONE, or to what comes next.
-    FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
-    The opponents have these choosers. If it `explores`, self-play games may start with random moves.
+    It writes one that is to `context.fault`.
     """
+    may_play = compile_check(game)
+
+    @kernel(allocates=False, merge=True)
+    def may_act(context, seats, moves, i):
+        if moves.todo[i] != PLAYS:
+            return True
+        if may_play(context.params, seats.states[i], moves.actions[i], context.mask):
+            return True
+        context.fault[1] = LEARNER
+        context.fault[2] = moves.actions[i]
+        return False
+
+    checked: Callable[..., bool] = may_act
+    return checked
+
+
+@functools.cache
+def _compile_moves(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> tuple[Callable[..., int], Any]:
+    """Return the kernel `play_on` below, and the decorator for kernels that call it."""
     choose_legal, decorate = compile_legal_chooser(game, choosers)
-    deal, play, random_action, view = game.deal, game.play, compile_random_action(game), compile_view(game)
+    play, random_action = game.play, compile_random_action(game)
 
     @decorate(merge=True)
     def play_on(context, seats, i, action, wanders):
@@ -113,24 +126,50 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
             if action < 0:
                 return ASKS if action == ASKED else FAILS
 
+    return play_on, decorate
+
+
+@functools.cache
+def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
+    """Return the kernel of one game's turn, to be compiled into its caller. Call that of `compile_may_act` first.
+
+    `turn(context, seats, start, moves, step, i)` does what row i of `moves` says and writes row i of `step`, and of its finals
+    if the game ends and begins again. It sets `moves.todo[i]` to DONE, or to what comes next.
+    FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
+
+    Args:
+        game: its kernels are played.
+        choosers: of the opponents.
+        explores: whether self-play games may start with random moves.
+    """
+    play_on, decorate = _compile_moves(game, choosers, explores)
+    deal, view = game.deal, compile_view(game)
+
     @decorate(merge=True)
     def turn(context, seats, start, moves, step, i):
         state, todo = seats.states[i], moves.todo[i]
-        begins = todo == BEGINS
-        action = np.int64(NO_ACTION) if begins else moves.actions[i]
-        if begins:
+        action = np.int64(NO_ACTION) if FORFEITS <= todo <= DEALT else moves.actions[i]
+        if BEGINS <= todo <= DEALT:
             step.ended[i] = False
             step.lengths[i] = 0
             for each in range(step.earned.shape[1]):
                 step.earned[i, each] = 0.0
-        elif todo == PLAYS:
+        if PLAYS <= todo <= FORFEITS:
             seats.lengths[i] += 1
+        begins = BEGINS <= todo <= DEALS
         while True:  # again where a game ends and begins anew
             if begins:
-                seat_players(state, start, seats, i)
+                _seat(state, start, seats, i)
                 deal(context.params, state)
+                seats.lengths[i] = 0
+                for each in range(seats.earned.shape[1]):
+                    seats.earned[i, each] = 0.0
+                    seats.returns[i, each] = 0.0
+                if todo == DEALS:
+                    moves.todo[i] = DEALT
+                    return
             wanders = False
-            if explores and begins and start.exploration[0] > 0.0:
+            if explores and (begins or todo == DEALT) and start.exploration[0] > 0.0:
                 wanders = uniform(state) < start.exploration[0] and seats.shared[i]
             moves.todo[i] = play_on(context, seats, i, action, wanders)
             if moves.todo[i] != DONE:
@@ -147,8 +186,9 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 if over:
                     shown.masks[i][:] = 1
             if not begins:
-                for each in range(step.out.shape[1]):
-                    step.out[i, each] = state["out"][each]
+                if i < len(step.out):
+                    for each in range(step.out.shape[1]):
+                        step.out[i, each] = state["out"][each]
                 return
             action = np.int64(NO_ACTION)
 
@@ -163,18 +203,16 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -
     It takes the turns of all games whose `moves.todo` is not DONE. A fault is written to `context.fault`. If it is the
     learner's, nothing has changed, and `moves.todo` is FAILS in each such game.
     """
-    turn, may_play = compile_turn(game, choosers, explores), compile_check(game)
+    turn, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
     _, decorate = compile_legal_chooser(game, choosers)
 
     @decorate
     def advance(context, seats, start, moves, step):
         context.fault[0] = NO_FAULT
         for i in range(len(moves.todo)):
-            if moves.todo[i] == PLAYS and not may_play(context.params, seats.states[i], moves.actions[i], context.mask):
+            if not may_act(context, seats, moves, i):
                 moves.todo[i] = FAILS
                 context.fault[0] = i
-                context.fault[1] = LEARNER
-                context.fault[2] = moves.actions[i]
         if context.fault[0] != NO_FAULT:
             return
         for i in range(len(moves.todo)):
