@@ -22,13 +22,13 @@ import gymnasium
 import pettingzoo
 
 from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform, make_agent
+from dice_envs.agent.casting import Pool
 from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register
 from dice_envs.core.state import state_dtype
 from dice_envs.core.view import Block, Picture, Row
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
-from dice_envs.envs.learner import Pool
 from dice_envs.evaluation import Evaluation, evaluate
 from dice_envs.exact import ActionValues, Measurement, Measures, ResponseValues, action_values, measure, response_values
 from dice_envs.learn import Trained, TrainingCallback, train

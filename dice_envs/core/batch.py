@@ -109,7 +109,11 @@ class Batch:
         Raises:
             IllegalActionError: some action is malformed or not legal; no game has moved.
         """
-        play_checked(self.variant, self.states, self._checked(index), actions)
+        variant, games = self.variant, self._checked(index)
+        array = as_actions(actions, len(games))
+        row = variant.kernels.checked_play(variant.params, self.states, games, array)
+        if row >= 0:
+            raise illegal_error(variant, self.states[games[row]], int(games[row]), int(array[row]))
 
 
 def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = None) -> np.ndarray:
@@ -119,18 +123,6 @@ def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = No
         states["rng"] = new_streams(seed, count)["rng"]
     variant.kernels.deal(variant.params, states, np.arange(count))
     return states
-
-
-def play_checked(variant: Variant, states: np.ndarray, index: np.ndarray, actions: Any) -> None:
-    """Play one action in each game of `index`. `states` is modified in place.
-
-    Raises:
-        IllegalActionError: some action is malformed or not legal; no game has moved.
-    """
-    array = as_actions(actions, len(index))
-    row = variant.kernels.checked_play(variant.params, states, index, array)
-    if row >= 0:
-        raise illegal_error(variant, states[index[row]], int(index[row]), int(array[row]))
 
 
 def illegal_error(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:

@@ -197,7 +197,7 @@ def folder_lock(folder: Path, option: str) -> Iterator[None]:
     The operating system holds the lock, so a process that is killed leaves none behind.
 
     Args:
-        folder: to lock; it exists.
+        folder: to lock; it is made where it is missing.
         option: the argument that names the folder, for the message.
 
     Raises:
@@ -205,6 +205,7 @@ def folder_lock(folder: Path, option: str) -> Iterator[None]:
     """
     import filelock  # comes with PyTorch and with the command line, and is not needed elsewhere
 
+    folder.mkdir(parents=True, exist_ok=True)
     owner = folder / ".owner.json"  # beside the lock and not in it: filelock may empty a lock file that it waits for
     lock = filelock.FileLock(folder / ".lock", timeout=0)
     try:

@@ -201,12 +201,8 @@ class Game:
         for name, hint in get_type_hints(Game).items():
             for contract in (each for each in _CONTRACTS if each is hint or each in get_args(hint)):
                 _check_arguments(self.name, name, vars(self)[name], contract)
-        arrange: Any = self.arrange
-        if getattr(arrange, "func", None) is _arrange_named:  # by `dataclasses.replace`, from a game that has been made
-            arrange = arrange.args[-1]
-        if bool(self.reset_options) != (arrange is not None):
+        if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
-        object.__setattr__(self, "arrange", functools.partial(_arrange_named, self.name, self.reset_options, arrange))
 
     @functools.cached_property
     def word_options(self) -> tuple[str, ...]:
@@ -233,18 +229,6 @@ def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None
     wanted = list(inspect.signature(contract.__call__).parameters)[1:]
     if len(given) != len(wanted):
         raise TypeError(f"{game}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
-
-
-def _arrange_named(
-    name: str, known: tuple[str, ...], arrange: Arrange | None, options: Any, state: Any, wanted: Mapping[str, Any]
-) -> None:
-    """Apply the reset options that the game has; ValueError for one that it does not have."""
-    for option in wanted:
-        if option not in known and option != PLACEHOLDER:
-            raise ValueError(f"{name} has no reset option {shown(option)}; it has: {', '.join(known) or 'none'}")
-    given = {option: value for option, value in wanted.items() if option in known}
-    if given and arrange is not None:
-        arrange(options, state, given)
 
 
 # --- loops over many states -----------------------------------------------------------------------------------
@@ -473,6 +457,20 @@ class Variant:
     def kernels(self) -> Kernels:
         """The game's compiled loops over many states."""
         return compile_kernels(self.game)
+
+    def arrange(self, state: Any, wanted: Mapping[str, Any]) -> None:
+        """Change a state just dealt to the position that reset options describe.
+
+        Raises:
+            ValueError: the game has no such option, or they are malformed; nothing has changed.
+        """
+        name, known = self.game.name, self.game.reset_options
+        for option in wanted:
+            if option not in known and option != PLACEHOLDER:
+                raise ValueError(f"{name} has no reset option {shown(option)}; it has: {', '.join(known) or 'none'}")
+        given = {option: value for option, value in wanted.items() if option in known}
+        if given and self.game.arrange is not None:
+            self.game.arrange(self.options, state, given)
 
     def describe_action(self, action: int) -> str:
         """The action in words, whether it is legal now or not. ValueError if there is no such action."""

@@ -177,14 +177,7 @@ _first: weakref.WeakKeyDictionary[types.FunctionType, tuple[bytes, list[types.Fu
 @functools.cache
 def _loaded(code: types.CodeType) -> set[str]:
     """The global names that byte code loads; `co_names` has names of attributes, too."""
-    found, argument = set(), 0
-    for operation, low in zip(code.co_code[::2], code.co_code[1::2]):
-        argument = argument << 8 | low
-        if operation == dis.opmap["LOAD_GLOBAL"]:
-            found.add(code.co_names[argument >> 1])
-        if operation != dis.EXTENDED_ARG:
-            argument = 0
-    return found
+    return {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
 
 
 def _frozen(function: types.FunctionType) -> _Content:
@@ -353,11 +346,7 @@ def identity(compiled: Any) -> str | None:
 
 def is_kernel(function: Any) -> bool:
     """Whether kernels can call a function: it is compiled, or kernels run as plain Python."""
-    return callable(function) and (hasattr(function, "py_func") or kernel(_nothing) is _nothing)
-
-
-def _nothing() -> None:
-    pass
+    return callable(function) and (hasattr(function, "py_func") or bool(vars(numba.config).get("DISABLE_JIT")))
 
 
 def makes_arrays(compiled: Any) -> bool:

@@ -90,17 +90,13 @@ class _Table:
         self._params = self.variant.params
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
-        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
-        self._scratch = np.zeros_like(self._states)
-        self._scratch_bytes, self._state_bytes = self._scratch.view(np.uint8), self._states.view(np.uint8)
         # Views into the state: reading them is much cheaper than reading fields of a record.
         self._mover = self._states["seat"]
         self._rewards = self._states["rewards"][0, : self.variant.facts.num_seats]
         self._out = self._states["out"][0, : self.variant.facts.num_seats]
 
     def __getstate__(self) -> dict[str, Any]:
-        scratch = ("_scratch", "_scratch_bytes", "_state_bytes")
-        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out", *scratch)
+        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out")
         return {name: value for name, value in vars(self).items() if name not in bound}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -153,8 +149,8 @@ class _Table:
         fresh = self._states.copy()
         fresh["rng"] = rng.integers(2**64, dtype=np.uint64)
         self._kernels.deal(self._params, fresh, self._index)
-        if options and self.variant.game.arrange is not None:
-            self.variant.game.arrange(self.variant.options, fresh[0], options)
+        if options:
+            self.variant.arrange(fresh[0], options)
         self._np_random = rng
         self._states[:] = fresh
         self._returns = [0.0] * len(self._returns)
@@ -173,8 +169,8 @@ class _Table:
 
         Legal actions do not depend on the choices of other seats, so any are played here.
         """
-        self._scratch_bytes[...] = self._state_bytes
-        scratch = self._scratch
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        scratch = self._states.view(np.uint8).copy().view(self._states.dtype)
         masks = np.zeros((len(self.possible_agents), self.variant.facts.num_actions), np.int8)
         for left in reversed(range(len(masks))):
             seat = int(scratch["seat"][0])

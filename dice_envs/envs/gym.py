@@ -231,11 +231,9 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _finals(self, over: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Return the entries of `infos` about games that have begun again."""
-        observations, masks = np.full(self.num_envs, None, object), np.zeros_like(done.shown.masks)
-        index = np.flatnonzero(over)
-        masks[index] = done.finals.masks[index]
-        for i, observation in zip(index.tolist(), done.finals.observations[index], strict=True):
-            observations[i] = observation
+        observations, masks = np.full(self.num_envs, None, object), np.where(over[:, None], done.finals.masks, 0)
+        for i in np.flatnonzero(over).tolist():
+            observations[i] = done.finals.observations[i]
         info = _present({"action_mask": masks, "seat": np.where(over, done.learners, 0), "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
 

@@ -144,9 +144,7 @@ def train(
     given |= {} if steps is None else {"steps": steps}
     given |= {} if opponents is None else {"opponents": tuple(opponents)}
     plan, seed = plan_of(variant, preset, given, learner, device), check_seed(seed)
-    if folder is not None:
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+    folder = None if folder is None else Path(folder)
     with contextlib.nullcontext() if folder is None else folder_lock(folder, "folder"):
         run = open_run(folder, variant, plan, seed, given, device, learner)
         callback = callback or TrainingCallback()

@@ -18,8 +18,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dice_envs.core.files import atomic
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed
@@ -76,17 +74,15 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 def read_config(text: str) -> tuple[Variant, Preset, int, str]:
     """Variant, preset, seed and learner of a run. ValueError, KeyError, TypeError or AttributeError where one is wrong."""
-    config = json.loads(text)
+    config = json.loads(text, object_hook=_with_tuples)
     for field in dataclasses.fields(Preset):
         config["preset"][field.name]  # KeyError: a missing field would silently take today's default
     if check_seed(config["seed"]) is None:
         raise ValueError("seed is missing")
-    variant = configure(str(config["game"]), **_tuples(config["options"]))
-    return variant, Preset(**_tuples(config["preset"])), config["seed"], config["learner"]
+    return configure(str(config["game"]), **config["options"]), Preset(**config["preset"]), config["seed"], config["learner"]
 
 
-def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    """Lists as tuples, which JSON does not have."""
+def _with_tuples(values: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
@@ -122,21 +118,6 @@ def check_like(name: str, found: Any, like: Any) -> None:
 def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Return copies of tensors on the CPU, so that a run can be resumed on another device."""
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
-
-
-def bytes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Any]]:
-    """Return each array as its data type in words and its bytes, (bytes,) uint8: torch has few of NumPy's data types."""
-    import torch
-
-    return {
-        name: (str(np.lib.format.dtype_to_descr(array.dtype)), torch.from_numpy(array.reshape(-1).view(np.uint8)))
-        for name, array in arrays.items()
-    }
-
-
-def arrays_of(parts: Mapping[str, tuple[str, Any]], like: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays that `bytes_of` was given, with the data types and shapes of `like`."""
-    return {name: parts[name][1].contiguous().numpy().view(array.dtype).reshape(array.shape) for name, array in like.items()}
 
 
 def check_curve(curve: Any, score: Any) -> None:

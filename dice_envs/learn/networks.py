@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from dice_envs.agents.ppo import NetworkPolicy
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range
-from dice_envs.learn.checkpoint import arrays_of, bytes_of, check_like, copied
+from dice_envs.learn.checkpoint import check_like, copied
 from dice_envs.learn.presets import Preset
 
 with needs("sb3", "dice_envs.learn.networks"):
@@ -46,39 +47,35 @@ def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in dense]
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class ActorCritic:
     """Networks with their optimiser and their games, as every learner has them.
 
-    Args:
+    Attributes:
         variant: the game.
         preset: how to train.
         actors: the dense parts of the "last" policy and, where there is one, of the "averaged" one.
         networks: the module that holds all networks.
         optimizer: Adam, for those that learn.
         games: with `snapshot` and `restore`.
-
-    Attributes:
         steps: learner steps so far.
-        others: as the arguments.
     """
 
-    def __init__(
-        self,
-        variant: Variant,
-        preset: Preset,
-        actors: Mapping[str, Iterable[Any]],
-        networks: Any,
-        optimizer: torch.optim.Optimizer,
-        games: Any,
-    ) -> None:
-        self.variant, self.preset, self.steps = variant, preset, 0
-        self.actors, self.networks, self.optimizer, self.games = actors, networks, optimizer, games
-        self._parameters = optimizer.param_groups[0]["params"]
+    variant: Variant
+    preset: Preset
+    actors: Mapping[str, Iterable[Any]]
+    networks: Any
+    optimizer: torch.optim.Optimizer
+    games: Any
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self._parameters = self.optimizer.param_groups[0]["params"]
         # Adam's means, which are 0, are made now, so that every state has them, and they keep their places.
         for parameter in self._parameters:
             parameter.grad = torch.zeros_like(parameter)
-        optimizer.step()
-        for part in optimizer.state.values():
+        self.optimizer.step()
+        for part in self.optimizer.state.values():
             part["step"].zero_()
 
     def policy_with(self, layers: Iterable[tuple[Any, Any]]) -> NetworkPolicy:
@@ -100,11 +97,15 @@ class ActorCritic:
 
     def state(self) -> dict[str, Any]:
         """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""
+        env = {  # data types in words, and bytes: torch has few of NumPy's data types
+            name: (str(np.lib.format.dtype_to_descr(array.dtype)), torch.from_numpy(array.reshape(-1).view(np.uint8)))
+            for name, array in self.games.snapshot().items()
+        }
         return {
             "num_timesteps": self.steps,
             "policy": copied(self.networks.state_dict()),
             "optimizer": {number: copied(self.optimizer.state[each]) for number, each in enumerate(self._parameters)},
-            "env": bytes_of(self.games.snapshot()),
+            "env": env,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -122,7 +123,9 @@ class ActorCritic:
         updates = min(steps * p.epochs // p.minibatch, 2**24)  # float32 counts no further
         if any((part["exp_avg_sq"] < 0).any() or part["step"] != updates for part in state["optimizer"].values()):
             raise ValueError(f"optimizer has means of squares below 0 or other steps than {updates}")
-        self.games.restore(arrays_of(state["env"], self.games.snapshot()))
+        parts = {name: part.contiguous().numpy() for name, (_, part) in state["env"].items()}
+        here = self.games.snapshot()
+        self.games.restore({name: parts[name].view(array.dtype).reshape(array.shape) for name, array in here.items()})
         self.steps = steps
         with torch.no_grad():  # in place: CUDA graphs know where everything is
             self.networks.load_state_dict(state["policy"])

@@ -151,7 +151,6 @@ _EQUILIBRIUM = Preset(
     self_play=1.0,
     num_steps=32,
     minibatch=2048,
-    epochs=4,
     learning_rate=2e-3,
     clip=1.0,
     normalize=False,

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dice_envs.agent.casting import make_players
+from dice_envs.agent.casting import Pool, make_players
 from dice_envs.agents import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.files import read_json, write_text
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, shown
-from dice_envs.envs.learner import Pool
 from dice_envs.exact import measure
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.learn.checkpoint import blamed_on, check_curve, read_checkpoint, read_config, write_checkpoint
@@ -104,49 +103,46 @@ class Opponents:
         return means
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Run:
     """A training run, with its files if it has a folder.
 
     A run resumes from checkpoint.pt alone. config.json and policy.npz are derived from it, for people and agents. times.json
     holds the minutes of training at each point; timings are stored separately because they differ between identical runs.
 
-    Args:
+    Attributes:
         variant: the game.
         preset: how to train.
         seed: fixes weights, games and all that is drawn.
         folder: of its files; None: nothing is written.
         device: PyTorch's.
         learner: a name in LEARNERS.
-
-    Attributes:
-        model: the learner, see `dice_envs.learn.ppo.PPO`.
         curve: points with the learner's steps, and the share of games won against each opponent since the last point.
         gaps: points with the learner's steps, and the exact gap of the last and of the averaged policy.
+        minutes: of training up to measurements and checkpoints, by the step.
         gap_name: the measure's name.
         best: the policy with the smallest gap, where gaps are measured.
-        minutes: of training up to measurements and checkpoints, by the step.
+        opponents: those of the preset, and past selves.
+        model: the learner, see `dice_envs.learn.ppo.PPO`.
     """
 
-    def __init__(
-        self,
-        variant: Variant,
-        preset: Preset,
-        seed: int,
-        folder: Path | None = None,
-        device: str = "cpu",
-        learner: str = "ppo",
-    ) -> None:
-        self.variant, self.preset, self.seed, self.folder = variant, preset, seed, folder
-        self.learner = learner
-        self.curve: list[dict[str, Any]] = []
-        self.gaps: list[dict[str, Any]] = []
-        self.minutes: dict[int, float] = {}
-        self.gap_name = ""
-        self.best: NetworkPolicy | None = None
-        self.opponents = Opponents(variant, preset)
-        module, name = LEARNERS[learner]
+    variant: Variant
+    preset: Preset
+    seed: int
+    folder: Path | None = None
+    device: str = "cpu"
+    learner: str = "ppo"
+    curve: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    gaps: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    minutes: dict[int, float] = dataclasses.field(default_factory=dict)
+    gap_name: str = ""
+    best: NetworkPolicy | None = None
+
+    def __post_init__(self) -> None:
+        self.opponents = Opponents(self.variant, self.preset)
+        module, name = LEARNERS[self.learner]
         make = getattr(importlib.import_module(module), name)
-        self.model: Any = make(variant, preset, self.opponents.pool or "random", seed, device)
+        self.model: Any = make(self.variant, self.preset, self.opponents.pool or "random", self.seed, self.device)
 
     @property
     def steps(self) -> int:

@@ -83,7 +83,6 @@ class KeptParts:
 
     def open(self) -> None:
         """Begin to write. ValueError if another process uses the folder, OSError if nothing can be written."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         self._lock.enter_context(folder_lock(self.folder, "--json"))
         if not (self.folder / PLAN).exists():
             self._remove_parts()  # orphaned: no plan describes them

@@ -16,10 +16,10 @@ def test_a_game_is_named_by_a_string(game):
 
 
 def test_a_game_without_reset_options_refuses_all_but_the_one_of_pettingzoos_tests():
-    plain = dataclasses.replace(load("thirties"), reset_options=(), arrange=None)
-    plain.arrange(None, None, {"options": 1})
+    plain = dataclasses.replace(load("thirties"), reset_options=(), arrange=None).configure()
+    plain.arrange(None, {"options": 1})
     with pytest.raises(ValueError, match="^thirties has no reset option 'dice'; it has: none$"):
-        plain.arrange(None, None, {"dice": [1]})
+        plain.arrange(None, {"dice": [1]})
 
 
 def test_reset_options_and_arrange_come_together():
@@ -48,7 +48,7 @@ def test_a_part_of_a_game_can_be_replaced(without):
     other = dataclasses.replace(game, name="other", play=thirties.play)
     assert other.reset_options == game.reset_options
     with pytest.raises(ValueError, match="other has no reset option 'cards'"):
-        other.arrange(thirties.Options(), None, {"cards": 1})
+        other.configure().arrange(None, {"cards": 1})
 
 
 def test_a_game_with_missing_or_wrong_parts_is_refused():

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
 from dice_envs.agent import Turn
 from dice_envs.agents import make
-from dice_envs.core.batch import play_checked
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact.shakes.chances import Problem, argument_chances
@@ -106,7 +105,7 @@ def test_only_those_who_argue_can_win():
     states["opener"] = states["seat"] = 0
     index = np.arange(500)
     for choice in (YIELD, ARGUE, ARGUE):
-        play_checked(variant, states, index, np.full(500, choice))
+        assert variant.kernels.checked_play(variant.params, states, index, np.full(500, choice)) == -1
     assert set(states["last_seat"]) == {1, 2}
     assert states["opener"].tolist() == [1] * 500
 

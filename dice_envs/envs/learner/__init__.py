@@ -3,13 +3,14 @@
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
 
-Here are SeatGames, and the variant and the spaces of one seat. `opponents` are the agents that it takes, `records` holds shared
-arrays, `turn` a learner's turn as one kernel, and `device` the turn on a GPU.
+Here are SeatGames, and the variant and the spaces of one seat. `records` holds shared arrays, `turn` a learner's turn as one
+kernel, and `device` the turn on a GPU.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
+from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
 from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
@@ -33,12 +35,11 @@ from dice_envs.core.batch import (
 from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
-from dice_envs.envs.learner.opponents import Opponents, Pool, resolve_opponents
 from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
-__all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step", "resolve_opponents"]
+__all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step"]
 
 
 def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
@@ -63,6 +64,7 @@ def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class SeatGames:
     """n games, in each of which the learner has one seat or all of them.
 
@@ -101,28 +103,23 @@ class SeatGames:
             compute them.
     """
 
-    def __init__(
-        self,
-        variant: Variant,
-        num_games: int,
-        opponents: Opponents = "random",
-        seat: int | str = "random",
-        self_play: float = 0.0,
-        illegal_action: IllegalAction = "raise",
-        expected_rewards: bool = False,
-    ) -> None:
-        facts = variant.facts
-        check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+    variant: Variant
+    num_games: int
+    opponents: dataclasses.InitVar[Opponents] = "random"
+    seat: dataclasses.InitVar[int | str] = "random"
+    self_play: float = 0.0
+    illegal_action: IllegalAction = "raise"
+    expected_rewards: bool = False
+
+    def __post_init__(self, opponents: Opponents, seat: int | str) -> None:
+        variant, num_games, facts = self.variant, self.num_games, self.variant.facts
+        check_choice("illegal_action", self.illegal_action, ILLEGAL_ACTIONS)
         check_range("num_envs", num_games, 1, MOST_GAMES)
-        check_range("self_play", self_play, 0, 1, whole=False)
-        if expected_rewards:
+        check_range("self_play", self.self_play, 0, 1, whole=False)
+        if self.expected_rewards:
             with_expected_rewards(variant.game)  # raises where the game does not compute them
         check_choice("seat", python_value(seat), ("random", *range(facts.num_seats)))
-        self.variant = variant
-        self.num_games = num_games
-        self.self_play = float(self_play) if facts.num_seats > 1 else 0.0
-        self.illegal_action = illegal_action
-        self.expected_rewards = expected_rewards
+        self.self_play = float(self.self_play) if facts.num_seats > 1 else 0.0
         self.illegal: dict[int, str] = {}
         self.masks: np.ndarray | None = None
         self.pool = opponents if isinstance(opponents, Pool) else None
@@ -209,19 +206,18 @@ class SeatGames:
         """
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
-        arranged = bool(arrange) and self.variant.game.arrange is not None
         todo = np.zeros(self.num_games, np.int8)
-        todo[index] = DEALS if arranged else BEGINS
-        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, most=MOST_ACTION, redeal=not arranged)
+        todo[index] = DEALS if arrange else BEGINS
+        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, most=MOST_ACTION, redeal=not arrange)
         step = empty_step(self.variant, self.num_games, show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
             team = mixed_team(self.agents, self.variant)
             self._run(team, moves, step)
-            if arranged:
+            if arrange:
                 for i in index:
-                    self.variant.game.arrange(self.variant.options, self.states[i], arrange)  # type: ignore[misc]
+                    self.variant.arrange(self.states[i], arrange)
                 self._run(team, moves, step)
                 if self.ended()[index].any():
                     raise ValueError("the arranged game ends before the learner's turn")
@@ -305,26 +301,21 @@ class SeatGames:
     def _answer(self, moves: Orders) -> bool:
         """Ask the agents without a kernel where they are to move; return whether there were any."""
         games = np.flatnonzero(moves.todo == ASKS)
-        players = self.players[games, self.states["seat"][games]]
+        seats = self.states["seat"][games]
+        players, places = self.players[games, seats], (seats - self.learners[games]) % self.players.shape[1]
         for number in np.unique(players):
-            asked = games[players == number]
-            moves.actions[asked] = self._ask(self.agents[number], asked)
+            agent, index, place = self.agents[number], games[players == number], places[players == number]
+            memory = fresh_memory(agent, self.num_games)
+            size = 0 if memory is None else memory.itemsize
+            if size > self.memories.shape[2]:
+                raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
+            if memory is not None:
+                memory[index] = np.ascontiguousarray(self.memories[index, place, :size]).view(memory.dtype)[:, 0]
+            moves.actions[index] = ask(agent, self.variant, self.states, index, self.streams, memory)
+            if memory is not None:
+                self.memories[index, place, :size] = memory[index, None].view(np.uint8)
         moves.todo[games] = ANSWERS
         return len(games) > 0
-
-    def _ask(self, agent: Agent, index: np.ndarray) -> np.ndarray:
-        """Return the agent's actions in the games of `index`, where it is to move; its memories are updated."""
-        memory = fresh_memory(agent, self.num_games)
-        if memory is None:
-            return ask(agent, self.variant, self.states, index, self.streams)
-        size = memory.itemsize
-        if size > self.memories.shape[2]:
-            raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
-        places = (self.states["seat"][index] - self.learners[index]) % self.memories.shape[1]
-        memory[index] = np.ascontiguousarray(self.memories[index, places, :size]).view(memory.dtype)[:, 0]
-        actions = ask(agent, self.variant, self.states, index, self.streams, memory)
-        self.memories[index, places, :size] = memory[index, None].view(np.uint8)
-        return actions
 
     # --- what is seen -------------------------------------------------------------------------------------------------
 

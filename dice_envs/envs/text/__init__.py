@@ -15,10 +15,11 @@ import gymnasium
 import numpy as np
 
 from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of, resolve
+from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
 from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
 from dice_envs.core.game import OVER, Game, Variant, configure
 from dice_envs.core.options import check_choice, check_seed, python_value, shown
-from dice_envs.envs.learner import Opponents, Pool, resolve_opponents, seat_variant
+from dice_envs.envs.learner import seat_variant
 from dice_envs.envs.text.words import IllegalMove, Unreadable, prompt, read_move, read_reply
 from dice_envs.pictures.render import RENDER_FPS, RENDER_MODES, check_mode, render
 from dice_envs.table.sitting import PERSON, Sitting

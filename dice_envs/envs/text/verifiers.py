@@ -33,11 +33,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dice_envs.agent.casting import resolve_opponents
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import configure
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, check_range, check_seed
-from dice_envs.envs.learner import resolve_opponents
 from dice_envs.envs.text import TextTable, seats_around
 from dice_envs.envs.text.words import IllegalMove, Unreadable, ask_again
 from dice_envs.exact import ResponseValues, action_values, response_values

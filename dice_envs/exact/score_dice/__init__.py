@@ -105,7 +105,7 @@ def _different_rolls(variant: Variant) -> Iterator[tuple[np.ndarray, int]]:
     found: dict[bytes, np.ndarray] = {}
     for faces in itertools.product(*(range(1, size + 1) for size in pools[larger])):
         dice = (smaller, faces) if larger == 1 else (faces, smaller)
-        variant.game.arrange(variant.options, state[0], {"dice": dice})  # type: ignore[misc]
+        variant.arrange(state[0], {"dice": dice})
         held = state["status"] == HELD
         key = held.tobytes() + np.where(held, 0, state["faces"]).tobytes()
         ways[key] += 1

@@ -200,8 +200,7 @@ def worked_examples() -> list[Finding]:
 def _after_bid(dice: list[list[int]], quantity: int, face: int) -> Batch:
     """Return a first round with these dice, in which seat 0 has bid."""
     table = Batch("liars_dice", 1, seed=0, num_players=len(dice), num_dice=len(dice[0]), starter="first")
-    assert table.variant.game.arrange is not None
-    table.variant.game.arrange(table.variant.options, table.states[0], {"dice": dice})
+    table.variant.arrange(table.states[0], {"dice": dice})
     table.play(np.array([(quantity - 1) * FACES + face]))
     return table
 

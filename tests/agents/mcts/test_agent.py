@@ -96,7 +96,7 @@ def test_search_finds_the_winning_die():
     dice = (666666, 111111, 111111, 333333, 333333, 333333)
     batch = Batch("fatestones", 20, seed=1, dice=dice)
     for state in batch.states:
-        batch.variant.game.arrange(batch.variant.options, state, {"dice": [dice[:3], dice[3:]]})
+        batch.variant.arrange(state, {"dice": [dice[:3], dice[3:]]})
     specs = ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,rollout=strongest")
     for agent in (*map(agents.make, specs), JointSearch(200)):
         turn = Turn(batch.variant, batch.states, np.arange(20), new_streams(1, 20))

@@ -149,7 +149,7 @@ def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(
     """B has only sixes against dice of five sides, so it always wins."""
     limit(4, 100)
     batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
-    batch.variant.game.arrange(batch.variant.options, batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
+    batch.variant.arrange(batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
     batch.play(np.zeros(1, np.int64))
     _, values = agent.search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
     assert values[0] == pytest.approx(1)

@@ -77,7 +77,7 @@ def test_it_solves_the_matrix_of_all_strategies(reward):
     for (row, a), (column, b) in itertools.product(enumerate(strategies), repeat=2):
         for dice in itertools.product(hands, repeat=2):
             batch = Batch(variant, 1, seed=1)
-            variant.game.arrange(variant.options, batch.states[0], {"dice": [list(hand) for hand in dice]})
+            variant.arrange(batch.states[0], {"dice": [list(hand) for hand in dice]})
             first = [which[hand[0] > hand[1]] if hand[0] != hand[1] else 0 for which, hand in zip((a, b), dice, strict=True)]
             for place in (*first, *(1 - each for each in first)):
                 batch.play([place])

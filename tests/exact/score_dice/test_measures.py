@@ -268,7 +268,7 @@ def every_roll(variant):
     states = np.zeros(len(rolls), variant.game.state)
     variant.kernels.deal(variant.params, states, np.arange(len(rolls)))
     for state, dice in zip(states, rolls, strict=True):
-        variant.game.arrange(variant.options, state, {"dice": dice})
+        variant.arrange(state, {"dice": dice})
     return states
 
 

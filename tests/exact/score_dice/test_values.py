@@ -58,7 +58,7 @@ def listed(variant, opponent, seat, values):
     rolls = list(itertools.product(*(itertools.product(*(range(1, size + 1) for size in pool)) for pool in pools)))
     for roll in rolls:
         (state,) = Batch(variant, 1, seed=1).states
-        variant.game.arrange(variant.options, state, {"dice": [list(hand) for hand in roll]})
+        variant.arrange(state, {"dice": [list(hand) for hand in roll]})
         follow(state, 1 / len(rolls), first, 0.0)
     return seen, sum(weight * value for weight, value in first)
 
