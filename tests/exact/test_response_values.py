@@ -1,19 +1,24 @@
-"""Values of choices against a fixed opponent: what holds in every game, by games of a random player."""
+"""Values of choices against a fixed opponent: what holds in every game, by a list of all that follows and by random play."""
+
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
-from dice_envs import Uniform, configure
+from dice_envs import Turn, Uniform, configure
 from dice_envs.agent import ask, resolve
+from dice_envs.core.chance import Drawn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import offered, response_values
 from tests.conftest import scaled
+from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
 
 SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
 
-CASES = [  # `make test` runs the first five
+CASES = [  # `make test` runs the first six
+    ("liars_dice", {"num_dice": 2}, "numbers:bluff=0.5"),
     ("thirties", {"num_players": 1}, None),
     ("fatestones", {}, "nash"),
     ("score_dice", {}, "nash"),
@@ -61,7 +66,7 @@ def played(variant, opponent, games, seed):
     return returns, np.array([values.start(seat) for seat in seats.tolist()]), lost, np.concatenate(decisions)
 
 
-@few(5, ("game", "options", "opponent"), CASES)
+@few(6, ("game", "options", "opponent"), CASES)
 def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, options, opponent):
     variant = configure(game, **options)
     returns, start, lost, _ = played(variant, opponent, scaled(20_000, 200), 1)
@@ -72,7 +77,72 @@ def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, op
     assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
 
 
-@few(5, ("game", "options", "opponent"), CASES)
+def listed(drawn, opponent, seat, values):
+    """All that can happen to the seat: by what it sees, its values there, and by its action what follows with which weight.
+
+    Returns: what it sees → (values, {action: [(weight, reward + best value that follows)]}); and what the game is worth.
+    """
+    variant, one = drawn.variant, np.zeros(1, np.int64)
+    seen, first = {}, []
+
+    def observed(state):
+        out = np.zeros((1, variant.facts.observation_size), np.float32)
+        variant.kernels.observe(variant.params, state, one, np.array([seat]), out)
+        return out.tobytes()
+
+    def play(state, action, weight, came, reward):
+        for chance, after in every_outcome(drawn, state, action):
+            follow(after, weight * chance, came, reward + float(after["rewards"][0, seat]))
+
+    def follow(state, weight, came, reward):
+        """`came` is the list of what follows the seat's last action, to which its next decision belongs."""
+        if state["seat"][0] == OVER:
+            came.append((weight, reward))
+        elif state["seat"][0] == seat:
+            if (key := observed(state)) not in seen:
+                seen[key] = values.action_values(state)[0], defaultdict(list)
+            found, actions = seen[key]
+            came.append((weight, reward + np.nanmax(found)))
+            for action in np.flatnonzero(np.isfinite(found)):
+                play(state, action, weight, actions[action], 0.0)
+        else:
+            (chances,) = opponent.probabilities(Turn(variant, state, one, new_streams(1, 1)))
+            for action in np.flatnonzero(chances):
+                play(state, action, weight * chances[action], came, reward)
+
+    for chance, state in every_deal(drawn):
+        follow(state, chance, first, 0.0)
+    return seen, sum(weight * value for weight, value in first)
+
+
+PAIRS, OPEN = {"pool_a": (3, 2), "pool_b": (3, 2)}, {"reward": "score", "open_hands": True}
+PATIENTS = {"mode": "physician", "num_patients": 3, "goal": 2}
+LISTED = [  # `make test` runs one of each game
+    ("thirties", {"num_players": 1, "num_dice": 3, "num_faces": 4, "target": 8}, None),
+    ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}, "nash"),
+    ("score_dice", {"pool_a": (3, 2), "pool_b": (3, 3, 2), "ties": "a"}, "highest"),
+    ("shakes", {**PATIENTS, "reward": "win"}, None),
+    *(("thirties", {**SMALL, "num_dice": 3, "target": 11, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over")),
+    *(("score_dice", {**PAIRS, **more}, spec) for spec in ("random", "highest") for more in ({}, OPEN)),
+    ("shakes", PATIENTS, None),
+    ("shakes", {**PATIENTS, "open_efficacies": True}, None),
+]
+
+
+@few(4, ("game", "options", "opponent"), LISTED)
+def test_values_of_choices_are_the_means_of_what_follows(game, options, opponent):
+    variant = configure(game, **options)
+    values = response_values(variant, opponent)
+    for seat in range(variant.facts.num_seats):
+        seen, start = listed(Drawn(variant), resolve(opponent or "random"), seat, values)
+        assert values.start(seat) == pytest.approx(start, abs=1e-12)
+        for found, actions in seen.values():
+            for action, followed in actions.items():
+                weights, worth = np.array(followed).T
+                assert found[action] == pytest.approx(weights @ worth / weights.sum(), abs=1e-12)
+
+
+@few(6, ("game", "options", "opponent"), CASES)
 def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options, opponent):
     variant = configure(game, **options)
     values = response_values(variant, opponent)

@@ -10,7 +10,7 @@ import icepool
 import numpy as np
 import pytest
 
-from dice_envs import measure, response_values
+from dice_envs import measure
 from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
 from dice_envs.core.game import configure
@@ -27,7 +27,7 @@ from dice_envs.exact.thirties import (
     throws,
     worths,
 )
-from dice_envs.exact.thirties.figures import Player, analyse, foreknowledge, relative_skill
+from dice_envs.exact.thirties.figures import Player, analyse, foreknowledge
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
@@ -402,95 +402,6 @@ def test_a_goal_or_a_strategy_from_a_file(tmp_path):
         ("wild", "goal must be"),
     ):
         assert words in refusal("solve", "thirties", "--goal", goal)
-
-
-# --- values of choices ------------------------------------------------------------------------------------------------
-
-
-def passed_on(points, face, rules, restarts=40):
-    """Points of a second stage, expected, by recursion over its throws."""
-
-    @functools.cache
-    def aside_chance(left, aside):  # P(`aside` more dice are put aside before none shows the face)
-        hit = [math.comb(left, k) * (rules.num_faces - 1) ** (left - k) / rules.num_faces**left for k in range(left + 1)]
-        if left == 0 or aside == 0:
-            return float(aside == 0) * (hit[0] if left else 1.0)
-        return sum(hit[k] * aside_chance(left - k, aside - k) for k in range(1, aside + 1))
-
-    dice = rules.num_dice
-    some = sum(aside_chance(dice, k) * (points + k * face) for k in range(dice))
-    all_of_them = points + dice * face
-    if restarts:
-        all_of_them = passed_on(2 * all_of_them, min(face + 1, rules.num_faces), rules, restarts - 1)
-    return some + aside_chance(dice, dice) * all_of_them
-
-
-@few(2, "goal", GOALS)
-def test_values_of_choices_are_the_means_of_the_best_that_follow(goal):
-    """At every position of three dice of four faces: all throws that may follow are listed, none merged."""
-    rules = Rules(3, 4, 8)
-    variant = configure("thirties", num_players=1, num_dice=3, num_faces=4, target=8, goal=goal)
-    values = response_values(variant)
-
-    def best(dice_left, score):
-        """The mean of the best values over all throws of these dice; at the end what the game pays."""
-        if dice_left == 0:
-            over = score - rules.target
-            given = passed_on(over, min(over, rules.num_faces), rules) if goal == "optimal" and over > 0 else 0.0
-            return {"maximize": score, "thirty_or_over": float(over >= 0)}.get(goal, given + min(0, over))
-        rolls = list(itertools.product(range(1, 5), repeat=dice_left))
-        return np.mean([np.nanmax(row) for row in values.action_values(np.array([position(roll, score) for roll in rolls]))])
-
-    def position(roll, score):
-        state = np.zeros((), variant.game.state)
-        state["counts"] = np.bincount(roll, minlength=9)[1:]
-        state["thrown"], state["score"] = len(roll), score
-        return state
-
-    for dice in range(1, 4):
-        for roll in itertools.combinations_with_replacement(range(1, 5), dice):
-            for score in range(3 - dice, 4 * (3 - dice) + 1):
-                found = values.action_values(position(roll, score)[None])[0]
-                wanted = [best(again, score + sum(roll[again:])) for again in range(dice)]
-                np.testing.assert_allclose(found[:dice], wanted, rtol=0, atol=1e-12)
-    assert values.start(0) == pytest.approx(best(3, 0), abs=1e-12)
-    assert values.start(0) == float(solve(rules, goal)[1])
-
-
-# With more digits than in the paper, from an independent computation.
-FIGURES = {  # score, P(30 or more), below, above, for the next player
-    "thirty_or_over": (29.921054, 0.67441, 1.0522, 0.9733, 2.8600),
-    "optimal": (30.134784, 0.60797, 1.1164, 1.2512, 3.6749),
-    "minimize_loss": (29.951398, 0.65603, 1.0001, 0.9515, 2.7962),
-    "maximize": (30.151977, 0.62168, 1.0735, 1.2254, 3.5992),
-    "heuristic": (30.145716, 0.62075, 1.0712, 1.2169, 3.5741),
-}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_table_of_strategies(name):
-    found = analyse(R, named(R, name))
-    values = (found.score, found.reached, found.below, found.above, found.given)
-    for value, figure, digits in zip(values, FIGURES[name], (6, 5, 4, 4, 4), strict=True):
-        assert round(float(value), digits) == figure
-
-
-@pytest.mark.thorough
-def test_scores_skill_and_second_stage_to_more_digits():
-    scores = {
-        name: analyse(R, named(R, name)).score for name in ("sixes", "fives_and_sixes", "beginner", "heuristic", "maximize")
-    }
-    knowing = foreknowledge(R).mean
-    assert round(float(scores["sixes"]), 6) == 29.815248
-    assert round(float(scores["fives_and_sixes"]), 6) == 29.643862
-    assert round(float(scores["beginner"]), 6) == 29.723221
-    assert round(float(knowing), 6) == 32.733383
-    assert round(float(relative_skill(scores["beginner"], scores["maximize"], knowing)), 6) == 0.142436
-    assert round(float(relative_skill(scores["heuristic"], scores["maximize"], knowing)), 6) == 0.002419
-    assert [round(100 * float(chance), 2) for chance in second_stage(R)] == [33.49, 16.15, 17.48, 14.93, 10.59, 5.65, 1.71]
-    given = [2.957196, 5.881257, 8.805318, 11.729370, 14.652875, 17.544366]
-    assert [round(float(points), 6) for points in expected_given(R)[1:]] == given
 
 
 @pytest.mark.thorough

@@ -241,13 +241,3 @@ def test_games_agree_with_the_exact_distribution(play, games):
     counts = play(4, games, 11, nothing)
     assert counts.sum() == games
     assert_distributed(counts, exact.distribution)
-
-
-@pytest.mark.thorough
-def test_bayes_optimal_maesters_are_an_optimal_team():
-    variant = configure("shakes", num_players=4)
-    agent = make("bayes:saved")
-    returns = play_table(variant, [agent] * 4, 6000, 7)[:, 0]
-    physician = configure("shakes", num_players=4, mode="physician").options
-    exact = evaluate(Problem.of(physician), lambda treated, saved: agent.chances(physician, treated, saved))
-    assert abs(returns.mean() - exact.saved) < 4 * returns.std() / np.sqrt(len(returns))

@@ -13,7 +13,7 @@ from dice_envs.exact.liars_dice import measures, moves, shares, sources, walk
 from dice_envs.exact.liars_dice.round import Round
 from tests.support.awkward import FAMILY, Mixed
 from tests.support.liars_dice_games import PlainGames, exploitability, winning_probability
-from tests.support.policies import ActsOnly, uniform
+from tests.support.policies import ActsOnly, uneven, uniform
 from tests.support.subsets import few
 
 
@@ -109,22 +109,10 @@ PLAIN = [
 ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in PLAIN if each != PLAIN[3])]
 
 
-def tangled(variant):
-    """An agent with unequal probabilities that depend on its whole observation."""
-    weights = np.random.default_rng(5).normal(size=(variant.facts.observation_size, variant.facts.num_actions)) * 2
-
-    def chances(observations, masks):
-        logits = np.exp(observations @ weights) * masks * (np.sin(50 * observations @ weights) > -0.5)
-        logits += 1e-9 * masks
-        return logits / logits.sum(axis=1, keepdims=True)
-
-    return chances
-
-
 @few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
-    for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
+    for spec in ("random", "numbers:bluff=0.5", uneven):
         agent = asked(spec, variant)
         wins = [PlainGames(variant, None, agent).mean(), 1 - PlainGames(variant, agent, None).mean()]
         assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
@@ -134,7 +122,7 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
 @few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
-    pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
+    pairs = [("random", "numbers:bluff=0.5"), (uneven, "random"), ("numbers:bluff=1", uneven)]
     for pair in pairs:
         one, other = (asked(each, variant) for each in pair)
         wins = [PlainGames(variant, one, other).mean(), 1 - PlainGames(variant, other, one).mean()]
@@ -212,7 +200,7 @@ def test_an_agent_to_whom_past_rounds_matter():
                 winning_probability(configure("liars_dice", num_dice=3), "numbers", spec)
     for past_rounds in (True, False):
         variant = configure("liars_dice", num_dice=2, num_faces=3, past_rounds=past_rounds)
-        assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
+        assert (words in measure(variant, uneven).measures[0].note) == past_rounds
 
 
 @few(1, "num_dice", [2, 3, (2, 3)])

@@ -511,18 +511,6 @@ def test_action_values_agree_with_the_certificate():
     assert total == pytest.approx(solution.upper, abs=1e-9)
 
 
-def test_action_values_know_only_what_the_seat_may_know():
-    """They do not depend on the dice of the other hand."""
-    variant = configure("liars_dice", num_dice=2)
-    solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
-    first = solution.action_values(state)
-    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
-    second = solution.action_values(state)
-    assert np.array_equal(first.wins, second.wins, equal_nan=True)
-    assert (first.mix == second.mix).all()
-
-
 @pytest.mark.thorough
 def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""

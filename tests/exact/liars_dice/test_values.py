@@ -12,8 +12,9 @@ from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
+from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import PlainGames, exploitability
-from tests.support.policies import Noisy
+from tests.support.policies import Noisy, uneven
 from tests.support.subsets import covering, few
 
 GAMES = [
@@ -27,25 +28,8 @@ GAMES = [
 FORGETFUL = {"past_rounds": False}  # so that `uneven` does not observe past rounds
 
 
-def uneven(observations, masks):
-    """Probabilities above 0 of all legal actions, which depend on all that is observed."""
-    waves = np.sin(np.arange(observations.shape[1] * masks.shape[1])).reshape(-1, masks.shape[1])
-    weights = np.exp(observations @ waves) * masks
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-class BySeat:
-    """Plays at random in seat 0 and unevenly in seat 1."""
-
-    def act(self, turn):
-        raise NotImplementedError
-
-    def probabilities(self, turn):
-        chances = turn.legal / turn.legal.sum(axis=1, keepdims=True)
-        return np.where((turn.seats == 0)[:, None], chances, uneven(turn.observations, turn.legal))
-
-
-OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BySeat()]
+BY_SEAT = Mixed(lambda turn: turn.seats == 0)  # plays at random in one seat only
+OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BY_SEAT]
 
 
 class Asks:
@@ -100,15 +84,6 @@ def test_values_are_those_of_plain_recursion(options, opponent):
             for action, value in plain.choices(state["counts"][seat], left, int(state["starter"]), bids).items():
                 expected[action] = value
             assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
-
-
-def test_hidden_dice_make_no_difference():
-    variant = configure("liars_dice", num_dice=2)
-    found = response_values(variant, "numbers:bluff=0.5")
-    states = played(variant, "numbers:bluff=0.5", 0)
-    expected = found.action_values(states)
-    states["counts"][:, 1] = np.arange(states["counts"].shape[2])[::-1]
-    assert np.array_equal(found.action_values(states), expected, equal_nan=True)
 
 
 @covering(("options", "opponent"), [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], OPPONENTS)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import defaultdict
 
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from dice_envs import Turn, agents, configure, measure
-from dice_envs.agents.score_dice import Response
-from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
+from dice_envs import agents, configure, measure
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
-from dice_envs.experiments.arena import play_table, tournament
-from dice_envs.games.score_dice import HELD, Options
+from dice_envs.experiments.arena import play_table
+from dice_envs.games.score_dice import Options
 from tests.support.policies import uniform
 from tests.support.subsets import covering, few
 
@@ -201,15 +197,6 @@ def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
     assert "exploitability is not measured, since tied dice are rolled again" in found.note
 
 
-@pytest.mark.slow
-def test_the_default_pools_are_sampled():
-    assert measure("score_dice", "random", sample=2_000).score == 0
-    assert measure("score_dice", "score_response", sample=2_000).score == pytest.approx(1, abs=1e-9)
-    (highest,) = measure("score_dice", "highest").measures
-    assert highest.value == pytest.approx(0, abs=2 * highest.error)
-    assert highest.error < 0.005
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -244,79 +231,3 @@ def test_situations_are_counted_by_the_hands_that_there_are():
     """A d4 and a d6 each, hands open: 24 hands of both dice and 10 of one, against the same number of other hands."""
     options = configure("score_dice", pool_a=(4, 6), pool_b=(4, 6), open_hands=True, reward="score").options
     assert count_situations(options, 0) == count_situations(options, 1) == 24 + 24 * 24 + 10 * 10
-
-
-def every_roll(variant):
-    """States after every roll of both pools, spare dice dropped, A to choose."""
-    pools = variant.options.pools
-    rolls = list(itertools.product(*(itertools.product(*(range(1, size + 1) for size in pool)) for pool in pools)))
-    states = np.zeros(len(rolls), variant.game.state)
-    variant.kernels.deal(variant.params, states, np.arange(len(rolls)))
-    for state, dice in zip(states, rolls, strict=True):
-        variant.game.arrange(variant.options, state, {"dice": dice})
-    return states
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
-        {"pool_a": (4, 3), "pool_b": (4, 3, 2), "reward": "score"},
-        {"pool_a": (4, 3, 2), "pool_b": (3, 2), "ties": "reroll"},
-        {"pool_a": (3, 3, 2), "pool_b": (3, 2, 2), "open_hands": True},
-    ],
-    ids=str,
-)
-def test_values_of_choices_are_those_of_the_game(options):
-    variant = configure("score_dice", **options)
-    states = every_roll(variant)
-    index = np.arange(len(states))
-    for seat in range(2):
-        response = ResponseToHighest(variant.options, seat)
-        now = states.copy()
-        if seat == 1:
-            masks = np.zeros((len(now), variant.facts.num_actions), np.int8)
-            variant.kernels.legal(variant.params, now, index, masks)
-            variant.kernels.play(variant.params, now, index, masks.argmax(axis=1))
-        values = response.action_values(variant, now)
-        assert (np.isfinite(values) == (now["status"][:, seat, : values.shape[1]] == HELD)).all()
-        assert np.nanmax(values, axis=1).mean() == pytest.approx(response.game_value(), abs=1e-12)
-        again = np.empty_like(now)
-        variant.kernels.reroll(variant.params, now, index, np.full(len(now), seat), new_streams(1, len(now)), again)
-        np.testing.assert_array_equal(response.action_values(variant, again), values)  # what is hidden is not looked at
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({"pool_a": (6, 6), "pool_b": (6, 6), "ties": "reroll"}, marks=pytest.mark.thorough),
-        {"pool_a": (4, 4), "pool_b": (6, 4, 3), "ties": "reroll"},
-        {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "a"},
-    ],
-    ids=str,
-)
-def test_agents_play_legally_and_the_equilibrium_loses_nothing(options):
-    specs = ["shuffled", "highest", "score_response", "random"]
-    games = 500
-    result = tournament(configure("score_dice", **options), specs, games, 3)
-    # Seats rotate, so an equilibrium player earns 0 on average against another one, and at least 0 against anybody.
-    earned = result.matrix("mean_return")[0][1:]
-    assert all(mean > -5 / math.sqrt(games) for mean in earned), earned
-
-
-@pytest.mark.thorough
-def test_asking_an_agent_does_not_depend_on_what_is_hidden():
-    variant = configure("score_dice", pool_a=(6, 6, 6), pool_b=(6, 6, 6, 6), ties="a")
-    states = np.zeros(40, variant.game.state)
-    states["rng"] = new_streams(1, 40)["rng"]
-    index = np.arange(40)
-    variant.kernels.deal(variant.params, states, index)
-    variant.kernels.play(variant.params, states, index, np.zeros(40, np.int64))
-    others = np.empty_like(states)
-    variant.kernels.reroll(variant.params, states, index, np.ones(40, np.int64), new_streams(9, 40), others)
-    assert (states["seat"] != OVER).all()
-    for agent in (Response(), agents.make("highest")):
-        actions = [agent.act(Turn(variant, s, index, new_streams(5, 40))) for s in (states, others)]
-        assert (actions[0] == actions[1]).all()

@@ -24,7 +24,6 @@ from dice_envs.exact.shakes.policies import (
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
-from tests.support.chance import assert_distributed
 from tests.support.commands import run
 from tests.support.shakes_tools import states_with
 from tests.support.subsets import few
@@ -284,31 +283,6 @@ def test_what_a_patient_pays_in_the_mean_follows_the_efficacy():
     for state in states:
         variant.game.play_expected(variant.params, state, 1)
     assert np.allclose(states["rewards"][:, 0], dealt / FACES)
-
-
-@pytest.mark.thorough
-def test_the_rules_numbers():
-    """All patients get the best treatment: 12 · 4/6 with three players, 12 · 3/6 with two."""
-    assert optima(configure("shakes", mode="physician", **OPEN))["patients saved"] == pytest.approx(8)
-    assert optima(configure("shakes", mode="physician", num_players=2, **OPEN))["patients saved"] == pytest.approx(6)
-    assert optima(configure("shakes", num_players=6, **OPEN))["patients saved"] == pytest.approx(12)
-
-
-@pytest.mark.thorough
-def test_thompson_draws_as_it_says():
-    variant = configure("shakes", mode="physician", **OPEN)
-    states = states_with(variant, [2, 1, 0], [1, 0, 0], 20_000)
-    turn = Turn(variant, states, np.arange(20_000), new_streams(1, 20_000))
-    agent = make("thompson:permutations")
-    assert_distributed(np.bincount(agent.act(turn), minlength=3), agent.probabilities(turn)[0])
-
-
-@pytest.mark.thorough
-def test_search_finds_the_best_treatment():
-    variant = configure("shakes", mode="physician", num_patients=3, goal=1, **OPEN)
-    states = states_with(variant, [0, 0, 0], [0, 0, 0], 12)
-    chosen = make("mcts:300").act(Turn(variant, states, np.arange(12), new_streams(1, 12)))
-    assert (states["efficacy"][np.arange(12), chosen] == 4).mean() > 0.8
 
 
 @pytest.mark.thorough
