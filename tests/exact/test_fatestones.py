@@ -47,11 +47,6 @@ def test_dice_that_only_tie_leave_nothing_to_be_measured():
     assert all(each.gap == 0 for each in found.measures)
 
 
-def test_a_sample_of_one_draw_is_refused():
-    with pytest.raises(ValueError, match="sample must be at least 2 draws, not 1"):
-        measure("fatestones", "random", sample=1)
-
-
 # --- which dice are good ----------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import AgentError, Measurement, agents, measure
+from dice_envs import Measurement, agents, measure
 from dice_envs.core.game import load, names, single_seat
 from dice_envs.exact import offered
 from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
@@ -145,20 +145,6 @@ def test_a_game_without_a_yardstick_says_so():
     game = dataclasses.replace(load("fatestones"), name="like_fatestones")
     with pytest.raises(ValueError, match="like_fatestones cannot be measured exactly: no optimal play, equilibrium or best"):
         measure(game, "random")
-
-
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
-        measure("thirties", "nobody")
-    with pytest.raises(TypeError, match="an agent is a spec"):
-        measure("thirties", 5)
-    with pytest.raises(ValueError, match="sample must be a whole number from 1"):
-        measure("thirties", "random", sample=0)
-    with pytest.raises(ValueError, match="seed must be a whole number"):
-        measure("thirties", "random", seed=-1)
-    with pytest.raises(AgentError, match="must sum to 1"):
-        measure("thirties", lambda observations, masks: masks / 7.0)
-    assert load("thirties").gym_options["num_players"] == 1
 
 
 def test_rounding_that_depends_on_the_batch_is_not_randomness():

@@ -160,25 +160,3 @@ def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options
     np.testing.assert_array_equal(found, one_by_one)
     headings = (offered(variant.game, "situations") or (lambda *arguments: {}))(variant, states, masks.argmax(axis=1))
     assert all(len(labels) == len(states) and labels.dtype.kind == "U" for labels in headings.values())
-
-
-@pytest.mark.parametrize(
-    ("game", "options", "opponent", "words"),
-    [
-        ("thirties", {"num_players": 2}, "random", "num_players must be 1 for the values of choices, not 2"),
-        ("fatestones", {}, "random", "opponent must be nash"),
-        (
-            "score_dice",
-            {"pool_a": (6, 6), "pool_b": (6, 6)},
-            "score_response",
-            "nash, random, shuffled or highest .*, not score_response",
-        ),
-        ("score_dice", {"ties": "reroll"}, "nash", "ties must be 'none' or 'a'"),
-        ("score_dice", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "nash", "at most 12 dice"),
-        ("score_dice", {"pool_a": (20,) * 9, "pool_b": (20,) * 9}, "highest", "too large"),
-        ("shakes", {"variation": "competitive"}, "random", 'needs variation="cooperative"'),
-    ],
-)
-def test_where_no_best_response_is_known(game, options, opponent, words):
-    with pytest.raises(ValueError, match=words):
-        response_values(configure(game, **options), opponent)

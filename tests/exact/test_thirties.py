@@ -291,18 +291,6 @@ def test_with_one_die_there_is_nothing_to_choose(options):
     assert found.measures[0].gap < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_players": 2}, "num_players must be 1 for an exact measure, not 2: optimal play of the table game is unknown"),
-        ({"num_faces": 2, "target": 3, "goal": "optimal"}, "goal must not be 'optimal' with num_faces=2: .* infinite"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        measure("thirties", "random", **options)
-
-
 # --- commands -----------------------------------------------------------------------------------------------------------
 
 

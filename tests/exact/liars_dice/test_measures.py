@@ -283,23 +283,6 @@ def test_two_agents_that_are_not_computed():
     assert winning_probability(one_die, "numbers", "numbers") == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"num_dice": 3, "rules": "openspiel"},
-            "num_dice=3 with num_faces=6 and raise_rule='either' makes a round of about 1,",
-        ),
-        ({"num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
-        ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "10,000,000,000 at most are allowed for an exact measure"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(options, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        measure("liars_dice", "random", **options)
-    assert words in str(caught.value)
-
-
 def test_sizes_of_the_rounds():
     """Information sets with a choice, compared with an independent program and with the largest academic benchmark."""
     for dice, sets in ((2, 3_213), (3, 145_040)):

@@ -466,31 +466,6 @@ def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options
         precision /= 2
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"reward": "dice"}, "reward must be 'win' for optimal play, not 'dice'"),
-        ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 for 2 players takes .* GiB of memory"),
-        ({"num_dice": 6, "raise_rule": "either", "num_faces": 8}, "makes a round of .* public nodes"),
-    ],
-)
-def test_what_cannot_be_solved_is_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        solve(configure("liars_dice", **options))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [({"precision": 0}, "precision"), ({"threads": 0}, "threads"), ({"seconds": 0}, "seconds must be above 0, not 0")],
-)
-def test_bad_arguments_are_refused(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        solve(configure("liars_dice", num_dice=1), **arguments)
-
-
 # --- what an action is worth -----------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import PlainGames, exploitability
-from tests.support.policies import Noisy, uneven
+from tests.support.policies import uneven
 from tests.support.subsets import covering, few
 
 GAMES = [
@@ -102,24 +102,6 @@ def test_the_solution_says_the_same():
     for state, values in zip(states, response_values(variant, "nash").action_values(states), strict=True):
         expected = 2 * solution.action_values(state).values - 1
         assert values == pytest.approx(expected, abs=2 * max(solution.exploitability, 0) + 1e-9, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("options", "opponent", "words"),
-    [
-        ({"num_players": 3}, "numbers", "num_players must be 2 for the value of a choice, not 3"),
-        ({"num_dice": 2, "reward": "dice"}, "numbers", "reward must be 'win' for the value of a choice, not 'dice'"),
-        ({"num_dice": 6}, "numbers", "250,000,000 at most are allowed for the value of a choice"),
-        ({"num_dice": 2}, "reader", "past rounds matter to reader: the value of a choice is known for agents that look at one"),
-        ({"num_dice": 1}, Noisy(), "are random: the value of a choice is known for agents whose probabilities are fixed"),
-        ({"num_dice": 1}, "adaptive", "adaptive remembers past games"),
-    ],
-    ids=["players", "reward", "size", "past rounds", "random answers", "memory"],
-)
-def test_what_has_no_table_is_refused(options, opponent, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        response_values(configure("liars_dice", **options), opponent)
-    assert words in str(caught.value)
 
 
 def test_too_large_a_table_is_refused_before_it_is_filled(monkeypatch):

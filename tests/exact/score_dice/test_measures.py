@@ -198,20 +198,6 @@ def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "has up to 2,204,615,430,518,470 situations"),
-        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "at most 250,000 are computed"),
-        ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(options, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        measure("score_dice", "random", **options)
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize(
     "options",
     [
         *SMALL,

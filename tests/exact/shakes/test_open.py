@@ -73,8 +73,6 @@ def test_it_is_an_option_of_the_cooperative_variation():
         configure("shakes", open_efficacies=1)
     plain, ours = configure("shakes"), configure("shakes", **OPEN)
     assert plain.differences(ours) == ("open_efficacies=false", "open_efficacies=true")
-    with pytest.raises(ValueError, match="ppo has no policy in the package for shakes"):
-        measure("shakes", "ppo", **OPEN)
 
 
 # --- optimal play beside brute force ------------------------------------------------------------------------------
