@@ -316,22 +316,6 @@ def test_solve_measures_agents(tmp_path):
     assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == analyse(R, named(R, "heuristic")).score
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--goal", "best"], "goal must be one of 'maximize'"),
-        (["-o", "goal=optimal"], "option goal cannot be set with -o"),
-        (["-o", "num_players=3"], "option num_players cannot be set with -o: the turn of one player is solved"),
-        (["-o", "num_dice=9"], "num_dice must be a whole number from 1 to 8, not 9"),
-        (["--strategy", "fives"], "strategy must be one of sixes"),
-        (["--strategy", "mixed:"], "unknown agent 'mixed'"),
-        (["--goal", "optimal", "-o", "num_faces=2", "-o", "target=3"], "infinite"),
-    ],
-)
-def test_bad_input_ends_in_one_line(arguments, message):
-    assert message in refusal("solve", "thirties", *arguments)
-
-
 # --- goals of one's own -----------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import torch
 import dice_envs
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import PRESETS, Preset, preset_of
-from tests.support.commands import done, refusal
+from tests.support.commands import done
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 SMALL = {
@@ -124,14 +124,6 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch, learner):
     results = json.loads((tmp_path / "command" / "results.json").read_text())
     assert results["command"].endswith("--steps 1024 --seed 3" + " --learner sb3" * (learner == "sb3"))
     assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]
-
-
-@pytest.mark.parametrize("command", ["train", "distill"])
-def test_every_command_that_trains_names_a_wrong_device(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = refusal(command, "liars_dice", "-o", "num_dice=1", "--device", "abacus")
-    assert "device must be one that PyTorch has here, say auto, cpu or cuda, not 'abacus'" in result
-    assert not list(tmp_path.iterdir())
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path):
