@@ -312,23 +312,6 @@ def test_rendering():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("moves", [0, 1, 2])
-def test_games_that_differ_in_hidden_dice_alone_have_the_same_prompts(moves):
-    found = {}
-    for seed in range(200):
-        table = played("liars_dice", seed, 0, num_dice=1, starter="first")
-        own, other = table.sitting.state["counts"][:2].tolist()
-        found.setdefault(tuple(own), {}).setdefault(tuple(other), table)
-    alike = max(found.values(), key=len).values()
-    assert len(alike) > 3
-    for table in alike:
-        for reply in ("1 x 1", "2 x 1")[:moves]:
-            table.reply(reply)
-    assert len({table.prompt(0) for table in alike}) == 1
-    assert len({table.prompt(1) for table in alike}) == len(alike), "player 1 sees them"
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize(("spec", "other"), [("numbers", "random"), ("numbers:bluff=0.5", "numbers"), ("random", "nash")])
 def test_an_evaluation_through_words_meets_the_exact_win_rate(spec, other):
     variant = configure("liars_dice", num_dice=2)

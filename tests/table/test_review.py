@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dice_envs import action_values, configure, response_values
+from dice_envs import action_values, configure
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.commands.review import record_of
@@ -179,22 +179,3 @@ def test_moves_after_what_optimal_play_never_does_are_not_counted():
         if uncounted:
             return
     pytest.fail("no game of random play had such a move")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("goal", ["maximize", "thirty_or_over"])
-def test_a_turn_of_thirties_by_its_own_values(goal):
-    variant = configure("thirties", num_players=1, goal=goal)
-    rng = np.random.default_rng(4)
-    for seed in range(5):
-        sitting = Sitting(variant, seed, [PERSON])
-        while not sitting.over:
-            sitting.play(int(rng.choice(sitting.legal())))
-        found = review(sitting)
-        split = found.splits[0]
-        values = response_values(variant)
-        assert (split.start, split.result) == (values.start(0), sitting.returns[0])
-        assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-12)
-        assert split.play == pytest.approx(-found.totals[0], abs=1e-6)
-        assert split.text.startswith(f"you got {split.result:g} {values.unit}: luck ")
-        assert all(0 <= move.before - move.after == pytest.approx(move.cost, abs=1e-6) for move in found.moves)
