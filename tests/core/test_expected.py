@@ -16,6 +16,7 @@ from dice_envs.envs.sb3 import make_vec_env
 from tests.envs.test_seat import random_actions
 from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
+from tests.support.turns import begun
 
 GAMES = {name: configure(name).game for name in names()}
 TELLING = [name for name, game in GAMES.items() if game.expect is not None or game.play_expected is not None]
@@ -63,9 +64,7 @@ def test_a_step_pays_the_mean_over_its_roll(name):
     """The mean over every possible roll, enumerated with its probability."""
     variant = configure(name)
     drawn = Drawn(variant)
-    games = SeatGames(variant, 1, seat=1, expected_rewards=True)
-    games.seed_games(np.arange(1), [7])
-    games.start(np.arange(1))
+    games = begun(variant, "random", 1, seed=7, seat=1, expected_rewards=True)
     for _ in range(12):
         before = games.states.copy()
         outcomes = list(every_outcome(drawn, before, 0))
@@ -132,8 +131,7 @@ def test_one_compiled_loop_and_asking_move_by_move_pay_the_same(options):
 
 
 def test_self_play_pays_both_seats():
-    games = SeatGames(configure("fatestones"), 64, self_play=1.0, expected_rewards=True)
-    games.start(np.arange(64))
+    games = begun(configure("fatestones"), "random", 64, self_play=1.0, expected_rewards=True)
     for _ in range(20):
         done = games.advance(np.zeros(64, np.int64), np.zeros(64, bool), restart=True)
         np.testing.assert_allclose(done.earned.sum(axis=1), 0, atol=1e-6)

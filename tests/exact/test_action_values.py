@@ -8,7 +8,7 @@ import pytest
 
 import dice_envs.exact.measuring
 from dice_envs import Batch, Turn, agents, configure
-from dice_envs.core.dice import STREAM, new_streams
+from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, names
 from dice_envs.exact import action_values, response_values
 from dice_envs.exact import shakes as exact_shakes
@@ -18,6 +18,7 @@ from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.measuring import odds, random_odds
 from tests.conftest import scaled
 from tests.support.subsets import few
+from tests.support.variants import random_states, rerolled
 
 KNOWN = {  # variants whose optimal play is known
     "liars_dice": {"num_dice": 1},
@@ -26,27 +27,6 @@ KNOWN = {  # variants whose optimal play is known
     "shakes": {"num_patients": 4, "goal": 2},
     "thirties": {"num_players": 1, "num_dice": 4, "target": 17},
 }
-
-
-def positions(variant, seed, games=3):
-    """States of unfinished random games."""
-    batch = Batch(variant, games, seed=seed)
-    rng = np.random.default_rng(seed)
-    found = []
-    while (playing := np.flatnonzero(batch.seats != OVER)).size:
-        found += [batch.states[i].copy() for i in playing]
-        masks = batch.legal()[playing]
-        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]), playing)
-    return found
-
-
-def rerolled(variant, state, seed):
-    """The state with everything hidden from the mover redrawn."""
-    out = np.empty(1, variant.game.state)
-    index = np.zeros(1, np.int64)
-    stream = new_streams(seed, 1)
-    variant.kernels.reroll(variant.params, np.array([state]), index, np.array([state["seat"]]), stream, out)
-    return out[0]
 
 
 def probabilities(spec, variant, state):
@@ -62,7 +42,7 @@ def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game, step, s
         if options is None:
             continue
         variant = configure(game, **options)
-        for number, state in enumerate(positions(variant, 1)[:: scaled(step, 80)]):
+        for number, state in enumerate(random_states(variant, 3, 1)[:: scaled(step, 80)]):
             before = state.copy()
             found = values_of(variant, state)
             mask = np.zeros(variant.facts.num_actions, np.int8)
@@ -72,7 +52,7 @@ def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game, step, s
                 assert found.mix.sum() == pytest.approx(1)
                 assert (found.mix[mask == 0] == 0).all()
             assert state == before
-            again = values_of(variant, rerolled(variant, state, number))
+            again = values_of(variant, rerolled(variant, state[None], state["seat"], number)[0])
             for one, other in zip(found, again):
                 np.testing.assert_equal(one, other)
 
@@ -149,7 +129,7 @@ def test_values_are_those_against_optimal_play_of_which_the_mix_is_one(game):
     """`tests/exact/test_response_values.py` lists what follows choices."""
     variant = configure(game, **KNOWN[game])
     against_optimal_play = response_values(variant)
-    for state in positions(variant, 5):
+    for state in random_states(variant, 3, 5):
         found = action_values(variant, state)
         np.testing.assert_array_equal(found.values, against_optimal_play.action_values(state[None])[0])
         assert found.values[found.mix > 1e-9] == pytest.approx(np.nanmax(found.values), abs=1e-9)
@@ -160,7 +140,7 @@ def test_values_are_those_against_optimal_play_of_which_the_mix_is_one(game):
 def test_liars_dice_has_those_of_its_solution():
     variant = configure("liars_dice", num_dice=1)
     solution = solve(variant, 1e-3, resume=True)
-    for state in positions(variant, 2)[::3]:
+    for state in random_states(variant, 3, 2)[::3]:
         found, its = action_values(variant, state), solution.action_values(state)
         np.testing.assert_array_equal(found.values, its.wins)
         np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
@@ -172,7 +152,7 @@ def test_liars_dice_has_those_of_its_solution():
 
 def test_the_odds_of_bids_by_counting_all_throws():
     variant = configure("liars_dice", num_dice=(2, 1), num_players=2, num_faces=3, wild="ones")
-    for state in positions(variant, 7, 2):
+    for state in random_states(variant, 2, 7):
         found = odds(variant, state)
         seat = int(state["seat"])
         unseen = int(state["in_play"]) - int(state["dice"][seat])

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from dice_envs import Turn, Uniform, configure
-from dice_envs.agent import ask, resolve
+from dice_envs.agent import ask, draw_actions, resolve
 from dice_envs.core.chance import Drawn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact import offered, response_values
+from dice_envs.exact import asked, offered, response_values
 from tests.conftest import scaled
 from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
+from tests.support.variants import rerolled
 
 SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
 
@@ -41,7 +42,7 @@ def played(variant, opponent, games, seed):
     Returns: (games,) the player's returns, the values before the deal, what its choices gave away; and its decisions.
     """
     values = response_values(variant, opponent)
-    other = resolve(opponent) if opponent else None
+    other = asked(opponent, variant) if opponent else None
     index = np.arange(games)
     seats = np.zeros(games, np.int64) if values.whole_team else index % 2
     dealt, own = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
@@ -60,7 +61,8 @@ def played(variant, opponent, games, seed):
             actions[mine] = ask(Uniform(), variant, states, mine, own)
             lost[mine] += np.nanmax(q, axis=1) - q[np.arange(len(mine)), actions[mine]]
         if theirs.size:
-            actions[theirs] = ask(other, variant, states, theirs, own)
+            turn = Turn(variant, states, theirs, own[theirs])
+            actions[theirs] = draw_actions(turn.streams, other.probabilities(turn))
         variant.kernels.play(variant.params, states, playing, actions[playing])
         returns[playing] += states["rewards"][playing, seats[playing]]
     return returns, np.array([values.start(seat) for seat in seats.tolist()]), lost, np.concatenate(decisions)
@@ -124,6 +126,7 @@ LISTED = [  # `make test` runs one of each game
     ("shakes", {**PATIENTS, "reward": "win"}, None),
     *(("thirties", {**SMALL, "num_dice": 3, "target": 11, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over")),
     *(("score_dice", {**PAIRS, **more}, spec) for spec in ("random", "highest") for more in ({}, OPEN)),
+    ("score_dice", {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "reward": "score"}, "highest"),
     ("shakes", PATIENTS, None),
     ("shakes", {**PATIENTS, "open_efficacies": True}, None),
 ]
@@ -148,9 +151,8 @@ def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options
     values = response_values(variant, opponent)
     *_, states = played(variant, opponent, scaled(60, 10), 2)
     index, seats = np.arange(len(states)), states["seat"].astype(np.int64)
-    masks, other = np.zeros((len(states), variant.facts.num_actions), np.int8), np.empty_like(states)
+    masks, other = np.zeros((len(states), variant.facts.num_actions), np.int8), rerolled(variant, states, seats, 3)
     variant.kernels.legal(variant.params, states, index, masks)
-    variant.kernels.reroll(variant.params, states, index, seats, new_streams(3, len(states)), other)
     before = states.copy()
     found = values.action_values(states)
     assert (states == before).all()

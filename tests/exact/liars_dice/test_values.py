@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from dice_envs import Turn, configure, make_agent
+from dice_envs import configure, make_agent
 from dice_envs.agent import Promises
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
+from tests.exact.test_response_values import played
 from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import PlainGames, exploitability
 from tests.support.policies import uneven
@@ -47,22 +46,10 @@ class Asks:
         return self.player.probabilities(turn)
 
 
-def played(variant, opponent, seat, games=60):
+def decisions(variant, opponent, seat):
     """States in which the seat is to move in games of a random player against the opponent."""
-    rng = np.random.default_rng(seat)
-    batch, found, player = Batch(variant, games, seat), [], asked(opponent, variant)
-    streams = new_streams(1, games)
-    while len(going := np.flatnonzero(batch.states["seat"] != OVER)):
-        mine = batch.states["seat"][going] == seat
-        found.append(batch.states[going[mine]])
-        chances = batch.legal()[going].astype(float)
-        others = going[~mine]
-        if len(others):
-            chances[~mine] = player.probabilities(Turn(variant, batch.states, others, streams[others]))
-        chances /= chances.sum(axis=1, keepdims=True)
-        actions = (chances.cumsum(axis=1) > rng.random((len(going), 1))).argmax(axis=1)
-        batch.play(actions, going)
-    return np.concatenate(found)
+    *_, states = played(variant, opponent, 120, 1)
+    return states[states["seat"] == seat]
 
 
 @covering(("options", "opponent"), GAMES, OPPONENTS, most=3)
@@ -75,7 +62,7 @@ def test_values_are_those_of_plain_recursion(options, opponent):
         plain = PlainGames(variant, *((None, agent) if seat == 0 else (agent, None)))
         wins = plain.mean() if seat == 0 else 1 - plain.mean()
         assert found.start(seat) == pytest.approx(2 * wins - 1, abs=1e-9)
-        states = played(variant, opponent, seat)
+        states = decisions(variant, opponent, seat)
         assert len(states) >= 50
         for state, values in zip(states, found.action_values(states), strict=True):
             bids = tuple(state["bids"][: state["num_bids"]].tolist())
@@ -98,7 +85,7 @@ def test_the_solution_says_the_same():
     """Its action values, which it finds state by state from its own tree, are chances to win against itself."""
     variant = configure("liars_dice", num_dice=2)
     solution = solution_of(variant, 1e-3)
-    states = played(variant, "nash", 0, games=10)
+    states = decisions(variant, "nash", 0)[:30]
     for state, values in zip(states, response_values(variant, "nash").action_values(states), strict=True):
         expected = 2 * solution.action_values(state).values - 1
         assert values == pytest.approx(expected, abs=2 * max(solution.exploitability, 0) + 1e-9, nan_ok=True)
@@ -179,7 +166,7 @@ def test_the_solution_is_read_as_it_plays(options):
     by_asking = response_values(variant, Asks())
     for seat in range(2):
         assert by_reading.start(seat) == pytest.approx(by_asking.start(seat), abs=1e-12)
-        states = played(variant, "nash", seat)
+        states = decisions(variant, "nash", seat)
         expected = by_asking.action_values(states)
         assert by_reading.action_values(states) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 

@@ -7,17 +7,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
 from dice_envs import agents, configure, measure
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.score_dice import Options
 from tests.support.policies import uniform
-from tests.support.subsets import covering, few
-
-# --- best response --------------------------------------------------------------------------------------------------
-
+from tests.support.subsets import few
 
 SMALL = [
     Options(pool_a=(4, 4), pool_b=(4, 4)),
@@ -25,18 +21,6 @@ SMALL = [
     Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
     Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
 ]
-
-
-def test_open_hands_are_an_assignment_problem():
-    options = Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True, reward="score")
-    total = 0
-    for a, b in itertools.product(itertools.product(range(1, 5), repeat=3), repeat=2):
-        points = np.sign(np.subtract.outer(a, b))
-        total += points[linear_sum_assignment(points, maximize=True)].sum()
-    assert ResponseToHighest(options, 0).game_value() == pytest.approx(total / 4**6)
-
-
-# --- the measure ------------------------------------------------------------------------------------------------------
 
 
 class Odd:
@@ -138,20 +122,6 @@ def slow_response(options, seat, agent):
         for group in [[each] for each in every] if options.open_hands else [every]:
             total += respond(roll, list(range(len(roll))), [], group)
     return total / (len(own) * len(other))
-
-
-class Sorted:
-    """Shows the highest of its dice, of equal ones the first."""
-
-    def weight(self, faces, place, past):
-        held = [each for each in range(len(faces)) if each not in [own for own, _, _ in past]]
-        return float(place == min(held, key=lambda each: (-faces[each], each)))
-
-
-@covering(("seat", "options"), [0, 1], SMALL)
-def test_response_to_highest_is_that_of_a_slow_recursion(options, seat):
-    expected = slow_response(options, 1 - seat, Sorted())
-    assert ResponseToHighest(options, seat).game_value() == pytest.approx(expected, abs=1e-12)
 
 
 @few(1, "name", ["2d4", "three kinds", "score", "open"])

@@ -7,24 +7,14 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure, response_values
-from dice_envs.core.game import OVER
 from dice_envs.exact import optima
 from dice_envs.exact.shakes.chances import kept_die
 from dice_envs.games.shakes import EFFICACIES, SILENT
 from tests.support.shakes_tools import win_by_brute_force
 from tests.support.subsets import covering
+from tests.support.variants import random_states
 
 SMALL = {"num_players": 3, "num_patients": 3, "goal": 2}
-
-
-def random_states(variant, games, seed):
-    """The states of random games in which a decision is to be made."""
-    batch = Batch(variant, games, seed=seed)
-    rng, found = np.random.default_rng(seed), []
-    while (playing := np.flatnonzero(batch.seats != OVER)).size:
-        found.append(batch.states[playing].copy())
-        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in batch.legal()[playing]]), playing)
-    return np.concatenate(found)
 
 
 def recovers(variant, state, treatment):
