@@ -290,3 +290,28 @@ def test_the_reference_figures_of_the_article(bluffs, preset, expected):
     variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
     wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
     np.testing.assert_allclose(wins, expected, atol=0.3)
+
+
+# --- levels that people choose from ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_level_plays_the_game(name):
+    variant = configure(name)
+    for words, spec in agents.levels(variant).items():
+        assert words
+        assert agents.make(spec)
+        assert spec.partition(":")[0] in agents.for_game(name)
+
+
+def test_levels_that_do_not_play_a_variant_are_left_out():
+    assert list(agents.levels(configure("liars_dice")))[-1] == "optimal player"
+    assert "optimal player" not in agents.levels(configure("liars_dice", rules="perudo"))
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_usual_opponent_is_known_in_words(name):
+    variant = configure(name)
+    assert agents.usual(variant) == list(agents.levels(variant).values())[1]
+    assert agents.in_words(variant, agents.usual(variant)) in agents.levels(variant)
+    assert agents.in_words(variant, "mcts:50") == "mcts:50"

@@ -285,24 +285,6 @@ def test_rules_in_every_prompt_or_in_none():
         assert ("Rules:" in env.step(info["legal_moves"][-1])[0]) == wanted
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"seat": 2},
-        {"seat": "first"},
-        {"rules": "often"},
-        {"illegal_action": "ignore"},
-        {"opponents": ["random", "random"]},
-        {"opponents": "nobody"},
-        {"render_mode": "smell"},
-        {"num_dice": 0},
-    ],
-)
-def test_wrong_options_are_named(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong.values())) if wrong == {"opponents": "nobody"} else next(iter(wrong))):
-        TextEnv("liars_dice", **wrong)
-
-
 def test_rendering():
     env = TextEnv("liars_dice", render_mode="ansi")
     env.reset(seed=1)

@@ -393,14 +393,6 @@ def test_a_strategys_distribution_is_that_of_brute_force(name):
 
 
 @pytest.mark.thorough
-def test_cases_beyond_int64_are_not_wrapped():
-    found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
-    assert found.total == 8**36 > 2**63
-    assert sum(found.weights) == found.total
-    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
-
-
-@pytest.mark.thorough
 @few(2, "goal", GOALS)
 def test_the_best_strategy_is_best_in_every_position(goal):
     """No single change improves it, and where a change makes no difference, the expected score does not rise."""

@@ -23,8 +23,7 @@ from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.games.liars_dice import STATE, play
-from dice_envs.games.liars_dice.raises import NO_BID
+from dice_envs.games.liars_dice import play
 from tests.exact.liars_dice.test_tree import tree_of
 from tests.support.liars_dice_games import PlainGames
 from tests.support.subsets import covering, few
@@ -81,20 +80,6 @@ def test_a_certificate_is_that_of_what_is_stored():
     assert Walker(tree, quantised(tree, numbers)).certify().gain == pytest.approx(0, abs=1e-4)
     numbers[::2] = 0
     assert Walker(tree, numbers).certify().gain > 0.1
-
-
-def position(params, dice, mover, counts, bids=()):
-    """A state in a round started by seat 0. The mover holds `counts`; the other dice are not set."""
-    state = np.zeros(1, STATE)[0]
-    state["dice"][:2] = dice
-    state["in_round"][:2] = 1
-    state["in_play"] = sum(dice)
-    state["bid"] = NO_BID
-    for bid in bids:
-        play(params, state, bid)
-    assert state["seat"] == mover
-    state["counts"][mover] = counts
-    return state
 
 
 class Stored:
@@ -476,7 +461,7 @@ def test_action_values_agree_with_the_certificate():
     tree = solution.rounds[2, 2].tree
     total = 0.0
     for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
-        state = position(variant.params, (2, 2), 0, hand)
+        (state,) = PlainGames(variant).position((2, 2), 0, [], [hand, hand])
         values = solution.action_values(state)
         assert values.reached
         assert values.mix.sum() == pytest.approx(1)
@@ -491,7 +476,7 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, [0, 0, 0, 0, 0, 2, 0, 0], [3 * 6 + 5])
+    (state,) = PlainGames(variant).position((2, 2), 0, [3 * 6 + 5], [[0, 0, 0, 0, 0, 2, 0, 0]] * 2)
     values = solution.action_values(state)
     assert values.mix[variant.params.call] == 1
     lost = solution.certificates[1, 2].upper  # probability for the seat, which then starts with one die against two

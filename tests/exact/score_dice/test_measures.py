@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
 from dice_envs import agents, configure, measure
-from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
+from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.score_dice import Options
 from tests.support.policies import uniform
@@ -187,3 +188,17 @@ def test_situations_are_counted_by_the_hands_that_there_are():
     """A d4 and a d6 each, hands open: 24 hands of both dice and 10 of one, against the same number of other hands."""
     options = configure("score_dice", pool_a=(4, 6), pool_b=(4, 6), open_hands=True, reward="score").options
     assert count_situations(options, 0) == count_situations(options, 1) == 24 + 24 * 24 + 10 * 10
+
+
+def test_deals_and_hands_are_distributions():
+    for pool, keep in (((4, 4, 3), 2), ((6, 4, 4, 2), 1), ((4, 3), 2)):
+        assert sum(chance for _, chance in deals(pool, keep)) == pytest.approx(1)
+        kept = defaultdict(float)
+        for dice, chance in deals(pool, keep):
+            for hand, share in hands(dice).items():
+                kept[tuple((die.face, die.size) for die in hand)] += chance * share
+        expected = defaultdict(float)
+        for faces in itertools.product(*(range(1, size + 1) for size in pool)):
+            hand = sorted(zip(faces, pool, strict=True), reverse=True)[:keep]
+            expected[tuple(hand)] += 1 / math.prod(pool)
+        assert dict(kept) == pytest.approx(dict(expected))
