@@ -27,6 +27,7 @@ SHAKES = [
     {"num_players": 2, "mode": "physician", "num_patients": 4, "goal": 2},
     {"num_players": 3, "mode": "physician", "num_patients": 3, "goal": 2, "reward": "win"},
     {"num_players": 2, "mode": "physician", "num_patients": 4, "goal": 1, "reward": "win"},
+    {"num_players": 3, "mode": "physician", "num_patients": 2, "goal": 1, "open_efficacies": True},
     {"num_players": 2, "num_patients": 2, "goal": 1, "ties": "random"},
     {"num_players": 2, "num_patients": 2, "goal": 1, "reward": "win", "ties": "random"},
     {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "ties": "random"},
@@ -80,7 +81,8 @@ def test_a_patient_pays_the_mean_over_all_efficacies_that_may_be(options):
     variant = configure("shakes", **options)
     drawn, paying = Drawn(variant), Drawn(with_expected_rewards(variant.game), **options)
     seats = variant.facts.num_seats
-    known = [field for field in variant.game.state.names if field != "efficacy" or variant.options.competitive]
+    seen = variant.options.competitive or variant.options.open_efficacies
+    known = [field for field in variant.game.state.names if field != "efficacy" or seen]
     positions = merged(every_deal(drawn))
     compared = 0
     while positions:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure, measure, response_values
+from dice_envs import agents, configure, measure
 from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
 from dice_envs.experiments.arena import play_table
@@ -88,18 +88,6 @@ def test_circles_are_all_there_once():
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------
-
-
-def test_the_game_is_fair_before_the_dice_are_drawn():
-    """The values of all draws together are the start's, 0, for either seat."""
-    variant = configure("fatestones", **{**SMALL, "dice": EASY[:5]})
-    values = response_values(variant)
-    draws = np.array(list(itertools.permutations(variant.params.bag, 4))).reshape(-1, 2, 2)
-    states = np.repeat(Batch(variant, 1, seed=1).states, len(draws))
-    states["hands"][:, :, :2] = draws
-    for seat in range(2):
-        states["seat"] = seat
-        assert np.nanmax(values.action_values(states), axis=1).mean() == pytest.approx(values.start(seat), abs=1e-12)
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from dice_envs import Measurement, agents, measure
-from dice_envs.core.game import load, names, single_seat
+from dice_envs.core.game import load, names
 from dice_envs.exact import offered
 from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
-from tests.support.policies import ActsOnly, save_random_policy
+from tests.support.policies import ActsOnly
 from tests.support.subsets import few
 
 # A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
@@ -130,15 +130,6 @@ def test_progress_covers_all_repeats_of_a_random_agent(game):
     assert "mean of 10 runs" in measured.measures[0].note
     assert len({total for _, total in told}) == 1
     assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
-
-
-@few(2, "game", MEASURED)
-def test_a_trained_policy_is_measured(game, tmp_path):
-    options, _ = SMALL.get(game, AS_IT_IS)
-    variant = single_seat(game, **options)
-    path = save_random_policy(tmp_path / "policy.npz", variant)
-    for spec in (f"ppo:{path}", f"ppo:{path},greedy=true"):
-        assert measure(variant, spec, sample=200).measures[0].gap > 0
 
 
 def test_a_game_without_a_yardstick_says_so():

@@ -73,26 +73,6 @@ def test_known_figures():
     assert numbers.value == pytest.approx(0.46, abs=0.005)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
-def test_answers_instead_of_probabilities(options):
-    """An agent without probabilities is measured exactly if it promises to answer alike, otherwise within its interval."""
-
-    for spec in ("numbers:threshold=0.5", "reader"):
-        promises, silent = ActsOnly(spec, deterministic=True), ActsOnly(spec)
-        found, allowing, expected = (measure("liars_dice", each, **options).measures for each in (promises, silent, spec))
-        assert [dataclasses.replace(each, note="") for each in found] == [
-            dataclasses.replace(each, note="") for each in expected
-        ]
-        assert [each.value for each in allowing] == [each.value for each in expected]
-        assert all(0 < each.error < 0.02 for each in allowing)
-    for spec in ("random", "numbers:bluff=0.5"):
-        (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
-        assert exact.error == 0
-        assert 0 < sampled.error < 0.1
-        assert sampled.value == pytest.approx(exact.value, abs=sampled.error)
-
-
 # --- a plain second implementation ---------------------------------------------------------------------------------
 
 

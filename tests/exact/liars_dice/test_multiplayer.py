@@ -47,19 +47,6 @@ def test_all_shares_agree_with_a_plain_program(game, agent):
             assert getattr(known[table], which) == pytest.approx(expected, abs=1e-9), (table, which)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("agent", ["random", "uneven"])
-@pytest.mark.parametrize("wild", [None, "ones"])
-def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
-    """One round of 4,096 nodes."""
-    options = {"num_players": 3, "num_dice": 1, "raise_rule": "either", "rounds": "single", "starter": "first"}
-    variant = configure("liars_dice", **options, num_faces=4, wild=wild)
-    plain = Plain(variant, of_agent(variant, AGENTS[agent]))
-    known = shares_of(variant, SeatedAgents(variant, [asked(AGENTS[agent], variant)]), (PLAYS, RESPONDS))
-    (shares,) = known.values()
-    assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
-
-
 @pytest.mark.thorough
 @pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
 @pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])

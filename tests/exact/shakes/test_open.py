@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure, describe, measure
-from dice_envs.agent import Turn, Uniform
+from dice_envs.agent import Uniform
 from dice_envs.agents import make
-from dice_envs.core.dice import new_streams
 from dice_envs.exact import action_values, optima
-from dice_envs.exact.shakes.chances import Problem, argument_chances, best_of
+from dice_envs.exact.shakes.chances import Problem, best_of
 from dice_envs.exact.shakes.policies import (
     as_policy,
     evaluate,
@@ -22,7 +21,7 @@ from dice_envs.exact.shakes.policies import (
     solve,
 )
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
+from dice_envs.games.shakes import EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
 from tests.support.commands import run
 from tests.support.shakes_tools import states_with
@@ -50,13 +49,6 @@ def test_every_seat_sees_the_efficacies(mode):
             assert blocks_of(variant, observation)["efficacy"].numbers == pytest.approx(np.roll(state["efficacy"][:3], -seat))
             assert "efficacy 4" in ansi(variant.picture(state, seat))
             assert "efficacy" not in ansi(hidden.picture(state, seat))
-
-
-def test_nothing_is_drawn_again():
-    variant = configure("shakes", mode="physician", num_players=5, **OPEN)
-    states = states_with(variant, [3, 1, 0, 0, 0], [1, 1, 0, 0, 0], 500)
-    turn = Turn(variant, states, np.arange(500), new_streams(1, 500))
-    assert (turn.states["efficacy"] == states["efficacy"]).all()
 
 
 @pytest.mark.parametrize("reward", ["saved", "win"])
@@ -117,24 +109,6 @@ def test_optimal_play(reward, num_players, num_patients, goal):
         found = action_values(variant, state)
         assert np.allclose(found.values, expected, atol=1e-14)
         assert "players see how well each treatment works" in found.note
-
-
-@pytest.mark.parametrize("ties", ["again", "random"])
-def test_arguing_and_yielding(ties):
-    """Two maesters, the better one first: it argues, and then the other must yield."""
-    variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
-    (state,) = states_with(variant, [0, 0], [0, 0], 1)
-    state["efficacy"][:2] = 3, 1
-    state["opener"] = state["seat"] = 0
-    after = 2 * 3 / 6
-    values = action_values(variant, state).values
-    assert values == pytest.approx([after + 1 / 6, after + 3 / 6])
-    variant.game.play(variant.params, state, ARGUE)
-    chance = argument_chances(np.zeros((1, 2), np.int16), np.zeros((1, 2), np.int16), ties)[0, 1]
-    assert 0 < chance < 1
-    values = action_values(variant, state).values
-    assert values[0] == pytest.approx(after + 3 / 6)
-    assert values[1] < values[0]
 
 
 # --- agents beside it ---------------------------------------------------------------------------------------------
@@ -271,16 +245,6 @@ def test_solve(policy, value):
     results = [run("solve", "shakes", "--policy", policy, *more) for more in ([], ["-o", "open_efficacies=true"])]
     hidden, ours = (float(re.search(r"patients saved ([\d.]+)", result.output)[1]) for result in results)
     assert ours == pytest.approx(hidden if value is None else value, abs=1e-6)
-
-
-@pytest.mark.thorough
-def test_what_a_patient_pays_in_the_mean_follows_the_efficacy():
-    variant = configure("shakes", mode="physician", **OPEN)
-    states = states_with(variant, [3, 0, 0], [3, 0, 0], 20)
-    dealt = states["efficacy"][:, 1].copy()
-    for state in states:
-        variant.game.play_expected(variant.params, state, 1)
-    assert np.allclose(states["rewards"][:, 0], dealt / FACES)
 
 
 @pytest.mark.thorough
