@@ -168,6 +168,12 @@ def test_it_trains_against_opponents_and_alone():
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"device": "abacus"}, "device must be one that PyTorch has here"),
         ({"num_dice": 99}, "num_dice must be"),
+        ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
+        ({"learner": "sb3"}, "the learner sb3 has no self-play: choose a preset against opponents"),
+        (
+            {"learner": "sb3", "preset": "quick", "settings": {"self_play": 0.5}},
+            "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5",
+        ),
     ],
 )
 def test_refusals_name_what_is_wrong(arguments, message):
