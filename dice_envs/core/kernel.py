@@ -43,7 +43,8 @@ _SETTINGS += ["ENABLE_PROFILING", "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_PA
 _UNUSED_AFTER = 30 * 86400.0  # seconds without use after which machine code is removed
 
 # Every state begins with its stream, so a helper compiled for one record type is used for others. numba warns of that.
-warnings.filterwarnings("ignore", message=r"Record\(rng", category=numba.NumbaExperimentalFeatureWarning)
+# Its message may begin with a colour, and numba-cuda has a category of its own.
+warnings.filterwarnings("ignore", message=r".*Record\(rng")
 
 _TARGET_OPTIONS: list[str] = []  # that this version of numba knows
 try:

@@ -312,7 +312,8 @@ class PPO(ActorCritic):
             error, gain = worth[:, 0] - returns, 0.0
         log_ratio = log_policy.gather(1, actions)[:, 0] - log_probs
         ratio = log_ratio.exp()
-        gain = gain + torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - p.clip, 1 + p.clip))
+        # min(A · ratio, A · clip(ratio, 1 - ε, 1 + ε)), whose second part is only ever less at its bound
+        gain = gain + torch.minimum(advantages * ratio, advantages + p.clip * advantages.abs())
         value_loss = error.square().mean()
         loss = (regulariser - gain).mean() + p.value_weight * value_loss
         self.optimizer.zero_grad()
@@ -321,8 +322,8 @@ class PPO(ActorCritic):
         self.optimizer.step()
         with torch.no_grad():
             clipped, moved = ((ratio - 1).abs() > p.clip).float(), ratio - 1 - log_ratio
-            rows_of = (-gain, -minus_entropy, divergence, moved, clipped)
-            self._sums += torch.stack([*(each.mean() for each in rows_of), value_loss])
+            means = torch.stack([-gain, -minus_entropy, divergence, moved, clipped, error.square()])
+            self._sums += means.mean(1)
 
     @torch.no_grad()
     def _follow(self) -> None:

@@ -15,7 +15,7 @@ from dice_envs.core.options import Range, check_choice, check_range, check_types
 LEARNERS = {"ppo": ("dice_envs.learn.ppo", "PPO"), "sb3": ("dice_envs.learn.sb3", "StockPPO")}
 
 MOST_STEPS = 10**12
-GPU_GAMES = 4096
+GPU_TIMES, GPU_GAMES = 4, 16_384  # see `Preset.on_gpu`
 MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
 
 # Settings that MaskablePPO does not have. A preset's default leaves each of them out.
@@ -124,14 +124,16 @@ class Preset:
             raise ValueError(f"minibatch must divide num_envs times num_steps, {at_once}, which {self.minibatch} does not")
 
     def on_gpu(self) -> Preset:
-        """Return this preset with up to GPU_GAMES games at once, and rollouts of the same size.
+        """Return this preset for a GPU: as many updates, each from GPU_TIMES as many decisions, which take it little longer.
 
-        A GPU makes a step of so many games in the time of a few.
+        Rollouts, minibatches and steps in all are as many times as large. Up to GPU_GAMES games are played at once, since a
+        GPU makes a step of so many in the time of a few; a rollout has 8 steps of each at least, or as many as before.
         """
-        games, steps = self.num_envs, self.num_steps
-        while games * 2 <= GPU_GAMES and steps % 2 == 0:
+        games, steps = self.num_envs, self.num_steps * GPU_TIMES
+        while games * 2 <= GPU_GAMES and steps % 2 == 0 and steps >= 16:
             games, steps = games * 2, steps // 2
-        return dataclasses.replace(self, num_envs=games, num_steps=steps)
+        larger = {name: getattr(self, name) * GPU_TIMES for name in ("steps", "minibatch")}
+        return dataclasses.replace(self, num_envs=games, num_steps=steps, **larger)
 
 
 _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
@@ -317,8 +319,8 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
         check_choice("learner", learner, list(LEARNERS))
     if learner == "sb3":
         plan = stock_plan(plan, given)
-    elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps"}:
-        plan = plan.on_gpu()
+    elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps", "minibatch"}:
+        plan = dataclasses.replace(plan.on_gpu(), **given)
     if variant.facts.num_seats > 1:
         make_players(variant, plan.opponents)
     elif "opponents" in given:

@@ -66,9 +66,10 @@ class Opponents:
         if self.pool is not None and self.places:
             place = self.num_selves % self.places
             self.selves[place : place + 1] = [policy]
-            self.pool.agents[len(self._fixed) + place] = policy
             self.num_selves += 1
-            self.pool.weights = self._weights()
+            if self._preset.self_play < 1:  # else nobody meets them, and a GPU would record its rollout anew for each
+                self.pool.agents[len(self._fixed) + place] = policy
+                self.pool.weights = self._weights()
 
     def by_name(self) -> list[tuple[str, list[Any]]]:
         """Each fixed opponent by its spec, and the "past selves" together."""

@@ -114,6 +114,13 @@ def test_a_graph_holds_steps():
         assert torch.equal(plain.observations, graph.observations)
 
 
+@pytest.mark.skipif(not SIMULATED, reason="a CPU's kernels serve all variants of a game")
+def test_equal_games_are_compiled_once():
+    one, same, other = (dice_envs.TensorEnv("liars_dice", 2, num_dice=dice) for dice in (2, 2, 1))
+    assert one._turns._kernels is same._turns._kernels
+    assert one._turns._kernels is not other._turns._kernels
+
+
 @pytest.mark.skipif(not SIMULATED, reason="graphs are of a GPU")
 def test_a_recorded_step_of_numbers_that_have_changed_is_told():
     pool = Pool(["numbers", "numbers:bluff=1"])

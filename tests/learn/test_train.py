@@ -20,7 +20,7 @@ from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
-from dice_envs.learn.presets import GPU_GAMES, PRESETS, Preset
+from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, PRESETS, Preset, plan_of, preset_of
 from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
@@ -157,18 +157,18 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_without_past_selves_none_is_in_the_pool(tmp_path):
-    for share in (0.0, 0.2):
-        preset = dataclasses.replace(TINY, self_share=share, snapshot_every=1)
-        begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
-        begun.learn(TrainingCallback())
-        asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
-        assert asked.any() == (share > 0)
-        assert len(begun.opponents.pool.agents) == (2 if share == 0 else 4)
-        begun.save()
-        again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
-        again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
-        assert again.opponents.num_selves == begun.opponents.num_selves
+@pytest.mark.parametrize(("changes", "kept", "met"), [({"self_share": 0.0}, 0, 0), ({}, 2, 2), ({"self_play": 1.0}, 2, 0)])
+def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, met, tmp_path):
+    preset = dataclasses.replace(TINY, snapshot_every=1, **changes)
+    begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    begun.learn(TrainingCallback())
+    asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
+    assert (len(begun.opponents.selves), asked.sum()) == (kept, met)
+    assert len(begun.opponents.pool.agents) == 2 + kept
+    begun.save()
+    again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
+    assert again.opponents.num_selves == begun.opponents.num_selves
 
 
 @pytest.mark.thorough
@@ -393,14 +393,26 @@ def test_presets_name_known_opponents_and_whole_minibatches():
                 agents.make(spec)
 
 
-def test_on_a_gpu_more_games_fill_the_same_rollout():
+def test_on_a_gpu_as_many_updates_are_made_of_more_decisions():
     for presets in PRESETS.values():
         for preset in presets.values():
             moved = preset.on_gpu()
-            assert moved.num_envs * moved.num_steps == preset.num_envs * preset.num_steps
-            assert preset.num_envs <= moved.num_envs <= GPU_GAMES
-    assert THIRTIES.on_gpu().num_envs == GPU_GAMES
-    assert dataclasses.replace(TINY, num_envs=2**13).on_gpu().num_envs == 2**13
+            size, larger = (each.num_envs * each.num_steps for each in (preset, moved))
+            assert larger == GPU_TIMES * size
+            assert larger // moved.minibatch == size // preset.minibatch
+            assert moved.steps // larger == preset.steps // size
+            assert preset.num_envs < moved.num_envs <= GPU_GAMES
+            assert moved.num_steps >= 8
+    assert dataclasses.replace(TINY, num_envs=2**14).on_gpu().num_envs == 2**14
+
+
+def test_what_is_given_holds_on_a_gpu_too():
+    variant = configure("liars_dice")
+    moved = preset_of("liars_dice", "full").on_gpu()
+    assert plan_of(variant, "full", {}, None, "cuda") == moved
+    assert plan_of(variant, "full", {"steps": 10**6}, None, "cuda") == dataclasses.replace(moved, steps=10**6)
+    for given in ({"num_envs": 128}, {"num_steps": 128}, {"minibatch": 512}):
+        assert plan_of(variant, "full", given, None, "cuda:0") == preset_of("liars_dice", "full", **given)
 
 
 @pytest.mark.thorough
@@ -442,6 +454,11 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
     for found in json.loads((tmp_path / "run" / "results.json").read_text())["measures"]:
         value = found["measures"][0]
         assert value["value"] > 0.995 * value["optimum"]
+
+
+def test_terms_of_the_loss_may_end_with_none():
+    ends = dict.fromkeys(("entropy_end", "kl_end", "proximal_end", "learning_rate_end"), 0.0)
+    assert dataclasses.replace(REGULARISED, **ends).proximal_end == 0
 
 
 @few(24,

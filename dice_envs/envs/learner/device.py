@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numb
 
 _BLOCK = 128  # threads
 
+warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")  # how many games there are is the caller's choice
+
 
 class Queries(NamedTuple):
     """Networks that are to move in n games.
@@ -44,15 +47,15 @@ class Queries(NamedTuple):
     floors: Any
 
 
-def threads(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
-    """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over the variant's params.
+def threads(params: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
+    """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over a variant's params.
 
     `turn(context, seats, start, moves, step, asked)` takes the turn of game k in thread k, and writes which agents are asked
     and what they see. Work space and faults of `context` have a row for each game; `context.params` is not read. A game with
     a fault stands still. `draw(seats, moves, asked)` draws the answers from the softmax of their logits.
     `views(seats, (out,))` writes what all seats see, (n, seats, size), the learner's first.
     """
-    params, observe, view = variant.params, game.observe, compile_view(game)
+    observe, view = game.observe, compile_view(game)
     take, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
 
     def turn(context, seats, start, moves, step, asked):
@@ -107,7 +110,7 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
     step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
     asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
-    return threads(variant, games.played, team.choosers, games.self_play > 0), {
+    return threads(variant.params, games.played, team.choosers, games.self_play > 0), {
         "turn": (context, games.seats, games.begin, moves, step, asked),
         "draw": (games.seats, moves, asked),
         "views": (games.seats, (views,)),
@@ -134,8 +137,9 @@ def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[i
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(variant: Variant, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
-    return {name: cuda.jit(function) for name, function in threads(variant, game, choosers, explores).items()}
+def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
+    """Return the kernels for CUDA of a variant, `rules` with `options`, of which `game` is played. (Equal variants differ.)"""
+    return {name: cuda.jit(each) for name, each in threads(rules.params(options), game, choosers, explores).items()}
 
 
 class DeviceTurns:
@@ -258,7 +262,8 @@ class DeviceTurns:
         self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
         self.capturable = not self._layers
         self.recording, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
-        self._kernels = _compiled(games.variant, games.played, team.choosers, games.self_play > 0)
+        variant, explores = games.variant, games.self_play > 0
+        self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers, explores)
         floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
         self._own = self._moved((team.numbers, team.options, start, floors))
 

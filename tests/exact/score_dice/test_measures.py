@@ -11,7 +11,7 @@ import pytest
 
 from dice_envs import agents, configure, measure
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
-from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
 from tests.support.policies import uniform
 from tests.support.subsets import few
@@ -166,6 +166,21 @@ def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
     responses = [ResponseToHighest(Options(pool_a=(4, 3), pool_b=(4, 3, 2), ties="reroll"), s).game_value() for s in range(2)]
     assert found.optimum == pytest.approx(sum(responses) / 2)
     assert "exploitability is not measured, since tied dice are rolled again" in found.note
+
+
+@pytest.mark.parametrize(("own", "other"), [(2, 3), (3, 2), (4, 4), (6, 4)])
+def test_one_die_each_is_rolled_again_until_one_wins(own, other):
+    faces = list(itertools.product(range(1, own + 1), range(1, other + 1)))
+    wins, losses = sum(mine > theirs for mine, theirs in faces), sum(mine < theirs for mine, theirs in faces)
+    response = ResponseToHighest(Options(pool_a=(own,), pool_b=(other,), ties="reroll"), 0)
+    assert response.game_value() == pytest.approx((wins - losses) / (wins + losses), abs=1e-9)
+
+
+def test_a_best_response_earns_what_is_computed_though_tied_dice_are_rolled_again():
+    options = {"pool_a": (3, 2), "pool_b": (2, 2), "ties": "reroll"}
+    values = [ResponseToHighest(Options(**options), seat).game_value() for seat in range(2)]
+    result = tournament(configure("score_dice", **options), ["score_response", "highest"], 10_000, 1)
+    assert result.matrix("mean_return")[0][1] == pytest.approx(sum(values) / 2, abs=4 / 100)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.experiments.reproduce.fatestones import ProjectSearch
+from dice_envs.experiments.reproduce.fatestones import ProjectSearch, _reward
 from tests.agents.mcts.test_agent import fatestones_turn
 from tests.support.subsets import few
 
@@ -21,6 +21,11 @@ def choices(first, second, simulations, games=2000):
     """The shares of seat 0's choices, (dice,) float64."""
     actions = ProjectSearch(simulations).act(fatestones_turn(first, second, games))
     return np.bincount(actions, minlength=len(first)) / games
+
+
+def test_the_higher_roll_wins():
+    rolls = itertools.product(range(6), repeat=2)  # a node ends with 0, no dice left, or the number of a roll from 1
+    assert [_reward(node) for node in range(37)] == [0.5, *(float(mine > theirs) for mine, theirs in rolls)]
 
 
 def test_faces_that_come_twice_count_once():

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chisquare
 
+from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments.reproduce import shakes
 from tests.support.commands import done
 
@@ -37,3 +39,16 @@ def test_the_rules_example_is_shown():
     """After three patients of whom two were saved, four dice are thrown and the third lowest is kept."""
     (row,) = [row for row in shakes._kept_die_rows() if row.figure == "treated 3, saved 2: P(kept die = 6)"]
     assert row.ours == pytest.approx(binom.sf(1, 4, 1 / 6))
+
+
+def test_played_games_are_held_against_the_distribution_with_its_tails_put_together():
+    exact, games = binom.pmf(np.arange(13), 12, 0.5), 1000
+    counts = np.random.default_rng(1).multinomial(games, exact)
+    result = Performance(exact, 6.0, exact[8:].sum(), *[np.zeros(3)] * 4)
+    rows = shakes._played_rows([("a policy", counts, result)], goal=8)
+    ends = [0, *range(3, 11), 13]  # all of 0 to 2, and of 10 to 12, have too few games
+    ours, theirs = (np.add.reduceat(values, ends[:-1]) for values in (counts, exact))
+    p = chisquare(ours, theirs * games).pvalue
+    assert rows[-1].note.endswith(f"chi-square p = {p:.4f}, which must be above 0.0001")
+    assert rows[1].ours == counts[8:].sum() / games
+    assert all(row.agrees for row in rows)
