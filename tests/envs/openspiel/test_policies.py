@@ -18,13 +18,6 @@ from tests.support.subsets import few
 # --- agreement with our measures and solutions --------------------------------------------------------------------
 
 
-@few(1, "which", ["quantity", "perudo", "either", "pools"])
-def test_exploitability_of_random_play_is_what_measure_finds(which):
-    name, options = GAMES[which]
-    game = openspiel_game(name, **options)
-    assert pyspiel.exploitability(game, pyspiel.UniformRandomPolicy(game)) == pytest.approx(gap_of(name, "random", options))
-
-
 @pytest.mark.parametrize("which", ["quantity", "either"])
 def test_exploitability_of_any_policy_is_what_measure_finds(which):
     """Where either seat may begin, the policy differs in each."""
