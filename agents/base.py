@@ -1,4 +1,6 @@
-"""What players share: base classes of those of a single game and of deterministic ones; and `random`, which plays any game."""
+"""What players share: base classes of those with checked parameters, of a single game, and of deterministic ones; and `random`,
+which plays any game.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import numpy as np
 from dice_envs.agent import Turn, Uniform
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.game import Variant
+from dice_envs.core.options import check_types
 
 
 def check_game(player: Any, variant: Variant) -> None:
@@ -24,6 +27,13 @@ def check_game(player: Any, variant: Variant) -> None:
             f"{known[0] if known else type(player).__name__} plays {' and '.join(played)} only, not {variant.game.name}; "
             f"agents for {variant.game.name} are: {', '.join(for_game(variant.game.name))}"
         )
+
+
+class Checked:
+    """Base class of dataclasses whose fields are checked by their type hints: see `dice_envs.core.options.check_types`."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
 
 class OfOneGame:

@@ -17,7 +17,7 @@ import re
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -25,9 +25,11 @@ import numpy as np
 from dice_envs.agent import RESIGNS, AgentError, Promises, Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import needs
-from dice_envs.core.options import check_choice, check_range, shown
+from dice_envs.core.options import Range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
 from dice_envs.envs.text.words import MOST_READ, ask_again
+
+from .base import Checked
 
 AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers of a server that is worth asking again
 ABOUT_KEY = (401, 403)  # answers that may repeat a part of the key
@@ -38,6 +40,9 @@ MOST_COUNTED = 10**9  # tokens of a prompt or a reply; a server that counts more
 FORM = 100  # tokens that a server may add to each message
 SHORTEST_SECRET = 8  # characters of a key that is hidden; a shorter one is no secret, and may be part of any word
 LOOK_EVERY = 0.05  # seconds between two looks whether a limit has room for another request
+Count: TypeAlias = Annotated[int, Range(1, 10**12)]
+Seconds: TypeAlias = Annotated[float, Range(0, 86_400)]
+Money: TypeAlias = Annotated[float, Range(0, 10**9)]
 
 
 def _no_tokens() -> np.ndarray:
@@ -68,7 +73,7 @@ class Tally:
 
 
 @dataclasses.dataclass(frozen=True)
-class Chat:
+class Chat(Checked):
     """A language model that reads a prompt for each move and writes a reply (see `dice_envs.envs.text`).
 
     It sees the position, but not the moves that led to it. A reply without a legal move is asked again once, with the reason.
@@ -105,18 +110,18 @@ class Chat:
     model: str
     url: str = "http://127.0.0.1:8000/v1"
     key: str = "OPENAI_API_KEY"
-    illegal: str = "random"
+    illegal: Literal["random", "lose", "raise"] = "random"
     legal: bool = True
-    temperature: float = 0.0
-    tokens: int = 1000
-    budget: int = 1_000_000
-    price: float = 0.0
-    reply_price: float = 0.0
-    cost: float = 0.0
-    seconds: float = 60.0
-    tries: int = 5
-    pause: float = 1.0
-    at_once: int = 16
+    temperature: Annotated[float, Range(0, 2)] = 0.0
+    tokens: Count = 1000
+    budget: Count = 1_000_000
+    price: Money = 0.0
+    reply_price: Money = 0.0
+    cost: Money = 0.0
+    seconds: Seconds = 60.0
+    tries: Count = 5
+    pause: Seconds = 1.0
+    at_once: Count = 16
     log: str = ""
     resume: bool = False
     tally: Tally = dataclasses.field(default_factory=Tally, init=False, repr=False, compare=False)
@@ -131,15 +136,7 @@ class Chat:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError(f"url must be http://… or https://… without a password in it, not {shown(parts.scheme)}…")
-        check_choice("illegal", self.illegal, ("random", "lose", "raise"))
-        check_range("temperature", self.temperature, 0, 2, whole=False)
-        given = vars(self)
-        for name in ("tokens", "budget", "tries", "at_once"):
-            check_range(name, given[name], 1, 10**12)
-        for name in ("seconds", "pause"):
-            check_range(name, given[name], 0, 86_400, whole=False)
-        for name in ("price", "reply_price", "cost"):
-            check_range(name, given[name], 0, 10**9, whole=False)
+        super().__post_init__()
         if self.resume and not self.log:
             raise ValueError("resume needs log: the file with the replies")
         if self.cost and not self.price + self.reply_price:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from math import comb
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_range
+from dice_envs.core.options import Range
 from dice_envs.exact.liars_dice.seating import check_rounds
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
@@ -41,7 +41,7 @@ from dice_envs.games.liars_dice.raises import (
     quantity_of,
 )
 
-from .base import Deterministic, OfOneGame, fair_kernel
+from .base import Checked, Deterministic, OfOneGame, fair_kernel
 
 NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the probability that the bid fails
 _FAINT = 1e-5  # the article's program adds this to each face's count before it draws a bluff
@@ -173,7 +173,7 @@ def _probabilities(params, states, styles, out):
 
 
 @dataclasses.dataclass(frozen=True)
-class Numbers(OfOneGame, KernelAgent):
+class Numbers(Checked, OfOneGame, KernelAgent):
     """Calls by the binomial probability that the bid holds, given its own dice; otherwise raises as little as possible.
 
     It opens with the face it holds most of, one more than it holds, under both presets: the article's program does so, and
@@ -192,19 +192,11 @@ class Numbers(OfOneGame, KernelAgent):
     plays = "liars_dice"
     promises = Promises(memoryless=True)
 
-    bluff: float = 0.0
-    threshold: float | None = None
+    bluff: Annotated[float, Range(0, 1)] = 0.0
+    threshold: Annotated[float, Range(0, 1)] | None = None
     preset: Literal["text", "article"] = "text"
     chance: Literal["at_least", "more"] | None = None
     bluff_faces: Literal["uniform", "own"] | None = None
-
-    def __post_init__(self) -> None:
-        check_range("bluff", self.bluff, 0, 1, whole=False)
-        if self.threshold is not None:
-            check_range("threshold", self.threshold, 0, 1, whole=False)
-        check_choice("preset", self.preset, ("text", "article"))
-        check_choice("chance", self.chance, (None, "at_least", "more"))
-        check_choice("bluff_faces", self.bluff_faces, (None, "uniform", "own"))
 
     @property
     def _style(self) -> np.ndarray:
@@ -384,7 +376,7 @@ def _choose_by_reading(params, reading, state, stream):
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader(OfOneGame, KernelAgent, Deterministic):
+class Reader(Checked, OfOneGame, KernelAgent, Deterministic):
     """Learns how often each opponent bluffs from the dice that calls have shown, and infers dice from bids.
 
     In its model an opponent names the face it holds most of with some probability, and otherwise any face. The agent
@@ -401,16 +393,12 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
     plays = "liars_dice"
 
     learn: bool = True
-    nerve: float = 0.5
+    nerve: Annotated[float, Range(0, 1)] = 0.5
 
     @functools.cached_property
     def promises(self) -> Promises:
         """Whether past rounds make a difference."""
         return Promises(looks_back=self.learn)
-
-    def __post_init__(self) -> None:
-        check_choice("learn", self.learn, (True, False))
-        check_range("nerve", self.nerve, 0, 1, whole=False)
 
     def kernel(self, variant: Variant) -> AgentKernel:
         faces = variant.params.num_faces
@@ -422,7 +410,7 @@ class Reader(OfOneGame, KernelAgent, Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class LiarsDiceNash(OfOneGame, Drawing):
+class LiarsDiceNash(Checked, OfOneGame, Drawing):
     """Optimal play for two players: no opponent wins more than the game's value, up to the precision. For more an equilibrium.
 
     Uses the solution that `solve liars_dice` has kept, or solves the game once: for two players up to three dice each in
@@ -436,10 +424,7 @@ class LiarsDiceNash(OfOneGame, Drawing):
 
     plays = "liars_dice"
 
-    precision: float = 1e-3
-
-    def __post_init__(self) -> None:
-        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+    precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or a variant that is not played for a win."""

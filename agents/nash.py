@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from dice_envs.agent import Promises, Turn
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import check_range
+from dice_envs.core.options import Range
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing
 
 from . import fatestones, liars_dice, score_dice
-from .base import OfOneGame, check_game
+from .base import Checked, OfOneGame, check_game
 from .ppo import POLICIES, NetworkPolicy, shipped
 
 CHAMPION = "liars_dice_champion"  # the policy file
 
 
 @dataclasses.dataclass(frozen=True)
-class Nash:
+class Nash(Checked):
     """Optimal play: no opponent wins more than the game's value, up to the precision.
 
     FateStones: an exact equilibrium of the rest of the game. Liar's Dice between two players: the solution that
@@ -36,10 +36,7 @@ class Nash:
 
     plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice", "score_dice")
 
-    precision: float = 1e-3
-
-    def __post_init__(self) -> None:
-        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
+    precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a variant that cannot be solved."""

@@ -29,7 +29,7 @@ from dice_envs.core.view import Block, offsets
 from dice_envs.exact import Measures
 
 from . import POLICIES
-from .base import Deterministic
+from .base import Checked, Deterministic
 
 FORMAT = 1
 MOST_LAYERS = 64
@@ -220,7 +220,7 @@ def _read(path: Path) -> NetworkPolicy:
     with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
         warnings.simplefilter("error")  # NumPy warns of headers that it does not write itself
         count = _check_members(archive)
-        header = json.loads(_text(archive, "header"))
+        header = json.loads(str(_array(archive, "header")))
         if not isinstance(header, dict):
             raise ValueError("its header is not a JSON object")
         for field, kind in {"format": int, "game": str, "options": dict, "layers": int}.items():
@@ -253,8 +253,8 @@ def _check_members(archive: zipfile.ZipFile) -> int:
     return count
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, bytes]:
-    """Return a member's dtype, shape, whether in Fortran order, and bytes. ValueError for a wrong number of bytes."""
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """Return a member. ValueError for a wrong number of bytes, or of objects."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as stream:
         try:
@@ -270,21 +270,14 @@ def _array(archive: zipfile.ZipFile, name: str) -> tuple[np.dtype[Any], tuple[in
         content = stream.read(left)  # no more than declared, even if more is packed
     if len(content) != left:
         raise ValueError(f"{name} is cut short")
-    return dtype, shape, fortran, content
-
-
-def _text(archive: zipfile.ZipFile, name: str) -> str:
-    dtype, shape, _, content = _array(archive, name)
-    if dtype != np.dtype(f"<U{len(content) // 4}") or shape != ():
-        raise ValueError(f"{name} is {dtype} of shape {shape}, not text")
-    return content.decode("utf-32-le")
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
-    dtype, shape, fortran, content = _array(archive, name)
-    if dtype not in (np.dtype("<f4"), np.dtype("<f2")) or len(shape) != dimensions:
-        raise ValueError(f"{name} is {dtype} of shape {shape}, not float32 or float16 of {dimensions} dimensions")
-    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C").astype(np.float32, copy=False)
+    array = _array(archive, name)
+    if array.dtype not in (np.dtype("<f4"), np.dtype("<f2")) or array.ndim != dimensions:
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not float32 or float16 of {dimensions} dimensions")
+    return array.astype(np.float32, copy=False)
 
 
 # --- how a policy was made, and how good it is ------------------------------------------------------------------------
@@ -415,7 +408,7 @@ class Likeliest(Deterministic):
 
 
 @dataclasses.dataclass(frozen=True)
-class Ppo:
+class Ppo(Checked):
     """A trained policy. Plays only the game and options that it was trained on.
 
     `ppo` is the policy that comes with the package for the game and options that are played; `agents --policies` lists them.
@@ -433,8 +426,7 @@ class Ppo:
     _policy: NetworkPolicy | None = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.greedy, bool):
-            raise ValueError(f"greedy must be true or false, not {shown(self.greedy)}")
+        super().__post_init__()
         object.__setattr__(self, "_policy", load_policy(str(self.path)) if self.path else None)
 
     @property

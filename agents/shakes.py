@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.dice import below, next_u64, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_choice, check_range
+from dice_envs.core.options import Range
 from dice_envs.exact.shakes.chances import (
     TIE,
     Problem,
@@ -34,7 +34,7 @@ from dice_envs.exact.shakes.chances import (
 from dice_envs.exact.shakes.policies import OptimalPlay, check_in_passing, solve
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
-from .base import Deterministic, OfOneGame, fair_kernel
+from .base import Checked, Deterministic, OfOneGame, fair_kernel
 
 _ARGUES = np.int64(ARGUE)
 
@@ -129,7 +129,7 @@ _choose_by_bound, _score_bounds = _by_score(_bound)
 _EXPLORATION = np.dtype([("exploration", np.float64)])
 
 
-class TallyPolicy(OfOneGame, KernelAgent):
+class TallyPolicy(Checked, OfOneGame, KernelAgent):
     """A policy that depends on the tally only: patients treated and saved with each treatment."""
 
     plays = "shakes"
@@ -179,9 +179,6 @@ class Greedy(TallyPolicy):
 
     posterior: Literal["beta", "permutations"] = "beta"
 
-    def __post_init__(self) -> None:
-        check_choice("posterior", self.posterior, ("beta", "permutations"))
-
     def _independent(self, options: Options) -> bool:
         """Whether each treatment is judged by itself, as always in the competitive variation: all efficacies are equal."""
         return self.posterior == "beta" or options.competitive
@@ -208,10 +205,7 @@ class UCB(TallyPolicy):
         exploration: the weight of the confidence term, 0 or more.
     """
 
-    exploration: float = 2.0
-
-    def __post_init__(self) -> None:
-        check_range("exploration", self.exploration, 0, 1e6, whole=False)
+    exploration: Annotated[float, Range(0, 1e6)] = 2.0
 
     @property
     def _options(self) -> np.ndarray:
@@ -236,9 +230,6 @@ class Thompson(TallyPolicy):
     """
 
     posterior: Literal["beta", "permutations"] = "beta"
-
-    def __post_init__(self) -> None:
-        check_choice("posterior", self.posterior, ("beta", "permutations"))
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         if self.posterior == "beta":
@@ -321,9 +312,6 @@ class Bayes(TallyPolicy):
     promises = Promises(tally_alone=True, reads_efficacies=True)
 
     goal: Literal["saved", "win"] | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("goal", self.goal, (None, "saved", "win"))
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for the competitive variation, or a game too large to solve. Solves the game."""

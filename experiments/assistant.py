@@ -27,11 +27,10 @@ from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact.progress import Unwanted, followed, say
-from dice_envs.experiments.play.words import advice_text, review_lines
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
-from dice_envs.table.advice import figure, give_hint, values_of
-from dice_envs.table.review import review
+from dice_envs.experiments.words import advice_text, review_lines
+from dice_envs.table.advice import figure, give_hint, review, values_of
 from dice_envs.table.rules import attributes, rules_in_short, sections
 from dice_envs.table.sitting import PERSON
 

@@ -19,7 +19,6 @@ from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, is_whole, parse_options, shown
 from dice_envs.experiments.jobs import Done, Processes, kept_beside, on_ray
-from dice_envs.experiments.train import TrainingResult, setting_text
 from dice_envs.experiments.ui import check_folder, finish, progress, write_json
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import Preset, presets_of
@@ -88,6 +87,11 @@ def _value(name: str, text: str, like: Any) -> Any:
     return float(value) if is_whole(value) and (like is None or isinstance(like, float)) else value
 
 
+def setting_text(value: Any) -> str:
+    """A setting's value as `--set` takes it: layers are written 128x128."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def layer_sizes(text: str, between: str) -> tuple[int, ...]:
     """Return the sizes of a network's layers. ValueError if they are no whole numbers; their range is checked elsewhere."""
     sizes = text.split(between)
@@ -97,7 +101,7 @@ def layer_sizes(text: str, between: str) -> tuple[int, ...]:
 
 
 def sweep(
-    make: Callable[..., TrainingResult],
+    make: Callable[..., Any],
     game: str,
     preset: str,
     folder: Path,
@@ -192,7 +196,7 @@ def _name(chosen: Mapping[str, Any], seed: int) -> str:
 
 
 def _trained(
-    make: Callable[..., TrainingResult], game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool,
+    make: Callable[..., Any], game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool,
     name: str, chosen: Mapping[str, Any], seed: int, done: Done,
 ) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
     """Make one run; return its results and, without a folder, the contents of its files."""

@@ -1,10 +1,11 @@
-"""A training run of the command line: `dice_envs.train` with progress on the terminal, then measures and games."""
+"""A training run from end to end: `dice_envs.train` with progress on the terminal, then measures and games."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import itertools
+import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +19,16 @@ from dice_envs.agent.casting import cast
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
+from dice_envs.core.files import named_in_errors
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_range, option_texts
 from dice_envs.exact.progress import TooLong, up_to
+from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import FIGURES, Result
-from dice_envs.experiments.jobs.guard import first_signal_waits, writer_errors_name
-from dice_envs.experiments.ui import Stopped, console, game_options, print_mode, progress
-from dice_envs.experiments.ui.grids import measuring
+from dice_envs.experiments.jobs.guard import first_signal_waits
+from dice_envs.experiments.sweep import setting_text
+from dice_envs.experiments.ui.pages import command_line
 from dice_envs.learn import Trained, TrainingCallback
 from dice_envs.learn.presets import presets_of
 
@@ -99,32 +102,38 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
         self.signal_noted: Callable[[], int | None] = lambda: None
 
     def started(self, steps: int, until: int, seed: int) -> None:
-        print_mode(self.variant, self.policy)
+        ui.print_mode(self.variant, self.policy)
         self.first, self.start = steps, time.perf_counter()
         if steps >= until:
-            console.print(f"already trained on {self.variant}: {steps:,} steps in {self.folder}, seed {seed}")
+            ui.console.print(f"already trained on {self.variant}: {steps:,} steps in {self.folder}, seed {seed}")
             return
-        console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
-        from torch.utils.tensorboard import SummaryWriter
-
+        ui.console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
         self.signal_noted = self.enter_context(first_signal_waits())
-        self.advanced = self.enter_context(progress("learner steps", until - steps))  # type: ignore[method-assign]
-        log = self.folder / "tensorboard"
-        self.enter_context(writer_errors_name(log))
-        self.writer = SummaryWriter(str(log / "ppo"))  # type: ignore[no-untyped-call]
-        self.callback(self.writer.close)
+        self.advanced = self.enter_context(ui.progress("learner steps", until - steps))  # type: ignore[method-assign]
+        log = self.folder / "tensorboard" / "ppo" / f"events.out.tfevents.{time.time():.0f}.{os.getpid()}"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self.log = self.enter_context(log.open("ab", buffering=0))  # each event is there at once, for who looks on
+        self._note(file_version="brain.Event:2")  # the form of the file
+
+    def _note(self, **event: Any) -> None:
+        """Add an event to TensorBoard's log. Its own writer is a thread, whose errors would not come here."""
+        from tensorboard.compat.proto.event_pb2 import Event  # type: ignore[import-untyped,unused-ignore]
+        from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped,unused-ignore]
+
+        with named_in_errors(self.folder / "tensorboard"):
+            RecordWriter(self.log).write(Event(wall_time=time.time(), **event).SerializeToString())
 
     def learned(self, steps: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
-            self.writer.add_scalar(name, value, steps)  # type: ignore[no-untyped-call]
+            self._note(step=steps, summary={"value": [{"tag": name, "simple_value": value}]})
 
     def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
         found = "  ".join(f"{policy} {gap:.4f}" for policy, gap in gaps.items())
-        console.print(f"{steps:>12,} steps  {minutes:>7.1f} min  {name}: {found}")
+        ui.console.print(f"{steps:>12,} steps  {minutes:>7.1f} min  {name}: {found}")
 
     def saved(self, steps: int, speed: float, scores: Mapping[str, float]) -> None:
         found = "  ".join(f"{name} {score:.3f}" for name, score in scores.items())
-        console.print(f"{steps:>12,} steps  {speed:>8,.0f}/s  {found}")
+        ui.console.print(f"{steps:>12,} steps  {speed:>8,.0f}/s  {found}")
 
     def stop(self) -> bool:
         return self.signal_noted() is not None
@@ -151,7 +160,7 @@ def train(
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
         Stopped: Ctrl-C or SIGTERM came during training; everything is saved.
     """
-    variant, _, policy = cast(game, game_options(option), opponents or (), single_seat)
+    variant, _, policy = cast(game, ui.game_options(option), opponents or (), single_seat)
     check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
     folder = out or Path("runs") / f"{variant.game.name}_{preset}"
     if (folder / "checkpoint.pt").exists() and not resume:
@@ -166,15 +175,14 @@ def train(
     seconds, number = time.perf_counter() - shown.start, shown.signal_noted()
     if number is not None:
         goes_on = f"which are saved in {folder}; the same command with --resume goes on"
-        raise Stopped(f"stopped after {trained.steps:,} steps, {goes_on}", number)
+        raise ui.Stopped(f"stopped after {trained.steps:,} steps, {goes_on}", number)
     new = trained.steps - shown.first
     if new:
-        console.print(f"{new:,} steps in {seconds:,.0f} s: {new / seconds:,.0f} a second")
+        ui.console.print(f"{new:,} steps in {seconds:,.0f} s: {new / seconds:,.0f} a second")
     usual = presets_of(variant.game.name)[preset].threads
     changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
-    given = {} if steps is None else {"steps": steps}
-    given |= {"seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
-    command = _command(variant, preset, opponents or (), settings or {}, given)
+    typed = {"steps": steps, "seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
+    command = _command(variant, preset, opponents or (), settings or {}, typed)
     found = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed)
     table = _played(trained, evaluation_games) if variant.facts.num_seats > 1 else None
     pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
@@ -185,16 +193,9 @@ def _command(
     variant: Variant, preset: str, opponents: Sequence[str], settings: Mapping[str, Any], given: Mapping[str, Any]
 ) -> str:
     """Return the command that makes the same policy again; `given` are its other options by name."""
-    parts = [f"python -m experiments train {variant.game.name} --preset {preset}"]
-    parts += [f"-o {shlex.quote(part)}" for part in option_texts(variant.plain.changed_options())]
-    parts += [f"--opponent {spec}" for spec in opponents]
-    parts += [f"--set {name}={setting_text(value)}" for name, value in settings.items()]
-    return " ".join([*parts, *(f"--{name} {value}" for name, value in given.items())])
-
-
-def setting_text(value: Any) -> str:
-    """A setting's value as `--set` takes it: layers are written 128x128."""
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    tried = [f"{name}={setting_text(value)}" for name, value in settings.items()]
+    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options()), "opponent": [*opponents], "set": tried}
+    return command_line(f"train {variant.game.name}", {**typed, **given})
 
 
 # --- measures and games at the end ----------------------------------------------------------------------------------
@@ -209,7 +210,7 @@ def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> t
     measures, notes = list[Measures](), list[str]()
     for name, agent, its_spec in (("ppo", policy, spec), ("ppo greedy", Likeliest(policy), f"{spec},greedy=true")):
         try:
-            with measuring(name) as done:
+            with ui.progress(f"measuring {name}") as done:
                 told = up_to(MOST_POSITIONS, done) if agent is policy and not policy.floor else done
                 found = measure(variant, agent, seed=seed, done=told)
         except TooLong as problem:
@@ -239,7 +240,7 @@ def _played(trained: Trained, games: int) -> Result:
         players.append(Likeliest(policy))
         for name in names if games > 1 else ():
             (agent,) = agents[name]
-            with measuring(f"values against {name}") as done:
+            with ui.progress(f"measuring values against {name}") as done:
                 # Agents with `memoryless` need far fewer evaluations than positions are counted.
                 told = done if promises_of(agent).memoryless else up_to(MOST_POSITIONS, done)
                 found, reasons = known_values(variant, [name], [agent], told)
@@ -250,7 +251,7 @@ def _played(trained: Trained, games: int) -> Result:
         row = ["ppo", *names]
     players += [agents[name][0] for name in names]
     known = values if any(each is not None for each in values) else None
-    with progress("cross table", num_meetings(variant, len(row)) * games) as done:
+    with ui.progress("cross table", num_meetings(variant, len(row)) * games) as done:
         table = tournament(variant, row, games, trained.seed, done, players, values=known)
     table.notes = notes
     add_optimal(table, variant)
@@ -266,7 +267,7 @@ def _against_pool(trained: Trained, games: int) -> dict[str, Result]:
     """
     variant, pool, found = trained.policy.variant, trained.pool, dict[str, Result]()
     seeds = derived_seeds(trained.seed, "pool", len(pool))
-    with progress("its pool", len(pool) * games) as done:
+    with ui.progress("its pool", len(pool) * games) as done:
         for (name, players), own_seed in zip(pool, seeds, strict=True):
             others: list[Agent] = list(itertools.islice(itertools.cycle(players), variant.facts.num_seats - 1))
             names = ["ppo", *[name] * len(others)]

@@ -35,7 +35,12 @@ def test_the_wheel_holds_one_package(wheel):
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
     assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
-    for module in ("games/liars_dice/raises", "exact/liars_dice/measures", "agents/liars_dice", "experiments/leaderboard"):
+    for module in (
+        "games/liars_dice/raises",
+        "exact/liars_dice/measures",
+        "agents/liars_dice",
+        "experiments/commands/leaderboard",
+    ):
         assert f"dice_envs/{module}.py" in names
     policies = {f"dice_envs/agents/policies/{path.name}" for path in (ROOT / "agents" / "policies").glob("*.npz")}
     assert policies

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from dice_envs import Measurement, Measures, configure, measure
-from dice_envs.experiments.arena.results import Edge
-from dice_envs.experiments.arena.tables import edge_grid
+from dice_envs.experiments.arena.results import Edge, edge_grid
 from dice_envs.experiments.commands.train import distances_grid
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT

@@ -19,8 +19,7 @@ Three kinds of kernels are put together into one search: a rollout policy, a sel
 
 Here are the agent `mcts`, its parameters, and searches of many games on several threads. Modules:
     search     the engine: simulations, their turns, and the policy that they make; rollout policies
-    selection  how simulations choose in the tree, and learn: UCB1, regret matching
-    tree       the arrays of the tree, and its nodes
+    tree       the arrays of the tree, its nodes, and how simulations choose in it and learn: UCB1, regret matching
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from dice_envs.agent import Drawing, Promises, Turn
 from dice_envs.core.game import Facts, Variant
 from dice_envs.core.machine import check_threads
-from dice_envs.core.options import check_choice, check_range, shown
+from dice_envs.core.options import Range, check_choice, check_range, shown
 
+from ..base import Checked
 from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
-from .selection import REGRET, UCT, Selection
-from .tree import Settings, most, new_tree, tell_full
+from .tree import REGRET, UCT, Selection, Settings, most, new_tree, tell_full
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
@@ -64,7 +63,7 @@ def next_chunk(simulations: int, seconds: float, longest: float = LONGEST_CHUNK)
 
 
 @dataclasses.dataclass(frozen=True)
-class MCTS(Drawing):
+class MCTS(Checked, Drawing):
     """Monte Carlo tree search, for every game: `mcts:50`, `mcts:seconds=0.1`, `mcts:1000,select=regret`,
     `mcts:50,opponent=random,expect=true`.
 
@@ -87,29 +86,22 @@ class MCTS(Drawing):
             depend on it, but for `seconds`.
     """
 
-    simulations: int | None = None
+    simulations: Annotated[int, Range(1, MAX_SIMULATIONS)] | None = None
     select: Literal["uct", "regret"] = "uct"
     exploration: float | None = None
     opponent: Literal["search", "random"] = "search"
     expect: bool = False
     rollout: str = RANDOM
     final: Literal["best", "mixed"] | None = None
-    memory: float = 2.0
+    memory: Annotated[float, Range(0.01, 1000)] = 2.0
     threads: int = 1
-    seconds: float | None = None
+    seconds: Annotated[float, Range(0.001, 3600)] | None = None
 
     def __post_init__(self) -> None:
-        check_range("simulations", self._most, 1, MAX_SIMULATIONS)
-        if self.seconds is not None:
-            check_range("seconds", self.seconds, 0.001, 3600, whole=False)
-        check_choice("select", self.select, tuple(SELECTIONS))
+        super().__post_init__()
         if self.exploration is not None:
             check_range("exploration", self.exploration, 0, 1 if self.select == "regret" else 100, whole=False)
-        check_choice("opponent", self.opponent, ("search", "random"))
-        check_choice("expect", self.expect, (False, True))
         check_choice("rollout", self.rollout, (RANDOM, *rollouts()))
-        check_choice("final", self.final, (None, "best", "mixed"))
-        check_range("memory", self.memory, 0.01, 1000, whole=False)
         check_threads(self.threads)
 
     @property

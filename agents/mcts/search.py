@@ -15,8 +15,7 @@ from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
-from .selection import UCT, Selection
-from .tree import NO_NODE, SALT, find, hash_words
+from .tree import NO_NODE, SALT, UCT, Selection, find, hash_words
 
 RANDOM = "random"  # the rollout policy of every game
 # "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dice_envs.agent import Agent, AgentError, KernelAgent, check_plays, fault_of, promises_of
+from dice_envs.agent import Agent, AgentError, KernelAgent, check_plays, promises_of
 from dice_envs.agent.kernel import Chooser, compile_chooser, random_choice
-from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, Game, Variant, compile_check
 from dice_envs.core.kernel import identity, kernel
 from dice_envs.core.options import shown
@@ -170,7 +169,13 @@ def compile_legal_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Ca
 
 
 @functools.cache
-def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
+def compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
+    """Return the loop `(context, states, streams, shifts, returns)`, which plays matches of some tables to their ends.
+
+    `states` (tables,) have their random streams; `streams` (agents, tables) of STREAM are the agents'. `shifts` (tables,) int64
+    are the first agent's seats in the first games; in each later game all agents move on by one seat. `returns` (tables, games,
+    agents) float64 is written, `states` is modified in place. After an illegal action it ends, with `context.fault`.
+    """
     choose_legal, decorate = compile_legal_chooser(game, choosers)
     deal, play = game.deal, game.play
 
@@ -201,38 +206,3 @@ def _compile_games(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., N
                     return
 
     return play_all
-
-
-def play_games(
-    variant: Variant,
-    agents: Sequence[Agent],
-    team: Team,
-    states: np.ndarray,
-    streams: Sequence[np.ndarray],
-    shifts: np.ndarray,
-    match: int,
-) -> np.ndarray:
-    """Play `match` games one after another at each of n tables, one agent per seat.
-
-    Args:
-        variant: the game.
-        agents: one for each seat.
-        team: these agents, from `team_of`.
-        states: (n,), with their random streams set; modified in place.
-        streams: (n,) for each agent; not modified.
-        shifts: (n,) int64, the first agent's seat in the first game. In each later game all agents move on by one seat.
-        match: number of games at each table.
-
-    Returns:
-        Each agent's return in each game, (n, match, agents) float64.
-
-    Raises:
-        AgentError: an agent's action is not legal.
-    """
-    returns = np.empty((len(states), match, variant.facts.num_seats))
-    context = context_of(variant, team)
-    _compile_games(variant.game, team.choosers)(context, states, np.stack(streams).view(STREAM), shifts, returns)
-    row, player, action = context.fault.tolist()
-    if row != NO_FAULT:
-        raise fault_of(agents[player], variant, states[row], row, action)
-    return returns

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import RESIGNS, Agent, ask, fresh_memory
-from dice_envs.agent.compiled import play_games, team_of
+from dice_envs.agent import RESIGNS, Agent, ask, fault_of, fresh_memory
+from dice_envs.agent.compiled import NO_FAULT, compile_games, context_of, team_of
 from dice_envs.core.batch import forfeit
-from dice_envs.core.dice import new_streams
+from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
 
@@ -93,37 +93,38 @@ def play_pieces(
         states["rng"] = rng["rng"]
         shifts = (first + np.arange(count)) % seats
         if team is not None:
-            played.append(play_games(variant, agents, team, states, streams, shifts, match))
+            context, returns = context_of(variant, team), np.empty((count, match, seats))
+            compile_games(variant.game, team.choosers)(context, states, np.stack(streams).view(STREAM), shifts, returns)
+            row, player, action = context.fault.tolist()
+            if row != NO_FAULT:
+                raise fault_of(agents[player], variant, states[row], row, action)
+            played.append(returns)
             done(count * match)
         else:
-            tables = _Matches(variant, agents, first, states, streams, shifts)
+            memories = [fresh_memory(agent, count) for agent in agents]
+            tables = _Matches(variant, agents, first, states, streams, shifts, memories)
             played.append(tables.play(match, done, watch or Watch()))
     return np.concatenate(played)
 
 
-class _Matches:
+class _Matches(NamedTuple):
     """Matches that are played at once by asking the agents for each move."""
 
-    def __init__(
-        self,
-        variant: Variant,
-        agents: Sequence[Agent],
-        first: int,
-        states: np.ndarray,
-        streams: Sequence[np.ndarray],
-        shifts: np.ndarray,
-    ) -> None:
-        self._variant, self._agents, self._first = variant, agents, first
-        self._states, self._streams, self._shifts = states, streams, shifts
-        self._memories = [fresh_memory(agent, len(states)) for agent in agents]
+    variant: Variant
+    agents: Sequence[Agent]
+    first: int  # number of the first match
+    states: np.ndarray
+    streams: Sequence[np.ndarray]  # of each agent
+    shifts: np.ndarray  # the first agent's seat in the first game
+    memories: Sequence[np.ndarray | None]  # of each agent
 
     def play(self, match: int, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
         """Play the matches; returns those of each agent, (matches, match, agents) float64."""
-        count, seats = len(self._states), self._variant.facts.num_seats
+        count, seats = len(self.states), self.variant.facts.num_seats
         returns = np.zeros((count, match, seats))
         for place in range(match):  # the tables' random streams go on from game to game
-            numbers = (self._first + np.arange(count)) * match + place
-            shift = (self._shifts + place) % seats
+            numbers = (self.first + np.arange(count)) * match + place
+            shift = (self.shifts + place) % seats
             earned = self._play_game(numbers, shift, done, watch)
             # Column a: returns of agent a, whatever its seat.
             returns[:, place] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
@@ -131,10 +132,10 @@ class _Matches:
 
     def _play_game(self, numbers: np.ndarray, shift: np.ndarray, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
         """Play one game of each match; returns of each seat, (matches, seats) float64."""
-        kernels, params, states = self._variant.kernels, self._variant.params, self._states
+        kernels, params, states = self.variant.kernels, self.variant.params, self.states
         index = np.arange(len(states))
         kernels.deal(params, states, index)
-        earned = np.zeros((len(states), self._variant.facts.num_seats))
+        earned = np.zeros((len(states), self.variant.facts.num_seats))
         while True:
             goes_on = states["seat"][index] != OVER
             done(len(index) - int(goes_on.sum()))
@@ -143,7 +144,7 @@ class _Matches:
                 return earned
             # Movers are decided once a round: a game in which one of these agents has just moved waits for the next round.
             who = (states["seat"][index] - shift[index]) % earned.shape[1]
-            for agent in range(len(self._agents)):
+            for agent in range(len(self.agents)):
                 mine = index[who == agent]
                 if len(mine):
                     self._move(agent, mine, numbers, earned, watch)
@@ -152,9 +153,9 @@ class _Matches:
                 watch.after_move(states[index], numbers[index], shift[index])
 
     def _move(self, agent: int, mine: np.ndarray, numbers: np.ndarray, earned: np.ndarray, watch: Watch) -> None:
-        states, variant = self._states, self._variant
+        states, variant = self.states, self.variant
         may_resign = watch.before_move is None
-        actions = ask(self._agents[agent], variant, states, mine, self._streams[agent], self._memories[agent], may_resign)
+        actions = ask(self.agents[agent], variant, states, mine, self.streams[agent], self.memories[agent], may_resign)
         if watch.before_move is not None:
             watch.before_move(agent, states[mine], numbers[mine], actions)
         plays = actions != RESIGNS

@@ -126,9 +126,9 @@ def train(
             None: nothing is written.
         learner: "ppo", this package's, or "sb3", MaskablePPO of SB3-contrib as it is (see `dice_envs.learn.sb3`); None: that of
             the run in the folder, or "ppo".
-        device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu". On a GPU the preset's
-            steps, rollouts and minibatches are larger for the learner "ppo", see `dice_envs.learn.presets.Preset.on_gpu`, unless
-            `settings` has `num_envs`, `num_steps` or `minibatch`.
+        device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu". For the learner "ppo" on a GPU the
+            preset's steps, rollouts and minibatches are larger (`dice_envs.learn.presets.Preset.on_gpu`), unless `settings` has
+            `num_envs`, `num_steps` or `minibatch`.
         callback: reports progress, and may stop training.
         options: the game's options.
 

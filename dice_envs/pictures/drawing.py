@@ -120,11 +120,6 @@ class _Page(NamedTuple):
         """The width that a row's content can have."""
         return self.width - 2 * MARGIN - 2 * INDENT - self.caption
 
-    @property
-    def most_large(self) -> int:
-        """The number of large dice that fit in a line."""
-        return (self.content + DIE_GAP) // (DIE + DIE_GAP)
-
 
 class _Item(NamedTuple):
     """A piece of a row's content that cannot be broken: its size, and a function that draws it with its upper left corner at
@@ -267,7 +262,8 @@ def _content(page: _Page, row: Row) -> Iterator[_Cluster]:
         yield _Cluster(tuple(_Item(DOT, DOT, DOT_GAP, functools.partial(_draw_dot, good)) for good in row.outcomes))
     if row.dice:
         dice = [as_die(die) for die in row.dice]
-        size, gap = (DIE, DIE_GAP) if len(dice) <= page.most_large else (SMALL, SMALL_GAP)
+        fit = len(dice) * (DIE + DIE_GAP) - DIE_GAP <= page.content  # large ones, in a line
+        size, gap = (DIE, DIE_GAP) if fit else (SMALL, SMALL_GAP)
         items = [_die_item(die, size, gap, row.faded) for die in dice]
         if row.lead:
             width = text_width(row.lead, LEAD_SIZE, True)

@@ -16,21 +16,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_extra
 from dice_envs.core.options import shown
 from dice_envs.core.view import Die, Group, Picture, Row, Tone, as_die, write_pictures_by
-from dice_envs.pictures.drawing import (
-    LEADING,
-    NARROW_WIDTH,
-    PAPER,
-    PIPS,
-    WIDTH,
-    Circle,
-    Diagram,
-    Polygon,
-    Rect,
-    Shape,
-    Text,
-    layout,
-    most_lines,
-)
+from dice_envs.pictures import drawing
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
 RENDER_FPS = 2  # frames per second of a video, slow enough to read each frame
@@ -145,9 +131,9 @@ def _boxes(dice: list[Die]) -> list[str]:
 
 
 def _die_lines(die: Die) -> tuple[str, ...]:
-    if die.number or die.face not in PIPS:
+    if die.number or die.face not in drawing.PIPS:
         return " " * 7, f"{'?' if die.face is None else die.face:^7}", " " * 7
-    pips = PIPS[die.face].replace("0", " ").replace("1", "●")
+    pips = drawing.PIPS[die.face].replace("0", " ").replace("1", "●")
     return tuple(f" {' '.join(pips[i : i + 3])} " for i in (0, 3, 6))
 
 
@@ -162,16 +148,16 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
         size: height and width in pixels, as in `rgb_array`. None: the picture's natural size. CSS can scale the element.
         narrow: True for the width of a telephone, with captions above the dice.
     """
-    drawing = layout(picture, width=NARROW_WIDTH if narrow else WIDTH)
-    height, width, scale = _fitted(drawing, size)
+    diagram = drawing.layout(picture, width=drawing.NARROW_WIDTH if narrow else drawing.WIDTH)
+    height, width, scale = _fitted(diagram, size)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_NOT_IN_XML.sub("", picture.title))} '
         f'width="{width}" height="{height}" viewBox="0 0 {_short(width / scale)} {_short(height / scale)}" '
         'font-family="Helvetica, Arial, sans-serif">',
         f"<title>{_escaped(picture.title)}</title>",
         f"<desc>{_escaped(in_words(picture))}</desc>",
-        f'<rect width="100%" height="100%" fill="{PAPER}"/>',
-        *map(_element, drawing.shapes),
+        f'<rect width="100%" height="100%" fill="{drawing.PAPER}"/>',
+        *map(_element, diagram.shapes),
         "</svg>",
     ]
     return "\n".join(lines)
@@ -182,10 +168,10 @@ def _row_numbers(row: Row) -> str:
     return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
 
 
-def _fitted(drawing: Diagram, size: tuple[int, int] | None) -> tuple[int, int, float]:
+def _fitted(diagram: drawing.Diagram, size: tuple[int, int] | None) -> tuple[int, int, float]:
     """Height and width in pixels, and the scale at which the drawing fits into them."""
-    height, width = size or (drawing.height, drawing.width)
-    return height, width, min(width / drawing.width, height / drawing.height)
+    height, width = size or (diagram.height, diagram.width)
+    return height, width, min(width / diagram.width, height / diagram.height)
 
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -206,27 +192,27 @@ def _attributes(**values: Any) -> str:
     )
 
 
-def _element(shape: Shape) -> str:
+def _element(shape: drawing.Shape) -> str:
     """The shape as an element of SVG."""
     match shape:
-        case Rect():
+        case drawing.Rect():
             place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
             return f"<rect {place}{_edge(shape)}/>"
-        case Circle():
+        case drawing.Circle():
             return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
-        case Polygon():
+        case drawing.Polygon():
             points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
             return f'<polygon points="{points}" fill="{shape.fill}"/>'
-        case Text():
+        case drawing.Text():
             place = _attributes(x=shape.x, y=shape.y, font_size=shape.size, fill=shape.fill)
             place += f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
             place += ' font-weight="bold"' if shape.bold else ""
             first, *more = map(_escaped, shape.lines)
-            below = _attributes(x=shape.x, dy=shape.size * LEADING)
+            below = _attributes(x=shape.x, dy=shape.size * drawing.LEADING)
             return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
 
 
-def _edge(shape: Rect | Circle) -> str:
+def _edge(shape: drawing.Rect | drawing.Circle) -> str:
     return f" {_attributes(stroke=shape.edge, stroke_width=shape.stroke)}" if shape.stroke else ""
 
 
@@ -235,8 +221,8 @@ def _edge(shape: Rect | Circle) -> str:
 
 def frame_size(variant: Variant) -> tuple[int, int]:
     """Height and width in pixels of every image of the variant: multiples of 16, as video encoders want them."""
-    height = layout(variant.full_picture(), most_lines).height
-    return min(-(-height // 16) * 16, MOST_HEIGHT), WIDTH
+    height = drawing.layout(variant.full_picture(), drawing.most_lines).height
+    return min(-(-height // 16) * 16, MOST_HEIGHT), drawing.WIDTH
 
 
 def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarray:
@@ -252,11 +238,11 @@ def rgb_array(picture: Picture, size: tuple[int, int] | None = None) -> np.ndarr
     check_pillow()
     from PIL import Image, ImageDraw
 
-    drawing = layout(picture)
-    height, width, scale = _fitted(drawing, size)
-    image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), PAPER)
+    diagram = drawing.layout(picture)
+    height, width, scale = _fitted(diagram, size)
+    image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), drawing.PAPER)
     draw = ImageDraw.Draw(image)
-    for shape in drawing.shapes:
+    for shape in diagram.shapes:
         _paint(shape, draw, scale * SMOOTH)
     return np.asarray(image.reduce(SMOOTH), dtype=np.uint8).copy()
 
@@ -275,28 +261,28 @@ def _corners(left: float, top: float, right: float, bottom: float, stroke: float
     )
 
 
-def _outline(shape: Rect | Circle, scale: float) -> dict[str, Any]:
+def _outline(shape: drawing.Rect | drawing.Circle, scale: float) -> dict[str, Any]:
     return {"outline": shape.edge, "width": max(1, round(shape.stroke * scale))} if shape.stroke else {}
 
 
-def _paint(shape: Shape, draw: Any, scale: float) -> None:
+def _paint(shape: drawing.Shape, draw: Any, scale: float) -> None:
     """Draw the shape on an image that has `scale` pixels for each pixel of the layout."""
     match shape:
-        case Rect():
+        case drawing.Rect():
             box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
             radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
             draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
-        case Circle():
+        case drawing.Circle():
             x, y, r = shape.x, shape.y, shape.radius
             draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
-        case Polygon():
+        case drawing.Polygon():
             draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
-        case Text():
+        case drawing.Text():
             anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
             thick = {"stroke_width": max(1, round(0.022 * shape.size * scale)), "stroke_fill": shape.fill} if shape.bold else {}
             font = _font(shape.size * scale)
             for i, line in enumerate(shape.lines):
-                place = (shape.x * scale, (shape.y + i * LEADING * shape.size) * scale)
+                place = (shape.x * scale, (shape.y + i * drawing.LEADING * shape.size) * scale)
                 line = line.translate(_NOT_IN_FONT)
                 draw.text(place, line, fill=shape.fill, anchor=anchor, font=font, **thick)
 

@@ -1,13 +1,17 @@
-"""Advice for the player to move: values of the choices, in one form for all front ends.
+"""Advice for the player to move: values of the choices. Reviews of finished games: what each move cost, and how much was luck.
 
-Where a game is won or lost, all figures are in percent of winning.
+Both have one form for all front ends. Where a game is won or lost, all figures are in percent of winning.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import math
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,10 +21,12 @@ from dice_envs.agent.compiled import team_of
 from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.evaluation import GAMES_WON, scale_of
-from dice_envs.exact import ActionValues, action_values
+from dice_envs.evaluation import GAMES_WON, Scale, scale_of
+from dice_envs.evaluation.games import NO_COST
+from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.measuring import odds, play_out
+from dice_envs.table.sitting import Entry, Sitting
 
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
@@ -188,3 +194,279 @@ def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
     Arguments and errors are those of `give_hint`.
     """
     return _advice(variant, percent_of_winning(variant, odds(variant, state, seed)), "the odds")
+
+
+# --- reviews ---------------------------------------------------------------------------------------------------------
+
+MOST_REVIEWED = 8 * MOST_MOVES  # limit on the moves of all playouts of a review together
+NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
+
+# A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
+# worst result: where a game is won or lost, 1 and 5 points of a hundred.
+FINE, SLIP = 0.01, 0.05
+Mark = Literal["best", "fine", "slip", "blunder"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """One move of a review.
+
+    Attributes:
+        number, seat, action, words: the move, as in `Entry`.
+        cost: value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart.
+        best: the best action; `action` itself if the cost is 0.
+        text: all this in one line.
+        before, after: the result that the seat could expect before and after the move; None where it is not known.
+        mark: how much it cost; see FINE and SLIP.
+        counted: False where optimal play of the others could not have led here: the cost then takes their dice for random, and
+            is left out of all sums.
+    """
+
+    number: int
+    seat: int
+    action: int
+    words: str
+    cost: float
+    best: int
+    text: str
+    before: float | None = None
+    after: float | None = None
+    mark: Mark = "best"
+    counted: bool = True
+
+
+class Point(NamedTuple):
+    """What a seat could expect at one moment of a game.
+
+    Attributes:
+        number: of the move before it; 0 at the start.
+        value: the expected result.
+        by: what has changed it since the point before: the seat's own "play", or "luck", which is all else.
+    """
+
+    number: int
+    value: float
+    by: Literal["play", "luck"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """A seat's result, divided into play and luck: result = start + play + luck.
+
+    Attributes:
+        start: the result that the best play could expect before the game.
+        result: what the seat got: the share of a game won where two players win or lose it, else the return.
+        play: what its own moves gave away, 0 or less.
+        luck: what dice and the other players did.
+        points: how the expected result changed.
+        who: the seat's name.
+        scale: of all these.
+    """
+
+    start: float
+    result: float
+    play: float
+    luck: float
+    points: tuple[Point, ...]
+    who: str
+    scale: Scale
+
+    @property
+    def outcome(self) -> str:
+        """The result in words: "won", "lost" or "tied" of a game with a winner, else its figure."""
+        if self._is_won:
+            return {0.0: "lost", 1.0: "won"}.get(self.result, "tied")
+        return f"{self.result:g} {self.scale.unit}"
+
+    @property
+    def _is_won(self) -> bool:
+        return self.scale.unit == GAMES_WON and self.scale.is_share
+
+    @property
+    def text(self) -> str:
+        """All this in one line."""
+        got = "" if self._is_won else "got "
+        return f"{self.who} {got}{self.outcome}: luck {amount(self.luck, self.scale)}, play {amount(self.play, self.scale)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Review:
+    """Costs of the moves of a game.
+
+    Attributes:
+        moves: every move of the reviewed seats at which there was a choice.
+        totals: seat → cost of all its moves.
+        texts: seat → the same as people read it.
+        note: what the values assume.
+        splits: seat → its result, divided into play and luck; empty where that is not known.
+    """
+
+    moves: tuple[Judged, ...]
+    totals: dict[int, float]
+    texts: dict[int, str]
+    note: str
+    splits: dict[int, Split] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def by_number(self) -> dict[int, Judged]:
+        """Number of a move → its cost."""
+        return {move.number: move for move in self.moves}
+
+    @functools.cached_property
+    def worst(self) -> dict[int, Judged]:
+        """Seat → its costliest move of those that count, the first of several; without seats that gave nothing away."""
+        costly = [move for move in reversed(self.moves) if move.counted and move.cost]
+        return {move.seat: move for move in sorted(costly, key=lambda move: move.cost)}
+
+    @functools.cached_property
+    def marks(self) -> Mapping[int, Counter[str]]:
+        """Seat → mark → number of its moves that count."""
+        found = defaultdict[int, Counter[str]](Counter)
+        for move in self.moves:
+            if move.counted:
+                found[move.seat][move.mark] += 1
+        return found
+
+
+def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
+    """Compare every move of a person with the best one, and divide the results into play and luck.
+
+    Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
+    shows, without the division. A move is left out where no sample tells its choices apart.
+
+    Args:
+        sitting: a game that is over; a review shows what was hidden.
+        agents: whether to review the agents' moves too.
+        done: progress callback, called with (moves reviewed, moves in all).
+
+    Raises:
+        ValueError: the game is not over.
+    """
+    if not sitting.over:
+        raise ValueError("a game is reviewed when it is over")
+    variant = sitting.variant
+    seats = [seat for seat in range(len(sitting.seats)) if agents or seat in sitting.people]
+    entries = [
+        entry
+        for entry in sitting.history()
+        if entry.seat in seats and len(variant.legal_actions(sitting.position(entry.number - 1).state)) > 1
+    ]
+    if not seats:
+        return Review((), {}, {}, "")
+    try:
+        action_values(variant, sitting.position(0).state, in_passing=True)  # else people would wait for too long
+        values = response_values(variant)
+    except ValueError:
+        return _by_single_values(sitting, seats, entries, done)
+    return _by_response_values(sitting, seats, entries, values, done)
+
+
+def _by_single_values(
+    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int, int], Any]
+) -> Review:
+    """Review by the values that `give_hint` shows."""
+    each = {}
+    most = min(MOST_MOVES, MOST_REVIEWED // max(len(entries), 1))
+    for entry in entries:
+        done(entry.number, len(sitting))
+        state = sitting.position(entry.number - 1).state
+        values = values_of(sitting.variant, state, entry.number, most, entry.action)
+        if values is not None:
+            each[entry] = values
+    spread = _spread(sitting.variant, list(each.values()))
+    moves = [_judged(sitting.variant, entry, found, spread) for entry, found in each.items()]
+    if not each:
+        return Review((), {}, {}, "what these moves have cost is not known")
+    found = next(iter(each.values()))
+    return _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
+
+
+def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
+    """Return what marks are shares of: the range of results, or of all values if these are no results, such as points."""
+    if not each or each[0].are_shares:
+        return 1.0
+    if each[0].unit == "return":
+        return variant.facts.max_return - variant.facts.min_return
+    return float(max(np.nanmax(found.values) for found in each) - min(np.nanmin(found.values) for found in each))
+
+
+_NOT_COUNTED = "not counted: optimal play would not have led here"
+
+
+def _by_response_values(
+    sitting: Sitting,
+    seats: Sequence[int],
+    entries: Sequence[Entry],
+    values: ResponseValues,
+    done: Callable[[int, int], Any],
+) -> Review:
+    """Review by the values against optimal play, with results divided into play and luck."""
+    positions = [sitting.position(entry.number - 1) for entry in entries]
+    scale = scale_of(sitting.variant, values)
+    unit = f"% of {scale.unit}" if scale.is_share else scale.unit
+    moves = []
+    found: ActionValues | None = None
+    states = np.array([position.state for position in positions], sitting.variant.game.state)
+    still = values.action_values(states) if positions else ()
+    for entry, position, own in zip(entries, positions, still, strict=True):
+        done(entry.number, len(sitting))
+        found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
+        move = _judged(sitting.variant, entry, found, scale.spread)
+        best, after = float(np.nanmax(found.values)), float(found.values[move.action])
+        single = action_values(sitting.variant, position.state, in_passing=True)
+        if single.reached:
+            moves.append(dataclasses.replace(move, before=best, after=after))
+        else:
+            move = _judged(sitting.variant, entry, percent_of_winning(sitting.variant, single), scale.spread)
+            moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
+    others = ", and what the others did" if len(sitting.seats) > 1 else ""
+    note = f"{values.note.replace('nash', 'optimal play')}; luck is all that was not the player's own choice: the dice{others}"
+    splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
+    return dataclasses.replace(_reviewed(moves, seats, found, note), splits=splits)
+
+
+def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: ResponseValues, scale: Scale) -> Split:
+    start, result = float(scale.of(values.start(seat))), float(scale.of(sitting.returns[seat]))
+    points = [Point(0, start, "luck")]
+    for move in moves:
+        if move.seat == seat and move.before is not None and move.after is not None:
+            points += [Point(move.number - 1, move.before, "luck"), Point(move.number, move.after, "play")]
+    points.append(Point(len(sitting), result, "luck"))
+    play = sum(after.value - before.value for before, after in itertools.pairwise(points) if after.by == "play")
+    who = sitting.variant.seat_name(seat, seat if sitting.people == (seat,) else None)
+    return Split(start, result, play, result - start - play, tuple(points), who, scale)
+
+
+def level(value: float, scale: Scale) -> str:
+    """Return an expected result as people read it: `41 %` of winning, or a number in the game's unit."""
+    if scale.is_share:
+        return f"{100 * value:.0f} %"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def amount(change: float, scale: Scale) -> str:
+    """Return a change of the expected result as people read it: "−31 %" of winning, "−0.35 patients saved"."""
+    percent = 100 * change
+    text, unit = (f"{percent:+.{int(abs(percent) < 1)}f}", "%") if scale.is_share else (f"{change:+.2f}", scale.unit)
+    return f"{text.replace('-', '−') if float(text) else '0'} {unit}"
+
+
+def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) -> Judged:
+    """Judge a move by the values of the position before it."""
+    number, action, words = entry.number, entry.action, entry.words
+    assert action is not None  # the history of a game that is over hides nothing
+    best = int(np.nanargmax(found.values))
+    cost = float(found.values[best] - found.values[action])
+    if cost <= (NO_COST if found.errors is None else found.errors[action]):
+        clearly = "" if found.errors is None else "clearly "
+        return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was {clearly}better")
+    better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
+    text = f"move {number}: {words} cost {figure(cost, found)}; {better}"
+    mark: Mark = "fine" if cost < FINE * spread else "slip" if cost < SLIP * spread else "blunder"
+    return Judged(number, entry.seat, action, words, cost, best, text, mark=mark)
+
+
+def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
+    totals = {seat: sum(move.cost for move in moves if move.seat == seat and move.counted) for seat in seats}
+    texts = {seat: f"{figure(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
+    return Review(tuple(moves), totals, texts, note)

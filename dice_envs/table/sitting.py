@@ -25,8 +25,6 @@ from dice_envs.core.files import write_text
 from dice_envs.core.game import OVER, Picture, Variant, configure
 from dice_envs.core.options import check_range, check_seed, shown
 
-__all__ = ["CHOSEN", "OVER", "PERSON", "Entry", "Position", "Sitting", "parse_saved"]
-
 PERSON = "person"  # in place of an agent's spec
 CHOSEN = "has chosen"  # the words of a move that the viewer may not know yet
 FORMAT = 1  # of saved games

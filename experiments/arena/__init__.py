@@ -1,7 +1,7 @@
-"""Agents against each other: every pair, or one table of N; win rates with intervals, and Elo.
+"""`arena`: agents against each other, every pair, or one table of N; win rates with intervals, and Elo.
 
 `play_table` plays games at one table. `tournament` has agents meet and, on request, takes the luck out of the results of pairs;
-`best_responses` says what could have been won. `results` holds what agents won and earned, `tables` shows it.
+`best_responses` says what could have been won. `results` holds and shows what agents won and earned.
 
 Luck is what dice and choices of known probabilities did to a result; see `dice_envs.evaluation`. It is measured by the values
 of an agent's choices against the other, whose probabilities must be known and fixed. If both are known, there are two kinds of
@@ -12,33 +12,162 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from dice_envs.agent import Agent, check_plays, promises_of, resolve
+from dice_envs.agent.casting import cast
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE, MOST_GAMES, Watch, check_match, pieces_of, play_pieces
+from dice_envs.core.files import write_text
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, check_seed, shown
-from dice_envs.evaluation import GAMES_WON, scale_of
+from dice_envs.evaluation import GAMES_WON, check_games, scale_of
 from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import expected_returns, play_valued
 from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.progress import TooLong, up_to
-from dice_envs.experiments.arena.results import Best, Copies, Matrix, Meeting, Part, Result, TeamResult, parts_of, shares_of
-from dice_envs.experiments.jobs import HERE, Workers
+from dice_envs.experiments import ui
+from dice_envs.experiments.arena import results
+from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
 from dice_envs.experiments.logs import WRITERS
+from dice_envs.experiments.ui.grids import show_all
 
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that
 SAMPLE = 20_000  # of deals for it, where there are too many for all of them
 _Ways = Sequence[ResponseValues | None]  # values of each agent's choices against the other; None: not known
 _COPIES = re.compile(r"([0-9]+)\*(.+)")
+LEAST_COMPARED = 100  # games of each meeting from which on a best response is looked for; with fewer, intervals are too wide
+
+
+def main(
+    game: ui.GameArgument,
+    agents: ui.AgentsArgument,
+    option: ui.OptionOption = None,
+    games: ui.GamesOption = 10_000,
+    seed: ui.SeedOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
+    match: Annotated[
+        int, typer.Option(help="Games that a pair or table plays one after another; agents with a memory keep it.")
+    ] = 1,
+    log: Annotated[Path | None, typer.Option(help="Write the games as a log, where the game has a log format.")] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Compute the win rates instead of playing: Liar's Dice.")] = False,
+    without_luck: Annotated[
+        bool, typer.Option("--without-luck", help="Take luck out of the results of pairs, as `evaluate` does, where possible.")
+    ] = False,
+    ray: ui.RayOption = None,
+    resume: ui.ResumeOption = False,
+) -> None:
+    """Let agents play each other: every pair, or one table with an agent at each of three or more seats.
+
+    `3*numbers` stands for three copies, so `ppo 3*numbers` is one agent against three at a table of four. In a cooperative
+    game, such as The Shakes, the result is the team's return and its distance from optimal play.
+
+    Seats rotate from game to game. Win rates come with 95 % intervals; a tie counts as half a win. With --exact they are
+    computed, no games are played, and --games and --seed have no effect.
+
+    Where a best response to an agent is known, a second table has what it wins from that agent, and the share of its edge
+    over half that others took. Where it takes long to find, --without-luck finds it.
+
+    With --without-luck the same games give smaller intervals: what dice and choices of known probabilities did to the chance
+    to win is taken out. At least one agent of a pair must have fixed probabilities to which a best response is known.
+
+    With --match N, games are played in matches of N at the same table. An agent with a memory, such as adaptive, then knows
+    its opponent from earlier games. Intervals are over matches, and each part of the match has its own win rates.
+
+    If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
+    those of a trained policy, if one takes part.
+
+    With --ray a cluster plays the games, with the same results. With --json finished games are kept beside that file; after
+    a stop the same command with --resume continues.
+
+    Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
+    """
+    agents = expanded(agents)
+    variant, players, policy = cast(game, ui.game_options(option), agents)
+    check_table(variant, len(agents), games)
+    check_match(games, match)
+    if without_luck:
+        _check_without_luck(variant, games, match)
+    given = {"log": log is not None, "ray": ray is not None, "resume": resume, "without-luck": without_luck}
+    _check_together(exact, match, [name for name, is_given in given.items() if is_given])
+    writer: Any = log_writer(variant, len(agents)) if log is not None else None
+    ui.check_writable(log)
+    ui.print_mode(variant, policy)
+    players = logged(players, json, resume)
+    meetings = num_meetings(variant, len(agents))
+    hand_over = functools.partial(_hand_over, variant, players, json, report, log, writer)
+    if exact:
+        with ui.progress("computing") as done:
+            result = exact_tournament(variant, agents, done, players)
+        hand_over(result)
+        return
+    what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
+    with resumable(json if log is None else None, resume, what, seed, ray, players) as (seed, workers):
+        values: list[ResponseValues | None] | None = None
+        reasons: list[str] = []
+        if without_luck:
+            with ui.progress("measuring values of choices") as told:
+                values, reasons = known_values(variant, agents, players, told)
+        with ui.progress(f"{meetings} × {games:,} games", meetings * games) as done:
+            result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
+        result.notes = [*reasons, *workers.lines()]
+        hand_over(result, seed, values)
+
+
+def _hand_over(
+    variant: Variant,
+    players: Sequence[Agent],
+    json: Path | None,
+    report: Path | None,
+    log: Path | None,
+    writer: Any,
+    result: results.Result,
+    seed: int = 0,
+    values: Sequence[ResponseValues | None] | None = None,
+) -> None:
+    """Add what could be won, print the tables and write all files."""
+    add_optimal(result, variant)
+    if result.exact or result.games >= LEAST_COMPARED:
+        with ui.progress("measuring what a best response wins") as done:
+            result.compare(best_responses(variant, result.agents, players, values, seed, done))
+    ui.finish(
+        lambda: show_all(results.tournament_grids(result)),
+        lambda: ui.write_json(json, result.as_dict()),
+        lambda: results.save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,
+        lambda: write_text(log, writer.text()) if log is not None else None,
+    )
+
+
+def _check_together(exact: bool, match: int, given: Sequence[str]) -> None:
+    """Raise ValueError for options that exclude each other; `given` are the names of those beside --exact."""
+    if exact and match > 1:
+        raise ValueError(f"--exact plays no matches, so --match must be 1 with it, not {match}")
+    for name in given:
+        if exact:
+            raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
+        if "log" in given and name != "log":
+            raise ValueError(f"--log records games that are played here, in one go: leave out --{name} or --log")
+
+
+def _check_without_luck(variant: Variant, games: int, match: int) -> None:
+    """Raise ValueError where luck cannot be taken out."""
+    if variant.facts.num_seats != 2 or variant.facts.cooperative:
+        raise ValueError(f"--without-luck is for pairs that play against each other, which {variant} is not: leave it out")
+    check_games(games, match)
+
+
+# --- tournaments -----------------------------------------------------------------------------------------------------
 
 
 def play_table(
@@ -101,7 +230,7 @@ def tournament(
     match: int = 1,
     workers: Workers = HERE,
     values: Sequence[ResponseValues | None] | None = None,
-) -> Result:
+) -> results.Result:
     """Play every pair of agents (two seats), one table with an agent for each seat (more), or each agent alone (one seat).
 
     Of two agents that play alone, the one that earns more in its game wins against the other.
@@ -130,45 +259,45 @@ def tournament(
     for player in players:
         check_plays(player, variant)
     n, seats = len(players), variant.facts.num_seats
-    result = Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
+    result = results.Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
     result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, any(values or ())
     seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
-    after_move = None if log is None else log.after_move
     valued: dict[Sequence[int], tuple[_Ways, np.ndarray]] = {}
 
     def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
         own = [players[member] for member in members]
         ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
         if any(each is not None for each in ways):
-            valued[members] = ways, _play_pair(variant, own, ways, games, own_seed, done, match, workers)
+            pieces = pieces_of(games // match, 2, own_seed, GAMES_ASKED)
+            sizes = [match * piece.number for piece in pieces]
+            played = workers.run(play_valued, (variant, own, ways, match), [([piece],) for piece in pieces], sizes, done)
+            valued[members] = ways, np.concatenate(played)
             return valued[members][1][:, :, :2].reshape(games, 2)
-        return play_table(variant, own, games, own_seed, done, after_move, match, workers)
+        return play_table(variant, own, games, own_seed, done, log and log.after_move, match, workers)
 
     def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
         """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
-        pairs = list(itertools.combinations(range(n), 2))
+        groups = itertools.combinations(range(n), max(2, seats))
         if seats == 1:
             earned = [play([member], own_seed) for member, own_seed in enumerate(seeds)]
-            result.teams = [TeamResult.of(variant, [member], own.reshape(-1, match)) for member, own in enumerate(earned)]
-            yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in pairs)
+            result.teams = [results.TeamResult.of(variant, [k], own.reshape(-1, match)) for k, own in enumerate(earned)]
+            yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in groups)
         else:
-            groups = pairs if seats == 2 else [tuple(range(n))]
-            yield from ((members, play(members, own_seed)) for members, own_seed in zip(groups, seeds, strict=True))
+            yield from ((members, play(members, own)) for members, own in zip(groups, seeds, strict=True))
 
     for members, returns in tables():
-        shares, is_tie = shares_of(returns)
+        shares, is_tie = results.shares_of(returns)
         if result.cooperative:
-            result.teams.append(TeamResult.of(variant, list(members), returns[:, 0].reshape(-1, match)))
+            result.teams.append(results.TeamResult.of(variant, list(members), returns[:, 0].reshape(-1, match)))
         elif seats > 2 and len(set(specs)) < n:
-            result.copies = Copies.each_of(variant, specs, shares, returns, match)
+            result.copies = results.Copies.each_of(variant, specs, shares, returns, match)
         for place, member in enumerate(members):
             own, earned = (each[:, place].reshape(-1, match) for each in (shares, returns))
             cell = (0, member) if result.one_table else (member, members[1 - place])
-            result.meetings.append(Meeting.of(variant, cell, own, is_tie, earned))
+            result.meetings.append(results.Meeting.of(variant, cell, own, is_tie, earned))
         if members in valued:
             result.meetings[-2:] = _without_luck(variant, result.meetings[-2:], *valued.pop(members))
-    if not result.one_table:
-        result.elo = elo(result.win_rate, games)
+    result.elo = None if result.one_table else elo(result.win_rate, games)
     return result
 
 
@@ -177,14 +306,14 @@ def exact_tournament(
     specs: Sequence[str],
     done: Callable[[float, float], Any] = lambda amount, total: None,
     agents: Sequence[Agent] | None = None,
-) -> Result:
+) -> results.Result:
     """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
     See `dice_envs.exact.liars_dice.winning_shares`, also for `done` and what it raises.
     """
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
-    result = Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
+    result = results.Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
     players: Sequence[str | Agent] = specs if agents is None else agents
     part = _part_of(done, num_meetings(variant, len(specs)))
     for members in itertools.combinations(range(len(specs)), max(2, seats)):
@@ -193,9 +322,9 @@ def exact_tournament(
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
         for place, (member, share, earned) in enumerate(zip(members, shares, returns, strict=True)):
             cell = (0, member) if result.one_table else (member, members[1 - place])
-            result.meetings.append(Meeting(*cell, share, 0.0, 0.0, earned, 0.0))
+            result.meetings.append(results.Meeting(*cell, share, 0.0, 0.0, earned, 0.0))
         if result.one_table and len(set(specs)) < seats:
-            copies = Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
+            copies = results.Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
     if not result.one_table:
         result.elo = elo(result.win_rate, MOST_GAMES)
@@ -211,11 +340,9 @@ def expanded(specs: Sequence[str]) -> list[str]:
     found: list[str] = []
     for spec in specs:
         count = _COPIES.fullmatch(spec)
-        if count is None:
-            found.append(spec)
-            continue
-        check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
-        found += [count[2]] * int(count[1])
+        if count is not None:
+            check_range(f"the copies in {shown(spec)}", int(count[1][:9]), 1, MAX_SEATS)
+        found += [spec] if count is None else [count[2]] * int(count[1])
     return found
 
 
@@ -248,7 +375,7 @@ def log_writer(variant: Variant, agents: int) -> Any:
     return WRITERS[variant.game.name](variant)
 
 
-def elo(win_rate: Matrix, games: int) -> list[float]:
+def elo(win_rate: results.Matrix, games: int) -> list[float]:
     """Fit Elo ratings to all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
 
     Every pair gets half a win more each way, so that a clean sweep has a finite rating.
@@ -269,7 +396,7 @@ def elo(win_rate: Matrix, games: int) -> list[float]:
     return (1500 + 400 * np.log10(strength)).tolist()
 
 
-def add_optimal(result: Result, variant: Variant) -> None:
+def add_optimal(result: results.Result, variant: Variant) -> None:
     """Add the return of optimal play to a tournament with teams, where it is known."""
     if result.teams:
         with contextlib.suppress(ValueError):
@@ -286,7 +413,7 @@ def best_responses(
     values: Sequence[ResponseValues | None] | None = None,
     seed: int = 0,
     done: Callable[[float, float], Any] = lambda amount, total: None,
-) -> list[Best | None]:
+) -> list[results.Best | None]:
     """Return what a best response to each agent wins, None where it is not known; see `Result.compare`.
 
     Args:
@@ -299,7 +426,7 @@ def best_responses(
     """
     if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
         return [None] * len(agents)
-    part, found = _part_of(done, len(set(specs))), dict[str, Best | None]()
+    part, found = _part_of(done, len(set(specs))), dict[str, results.Best | None]()
     for spec, agent, own in zip(specs, agents, values or [None] * len(agents), strict=True):
         if spec not in found:
             within_reach = up_to(MOST_POSITIONS, part)
@@ -312,13 +439,13 @@ def _part_of(done: Callable[[float, float], Any], parts: int) -> Callable[[float
     return lambda amount, total: done(amount / parts, total)
 
 
-def won_by(variant: Variant, values: ResponseValues) -> Best | None:
+def won_by(variant: Variant, values: ResponseValues) -> results.Best | None:
     """Return what the best response of these values wins."""
     scale = scale_of(variant, values)
-    return Best(scale.of((values.start(0) + values.start(1)) / 2)) if scale.unit == GAMES_WON else None
+    return results.Best(scale.of((values.start(0) + values.start(1)) / 2)) if scale.unit == GAMES_WON else None
 
 
-def _best_response(variant: Variant, agent: Agent, seed: int, done: Callable[[float, float], Any]) -> Best | None:
+def _best_response(variant: Variant, agent: Agent, seed: int, done: Callable[[float, float], Any]) -> results.Best | None:
     """Return what a best response to an agent of fixed probabilities wins, if that is found soon: from what the game knows of
     the values of choices, else from the agent's exploitability, which is a best response's return, mean of both seats."""
     promised = promises_of(agent)
@@ -329,7 +456,7 @@ def _best_response(variant: Variant, agent: Agent, seed: int, done: Callable[[fl
     with contextlib.suppress(ValueError, TooLong):
         headline = measure(variant, agent, seed=seed, sample=SAMPLE, done=done).measures[0]
         if headline.name == "exploitability" and variant.facts.max_return == 1:
-            return Best(0.5 + headline.value / 2, headline.error / 2)
+            return results.Best(0.5 + headline.value / 2, headline.error / 2)
     return None
 
 
@@ -368,25 +495,8 @@ def known_values(
     return [found[spec] for spec in specs], reasons
 
 
-def _play_pair(
-    variant: Variant,
-    agents: Sequence[Agent],
-    ways: _Ways,
-    games: int,
-    seed: np.random.SeedSequence,
-    done: Callable[[int], Any],
-    match: int,
-    workers: Workers,
-) -> np.ndarray:
-    """Play the games of `play_table` and value decisions; see `play_valued` for (matches, match, 4) that are returned."""
-    pieces = pieces_of(games // match, 2, seed, GAMES_ASKED)
-    sizes = [match * piece.number for piece in pieces]
-    found = workers.run(play_valued, (variant, agents, ways, match), [([piece],) for piece in pieces], sizes, done)
-    return np.concatenate(found)
-
-
-def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, played: np.ndarray) -> list[Meeting]:
-    """Return both agents' meetings with luck taken out, from the plain ones and from what `_play_pair` returned."""
+def _without_luck(variant: Variant, plain: Sequence[results.Meeting], ways: _Ways, played: np.ndarray) -> list[results.Meeting]:
+    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_valued` returned."""
     earned, expected, lost, losers = played[:, :, 0], [], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
@@ -394,12 +504,12 @@ def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, playe
             expected.append(sign * expected_returns(values, *earned.shape, agent=agent))
             lost.append(played[:, :, 2 + agent])
             losers.append(sign)
-    results, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
-    whole = adjust(results, starts, given, losers=losers)
+    won, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
+    whole = adjust(won, starts, given, losers=losers)
     parts = []
-    for first, last in parts_of(earned.shape[1]):
+    for first, last in results.parts_of(earned.shape[1]):
         here = slice(first - 1, last)
-        parts.append((first, last, adjust(results[:, here], starts[:, :, here], given[:, :, here], losers=losers)))
+        parts.append((first, last, adjust(won[:, here], starts[:, :, here], given[:, :, here], losers=losers)))
     found = []
     for own, shift, sign in zip(plain, (0, 1), (1, -1), strict=True):  # the second agent wins what the first one does not
         share = shift + sign * whole.value
@@ -410,7 +520,7 @@ def _without_luck(variant: Variant, plain: Sequence[Meeting], ways: _Ways, playe
                 ci95=whole.error,
                 mean_return=2 * share - 1,
                 mean_return_ci95=2 * whole.error,
-                parts=[Part(first, last, shift + sign * part.value, part.error) for first, last, part in parts],
+                parts=[results.Part(first, last, shift + sign * part.value, part.error) for first, last, part in parts],
                 plain_win_rate=own.win_rate,
                 plain_ci95=own.ci95,
                 variance_ratio=whole.variance_ratio,

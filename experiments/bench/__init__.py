@@ -60,10 +60,6 @@ class BenchPart:
     rows: Callable[..., Iterator[BenchRow]]
     on_device: bool = False
 
-    def measured(self, quick: bool, device: str) -> Iterator[BenchRow]:
-        """Yield the rows of a run on a device."""
-        return self.rows(quick, device) if self.on_device else self.rows(quick)
-
 
 def chosen_parts(wanted: Sequence[str], device: str = "cpu") -> list[BenchPart]:
     """Return the parts of the modules and games that are named; all of them if none is. Hyphens count as underscores.
@@ -133,7 +129,7 @@ def main(
     parts = chosen_parts(only or [], device)
     rows, cells = [], []
     for part in parts:
-        for row in part.measured(quick, device):
+        for row in part.rows(quick, *[device] * part.on_device):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""

@@ -19,7 +19,12 @@ def _liars_dice(quick: bool) -> Iterator[BenchRow]:
     solver = RoundSolver(Tree(configure("liars_dice", rules="openspiel", num_dice=1), (1, 1)))
     ours = best_seconds(lambda: solver.iterate(100)) / 100
     name = "Liar's Dice, OpenSpiel's rules, one die each: an iteration"
-    yield beside_openspiel(name, ours, "s", _openspiel_iteration, "OpenSpiel C++ CFR+", 1 / 200)
+
+    def openspiel(pyspiel: Any) -> float:
+        solver = pyspiel.CFRPlusSolver(pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=6)"))
+        return best_seconds(solver.evaluate_and_update_policy)
+
+    yield beside_openspiel(name, ours, "s", openspiel, "OpenSpiel C++ CFR+", 1 / 200)
     most = 3 if quick else 5
     largest = RoundSolver(Tree(configure("liars_dice", num_dice=most), (most, most)))
     seconds = best_seconds(lambda: largest.iterate(10)) / 10
@@ -36,11 +41,6 @@ def _liars_dice(quick: bool) -> Iterator[BenchRow]:
             None if quick else aim,
             note=f"off by {solution.exploitability:.1e} at most, V = {solution.value:.6f}",
         )
-
-
-def _openspiel_iteration(pyspiel: Any) -> float:
-    solver = pyspiel.CFRPlusSolver(pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=6)"))
-    return best_seconds(solver.evaluate_and_update_policy)
 
 
 PARTS = (BenchPart("liars_dice", _liars_dice),)

@@ -20,7 +20,7 @@ import typer
 from dice_envs.core.options import check_seed
 from dice_envs.experiments.ui import check_report, check_writable, one_line_errors, own_game
 
-PACKAGES = ("bench", "reproduce", "solve")  # that are commands themselves
+PACKAGES = ("arena", "bench", "reproduce", "solve")  # that are commands themselves
 # The list of --help, by heading; commands that no heading names follow as “More”.
 LISTED = {
     "Games and players": ("games", "agents"),

@@ -12,22 +12,11 @@ import typer
 from rich.text import Text
 
 from dice_envs import configure, layout, load, measure, names
-from dice_envs.agents import aliases, for_game
-from dice_envs.agents.ppo import (
-    POLICIES,
-    Likeliest,
-    NetworkPolicy,
-    check_about,
-    in_half,
-    load_policy,
-    measures_as_dicts,
-    save_policy,
-    shipped,
-)
+from dice_envs.agents import aliases, for_game, ppo
 from dice_envs.core.files import read_json
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments import ui
-from dice_envs.experiments.ui.grids import Grid, figure_text, measuring
+from dice_envs.experiments.ui.grids import Grid, figure_text
 from dice_envs.table.rules import attributes, rules_in_short
 
 
@@ -116,32 +105,32 @@ def add_policy(folder: Path) -> None:
     name = folder.resolve().name
     if not name.replace("_", "").isalnum():
         raise ValueError(f"the folder's name must be letters, digits and _, not {shown(name)}")
-    policy = in_half(load_policy(folder))
+    policy = ppo.in_half(ppo.load_policy(folder))
     try:
         run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
         about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}
         about["opponents"] = config["preset"]["opponents"]
         if (table := run.get("table")) is not None:
             about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
-        check_about(about)
+        ppo.check_about(about)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
         raise ValueError(f"{str(folder)!r} holds no finished run of `train`: {problem}") from None
     for key, greedy in (("measures", False), ("greedy_measures", True)):
         start = time.perf_counter()
         try:
-            with measuring(f"{name}, {'likeliest actions' if greedy else 'as it is'}") as done:
-                found = measure(policy.variant, Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
+            with ui.progress(f"measuring {name}, {'likeliest actions' if greedy else 'as it is'}") as done:
+                found = measure(policy.variant, ppo.Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
         except ValueError:  # the variant has no exact measure
             continue
-        about[key] = measures_as_dicts(found)
+        about[key] = ppo.measures_as_dicts(found)
         about["measuring_seconds"] = about.get("measuring_seconds", 0.0) + time.perf_counter() - start
-    policy.about = check_about(about)
-    save_policy(POLICIES / f"{name}.npz", policy, half=True)
+    policy.about = ppo.check_about(about)
+    ppo.save_policy(ppo.POLICIES / f"{name}.npz", policy, half=True)
 
 
 def list_policies(json: Path | None, games: Sequence[str]) -> None:
     """Print the policies of the package for these games: the first measure of each, then its variant and its command."""
-    rows = [_row(name, policy) for name, policy in shipped().items() if policy.variant.game.name in games]
+    rows = [_row(name, policy) for name, policy in ppo.shipped().items() if policy.variant.game.name in games]
     fields = ("file", "measured", "value", "greedy_value", "optimum")
     cells = [[figure_text(row[field], 4) for field in fields] for row in rows]
     Grid("trained policies", ("file", "measured", "as it is", "likeliest", "optimal"), cells, words=(0, 1), whole=(0,)).show()
@@ -150,9 +139,9 @@ def list_policies(json: Path | None, games: Sequence[str]) -> None:
     ui.write_json(json, {"policies": rows})
 
 
-def _row(name: str, policy: NetworkPolicy) -> dict[str, Any]:
+def _row(name: str, policy: ppo.NetworkPolicy) -> dict[str, Any]:
     found, greedy = ((policy.about.get(key) or [{}])[0] for key in ("measures", "greedy_measures"))
-    path, either = POLICIES / f"{name}.npz", found or greedy
+    path, either = ppo.POLICIES / f"{name}.npz", found or greedy
     return {
         "file": path.name,
         "plays": str(policy.variant),

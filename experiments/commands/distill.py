@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +24,8 @@ from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
 from dice_envs.experiments import ui
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.sweep import layer_sizes
-from dice_envs.experiments.ui.grids import measuring, show_measures
+from dice_envs.experiments.ui.grids import measures_grid, show_all
+from dice_envs.experiments.ui.pages import command_line
 
 SAY_EVERY = 500  # updates
 
@@ -114,7 +115,7 @@ def main(
         made = train(learner, positions, report)
     minutes = (time.monotonic() - start) / 60
     policy, measured, seconds = best_floor(learner.policy())
-    with measuring("greedy") as done:
+    with ui.progress("measuring greedy") as done:
         greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=done), agent="greedy")
     policy.about = {
         "command": _command(option or [], settings, seed, device),
@@ -130,8 +131,8 @@ def main(
     }
     ui.finish(
         lambda: save_policy(out, policy, half=True),
-        lambda: show_measures(dataclasses.replace(measured, agent="distilled")),
-        lambda: show_measures(greedy),
+        lambda: show_all([measures_grid(dataclasses.replace(measured, agent="distilled"))]),
+        lambda: show_all([measures_grid(greedy)]),
         lambda: ui.console.print(f"the solution's own exploitability: at most {solution.exploitability:.6f}"),
         lambda: ui.write_json(json, policy.about),
         lambda: ui.console.whole_line(f"saved: ppo:{out}, {out.stat().st_size:,} bytes"),
@@ -145,7 +146,7 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     for floor in FLOORS:
         candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
         name, start = f"floor {floor:g}", time.monotonic()
-        with measuring(name) as done:
+        with ui.progress(f"measuring {name}") as done:
             measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
         ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
         if best is None or measured.measures[0].value < best[1].measures[0].value:
@@ -154,14 +155,12 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     return best
 
 
-def _command(option: Sequence[str], settings: DistillSettings, seed: int, device: str) -> str:
+def _command(option: list[str], settings: DistillSettings, seed: int, device: str) -> str:
     """The command that makes the same policy again, without --out; a time limit may make it another one."""
-    given = [f"-o {each}" for each in option]
-    given += [f"--hidden {','.join(map(str, settings.hidden))}", f"--steps {settings.steps}", f"--rate {settings.rate:g}"]
-    given += [f"--minutes {settings.minutes:g}"] if math.isfinite(settings.minutes) else []
-    given += [f"--precision {settings.precision:g}", f"--seed {seed}"]
-    given += [] if device == "cpu" else [f"--device {device}"]
-    return " ".join(["python -m experiments distill liars_dice", *given])
+    typed = {"option": option, "hidden": ",".join(map(str, settings.hidden)), "steps": settings.steps}
+    typed |= {"rate": f"{settings.rate:g}", "minutes": f"{settings.minutes:g}" if math.isfinite(settings.minutes) else None}
+    typed |= {"precision": f"{settings.precision:g}", "seed": seed, "device": None if device == "cpu" else device}
+    return command_line("distill liars_dice", typed)
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON, Evaluation, check_games
 from dice_envs.experiments import ui
-from dice_envs.experiments.jobs import resumable
-from dice_envs.experiments.ui.chats import Counted, logged
+from dice_envs.experiments.jobs import logged, resumable
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
 from dice_envs.experiments.ui.pages import bars, saved_plot
 
@@ -56,8 +55,7 @@ def main(
     ui.print_mode(variant, policy)
     (player,) = logged([player], json, resume)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
-    with resumable(json, resume, what, seed, ray) as (seed, plain):
-        workers = Counted(plain, [player])
+    with resumable(json, resume, what, seed, ray, [player]) as (seed, workers):
         with ui.progress("values of choices") as valued:
             values = response_values(variant, against, done=valued)
         with ui.progress(f"{games:,} games", games) as done:

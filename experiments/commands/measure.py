@@ -27,7 +27,7 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.arena.results import shares_of
 from dice_envs.experiments.jobs import HERE, Workers, on_ray
-from dice_envs.experiments.ui.grids import measuring, show_measures
+from dice_envs.experiments.ui.grids import measures_grid, show_all
 from dice_envs.learn.presets import Preset, presets_of
 
 MOST_MINUTES = 60 * 24 * 7
@@ -78,10 +78,10 @@ def main(
             with ui.progress(f"training a response to {agent}, minutes", minutes) as done:
                 measured = measure_response(variant, agent, player, minutes, games, seed, done=done, workers=workers)
         else:
-            with measuring(agent) as done:
+            with ui.progress(f"measuring {agent}") as done:
                 apply = map if ray is None else workers.map
                 measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply, against=against or ())
-    ui.finish(lambda: show_measures(measured, trained=response is not None), lambda: ui.write_json(json, measured))
+    ui.finish(lambda: show_all([measures_grid(measured, trained=response is not None)]), lambda: ui.write_json(json, measured))
 
 
 def train_response(

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
+import numpy as np
 import typer
+from rich.text import Text
 
-from dice_envs import names
-from dice_envs.experiments import ui
-from dice_envs.experiments.play import Seated, open_game, play_game, set_up
-from dice_envs.table.sitting import Sitting
+from dice_envs import Variant, names
+from dice_envs.agent import Agent
+from dice_envs.agent.casting import cast, make_player
+from dice_envs.agents import NOT_FOUND
+from dice_envs.core.game import load
+from dice_envs.core.options import check_range, did_you_mean
+from dice_envs.experiments import ui, words
+from dice_envs.experiments.jobs.guard import answer_interrupt
+from dice_envs.pictures.render import ansi
+from dice_envs.table.advice import give_hint, give_odds
+from dice_envs.table.rules import rules_in_short, rules_text
+from dice_envs.table.sitting import PERSON, Sitting
 
 
 def play(
@@ -109,6 +120,389 @@ def mcp() -> None:
     from dice_envs.experiments.assistant import serve  # of an extra of its own
 
     serve()
+
+
+# --- games at one terminal -------------------------------------------------------------------------------------------
+
+
+class Seated(NamedTuple):
+    """A game that is set up, with its players.
+
+    Attributes:
+        sitting: the game.
+        policy: the trained policy that set the options, as `cast` names it.
+        made: spec → agent.
+    """
+
+    sitting: Sitting
+    policy: str
+    made: dict[str, Agent]
+
+
+def set_up(
+    game: str,
+    opponents: Sequence[str],
+    options: Sequence[str],
+    seat: int | None,
+    people: int,
+    seed: int,
+    watch: bool = False,
+) -> Seated:
+    """Seat people and agents at a game.
+
+    Args:
+        game: its name.
+        opponents: specs in seat order after the last person. One takes all remaining seats; none means random play. In a
+            game of one seat they are only made, not seated.
+        options: game options, KEY=VALUE.
+        seat: the first person's seat; None: chosen at random. Other people sit next to it.
+        people: number of people who play here.
+        seed: fixes the dice and the opponents.
+        watch: nobody plays; agents take all seats, from `seat` or seat 0 on.
+
+    Raises:
+        ValueError: unknown names, or the wrong number of people or agents for the seats.
+    """
+    variant, agents, policy = cast(game, ui.game_options(options), opponents)
+    seats = variant.facts.num_seats
+    if not watch:
+        check_range("people", people, 1, seats)
+    if seat is not None:
+        check_range("seat", seat, 0, seats - 1)
+    people = 0 if watch else people
+    rng = np.random.default_rng(seed)
+    first = (0 if watch else int(rng.integers(seats))) if seat is None else seat
+    others = seats - people
+    alone = seats == 1 and not watch
+    if opponents and not alone and len(opponents) not in (min(1, others), others):
+        what = "agent" if watch else "opponent"
+        allowed = {0: "no opponent, since people take all seats", 1: f"1 {what}"}
+        some = allowed.get(others, f"1 {what}, or {others}, one for each {'seat' if watch else 'other seat'}")
+        raise ValueError(f"name {some}; not {len(opponents)}")
+    made = dict(zip(opponents, agents, strict=True))
+    specs = list(opponents) if len(opponents) == others else [*(opponents or ["random"])][:1] * others
+    turns = [PERSON] * people + specs  # from the first person on
+    sitting = Sitting(variant, seed, [turns[place - first] for place in range(seats)], _maker(made))
+    return Seated(sitting, policy, made)
+
+
+def play_game(seated: Seated, replay: bool = False, reviewed: bool = False) -> None:
+    """Play a game at the terminal, a new or a saved one; step through it if it is over, has no people, or `replay` is set.
+
+    In a game of one seat the person plays alone. The opponents then play the same deal, and the highest return wins.
+
+    Args:
+        seated: the game.
+        replay: whether to step through a game that is not over.
+        reviewed: whether to show at the end the cost of each move.
+    """
+    sitting = seated.sitting
+    people, alone = sitting.people, len(sitting.seats) == 1
+    ui.console.print(_title(sitting) + (f", after {len(sitting)} moves" if len(sitting) else ""))
+    ui.print_mode(sitting.variant, seated.policy)
+    for place, who in enumerate(() if people and alone else sitting.seats):
+        if who != PERSON or len(people) == 1:
+            ui.console.print(Text(f"{sitting.variant.seat_name(place)}: {'you' if who == PERSON else who}"))
+    terminal = Terminal(sitting)
+    if (replay or sitting.over or not people) and not terminal.look():
+        if reviewed and sitting.over:
+            terminal.show_review()
+        return
+    goes_on = True
+    while goes_on:  # and again after each undo
+        terminal.play_on()
+        terminal.show_end()
+        if len(people) == 1 and not alone:
+            _tell_winner(sitting.returns, people[0])
+        if reviewed:
+            terminal.show_review()
+        goes_on = terminal.after()
+    if alone:
+        _play_after(sitting.variant, sitting.seed, seated.made, float(sitting.returns[0]))
+
+
+def open_game(path: Path, game: str | None, start: int | None = None, opponents: Sequence[str] = ()) -> Sitting:
+    """Return a saved game.
+
+    Args:
+        path: its file.
+        game: the name of the game that it must be; None: any.
+        start: the number of a move: it and all after it are taken back.
+        opponents: agents instead of those that the file names, in seat order; one takes all seats.
+
+    Raises:
+        ValueError: the file is not a saved game, or is one of another game; an agent that the file names could do harm; or
+            `start` is not the number of one of its moves.
+        OSError: the file cannot be read.
+    """
+    try:
+        sitting = Sitting.load_from(path, agents=opponents)
+    except ValueError as problem:
+        if not str(problem).endswith(NOT_FOUND):
+            raise
+        raise ValueError(f"{problem}. Name who plays instead: play GAME AGENT --load {path}") from None
+    if game is not None and load(game).name != sitting.variant.game.name:
+        raise ValueError(f"{path} holds a game of {sitting.variant.game.name}, not {game}")
+    if start is not None:
+        if not 1 <= start <= len(sitting):
+            raise ValueError(f"--from must be the number of a move, 1 to {len(sitting)} in {path}, not {start}")
+        sitting.cut(start - 1)
+    return sitting
+
+
+def _maker(made: dict[str, Agent]) -> Callable[[Variant, str], Agent]:
+    """Return a function that makes agents from specs, but for those that were made before."""
+    return lambda variant, spec: made.get(spec) or make_player(variant, spec)
+
+
+def _title(sitting: Sitting) -> Text:
+    """The game, and its seed unless that would tell people about each other's dice."""
+    secret = len(sitting.people) > 1 and not sitting.over
+    return Text.assemble((sitting.variant.game.title, "bold"), "" if secret else f", seed {sitting.seed}")
+
+
+def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: float) -> None:
+    """Let the agents play the deal that a person has played alone, and say who wins."""
+    totals = [earned]
+    for spec in made:
+        typer.echo(f"\n{spec} plays the same deal")
+        terminal = Terminal(Sitting(variant, seed, [spec], _maker(made)))
+        terminal.play_on()
+        typer.echo(ansi(terminal.sitting.picture()))
+        totals += terminal.sitting.returns.tolist()
+        typer.echo(f"{spec}: {totals[-1]:+g}")
+    if len(totals) > 1:
+        _tell_winner(np.array(totals), 0)
+
+
+def _tell_winner(returns: np.ndarray, person: int) -> None:
+    best = returns == returns.max()
+    typer.echo("a tie" if best.all() else "you win" if best[person] else "you lose")
+
+
+# --- what people type, and the table as they see it --------------------------------------------------------------------
+
+
+LEAVING = ("q", "quit", "exit")
+
+
+def _typed(prompt: str) -> str:
+    """Return what is typed, which may be nothing; "q" where nothing more can be read."""
+    try:
+        return str(typer.prompt(prompt, prompt_suffix="> ", default="", show_default=False)).strip()
+    except typer.Abort:
+        return LEAVING[0]
+
+
+class Terminal:
+    """A sitting at one terminal."""
+
+    def __init__(self, sitting: Sitting) -> None:
+        self.sitting = sitting
+        self._shown: dict[int | None, int] = {}  # viewer → number of moves shown
+        self._looking: int | None = None  # the person who sees the screen
+
+    @property
+    def _reader(self) -> int | None:
+        """The viewer of the moves: the only person, else None, who sees everything."""
+        return self.sitting.people[0] if len(self.sitting.people) == 1 else None
+
+    def play_on(self) -> None:
+        """Play to the end."""
+        sitting = self.sitting
+        while not sitting.over:
+            if sitting.mover in sitting.people:
+                self._let_person_move(sitting.mover)
+            else:
+                sitting.step()
+            if len(sitting.people) <= 1:
+                self._tell(self._reader)
+
+    def show_end(self) -> None:
+        """Show the last moves, all that was hidden, and the returns."""
+        sitting = self.sitting
+        self._tell(self._reader)
+        typer.echo(ansi(sitting.picture()))
+        for seat in sitting.people or range(len(sitting.seats)):
+            who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
+            words.say(f"{who}: {sitting.returns[seat]:+g}")
+        if len(sitting.people) > 1:
+            words.say(f"the seed was {sitting.seed}")
+
+    def after(self) -> bool:
+        """Read commands after the end. Return whether to play on, after `undo` or `from N`."""
+        words.say(f"the game is over: {words.AFTER}")
+        while True:
+            typed = _typed("")
+            if typed.lower() == "undo":
+                self._undo(self._reader)
+                return True
+            elif typed.lower().startswith("from"):
+                if self._go_back(typed):
+                    return True
+            elif not self._command(typed, None):
+                near = did_you_mean(typed.lower(), ["review", "undo", "from", "history", "save", "rules"])
+                if not near:
+                    return False
+                words.say(near.removeprefix("; "))
+
+    def show_review(self) -> None:
+        """Show the cost of each move of a person, and how much of the result was luck."""
+        found = words.make_review(self.sitting, agents=not self.sitting.people)
+        for line in words.review_lines(found, self.sitting, self._reader):
+            words.say(line)
+
+    def _let_person_move(self, person: int) -> None:
+        sitting = self.sitting
+        if len(sitting.people) > 1 and self._looking != person:
+            who = sitting.variant.seat_name(person)
+            typer.prompt(f"{who}, press Enter when nobody else is looking", default="", show_default=False)
+            ui.console.clear()
+        self._looking = person
+        self._tell(person)
+        typer.echo(ansi(sitting.picture(person)))
+        legal = sitting.legal()
+        choices = f"you can play   (help says what else can be typed, q quits)\n{words.listed(sitting.variant, legal)}"
+        words.say(choices)
+        while True:
+            typed = str(typer.prompt("your move", prompt_suffix="> ")).strip()
+            moves = {words.plain(sitting.variant.describe_action(action)) for action in legal}
+            if words.plain(typed) not in moves:  # a move's words come before a command of the same name
+                if typed.lower() in LEAVING:
+                    raise KeyboardInterrupt
+                if typed.lower() == "undo":
+                    if self._undo(person):
+                        return
+                    continue
+                if self._command(typed, person):
+                    words.say(choices)
+                    continue
+            action = words.choose(sitting.variant, legal, typed)
+            if action is not None:
+                sitting.play(action)
+                return
+            words.say(words.explain_mistake(sitting.variant, sitting.state, legal, typed))
+
+    def _command(self, typed: str, person: int | None) -> bool:
+        """Carry out a command that is not a move. Return whether it is one. `person` is to move; None after the end."""
+        sitting = self.sitting
+        name, _, rest = typed.partition(" ")
+        name = "hint" if typed == "?" else name.lower()
+        if rest.strip() and name != "save" and (name, rest.strip()) != ("rules", "all"):
+            return False
+        if name == "help":
+            words.say(words.help_text(sitting.variant))
+        elif name == "rules":
+            words.say(rules_text(sitting.variant.game, words.width()) if rest else "\n".join(rules_in_short(sitting.variant)))
+        elif name == "history":
+            viewer = self._reader if person is None else person
+            for entry in sitting.history(viewer):
+                words.say(f"{entry.number:4}  {words.entry_text(sitting.variant, entry, viewer)}")
+        elif name == "save":
+            self._save(rest.strip())
+        elif name == "review" and sitting.over:
+            self.show_review()
+        elif name in ("hint", "odds") and person is not None:
+            give = give_hint if name == "hint" else give_odds
+            try:
+                words.say(words.advice_text(give(sitting.variant, sitting.state, len(sitting))))
+            except KeyboardInterrupt:  # solving may take longer than a person wants to wait
+                answer_interrupt()
+                words.say("stopped")
+        else:
+            return False
+        return True
+
+    def _save(self, name: str) -> None:
+        if not name:
+            words.say("save needs the name of a file: save FILE")
+            return
+        try:
+            self.sitting.save_to(Path(name))
+        except (OSError, ValueError) as problem:
+            words.say(f"not saved: {problem}")
+        else:
+            typer.echo(f"saved; `play --load {name}` goes on")  # unbroken, so that it can be copied
+
+    def _undo(self, person: int | None) -> bool:
+        return self._take_back(lambda: self.sitting.undo(person))
+
+    def _go_back(self, typed: str) -> bool:
+        """Take back move N and all after it, as `from N` says. Return whether that was possible."""
+        number, most = typed[len("from") :].strip(), len(self.sitting)
+
+        def cut() -> None:
+            if not words.is_number(number) or not 1 <= int(number) <= most:
+                raise ValueError(f"from needs the number of a move, 1 to {most}, as in: from {most}")
+            self.sitting.cut(int(number) - 1)
+
+        return self._take_back(cut)
+
+    def _take_back(self, moves: Callable[[], None]) -> bool:
+        """Take moves back, and forget that they were shown. Return whether that was possible; if not, say why."""
+        try:
+            moves()
+        except ValueError as problem:
+            words.say(str(problem))
+            return False
+        self._shown = {viewer: min(shown, len(self.sitting)) for viewer, shown in self._shown.items()}
+        return True
+
+    def _tell(self, viewer: int | None) -> None:
+        """Show the moves that are new to the viewer, up to the first that it may not know yet."""
+        for entry in self.sitting.history(viewer, self._shown.get(viewer, 0)):
+            if entry.action is None:
+                return
+            words.say(words.entry_text(self.sitting.variant, entry, viewer))
+            self._shown[viewer] = entry.number
+
+    def look(self) -> bool:
+        """Step through the game, move by move. Past its last move, agents play on if no person takes part.
+
+        Return whether people play on, after `from N`.
+        """
+        sitting, at = self.sitting, 0
+        self._show(at)
+        words.say(words.LOOKING)
+        if sitting.over and sitting.people:
+            words.say(words.OVER)
+        while True:
+            typed = _typed(f"move {at}").lower()
+            if typed in LEAVING:
+                return False
+            if typed == "b":
+                at = max(0, at - 1)
+            elif words.is_number(typed):
+                at = self._reach(int(typed))
+            elif typed == "e":
+                at = self._reach(sitting.variant.facts.max_steps)
+            elif typed == "":
+                at = self._reach(at + 1)
+            elif typed.startswith("from") and sitting.over and sitting.people:
+                if self._go_back(typed):
+                    return True
+                continue
+            elif not self._command(typed, None):
+                words.say(words.LOOKING)
+                continue
+            else:
+                continue
+            self._show(at)
+
+    def _reach(self, moves: int) -> int:
+        """Let agents play until `moves` moves are made, if no person takes part; return the position reached."""
+        while len(self.sitting) < moves and not self.sitting.over and not self.sitting.people:
+            self.sitting.step()
+        return min(moves, len(self.sitting))
+
+    def _show(self, at: int) -> None:
+        sitting = self.sitting
+        if at:
+            words.say(words.entry_text(sitting.variant, sitting.history(None, at - 1, at)[0], None))
+        typer.echo(ansi(sitting.picture(moves=at)))
+        if at == len(sitting) and (sitting.over or sitting.people):
+            earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(sitting.returns))
+            words.say(earned if sitting.over else "the game was saved here; it is not over")
 
 
 COMMANDS = {"play": play, "mcp": mcp}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,7 +22,7 @@ from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import Grid, plus_minus
-from dice_envs.table.review import Review, Split, amount, review
+from dice_envs.table.advice import Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 
@@ -60,7 +60,7 @@ def main(
     command = pages.command_line(f"review {shlex.join(map(str, files))}", typed)
     ui.finish(
         lambda: show(groups),
-        lambda: ui.write_json(json, as_dict(groups)),
+        lambda: ui.write_json(json, {"records": [_group_dict(each) for each in groups]}),
         lambda: save_report(report, groups, command) if report is not None else None,
     )
 
@@ -92,24 +92,17 @@ class Record:
     scale: Scale
 
 
-def record_of(games: Iterable[tuple[Review, int]]) -> Record:
-    """Return the record of a player who sat at the given seat in each reviewed game.
+def record_of(games: Sequence[tuple[Review, int]]) -> Record:
+    """Return the record of a player who sat at the given seat in each reviewed game; all have splits, of one scale."""
+    splits = [found.splits[seat] for found, seat in games]
+    given, luck = np.array([(-split.play, split.luck) for split in splits]).T
+    scale, trend, trend_error = splits[0].scale, None, None
+    if len(given) > 2:
+        from scipy.stats import linregress  # slow to import
 
-    Raises:
-        ValueError: there is no game, or one whose result cannot be divided into play and luck; or results read differently.
-    """
-    splits: list[Split] = []
-    marks: Counter[str] = Counter()
-    for found, seat in games:
-        if seat not in found.splits:
-            raise ValueError("the result of a game cannot be divided into play and luck: optimal play of it is not known")
-        splits.append(found.splits[seat])
-        marks += found.marks[seat]
-    if len({split.scale for split in splits}) != 1:
-        raise ValueError("a record needs games of one kind" if splits else "a record needs a game")
-    given = np.array([-split.play for split in splits])
-    luck = np.array([split.luck for split in splits])
-    trend, scale = _trend(given), splits[0].scale
+        line = linregress(np.arange(len(given)), given)
+        trend = float(line.slope)
+        trend_error = t95(len(given) - 2) * float(np.nan_to_num(line.stderr))  # NaN where all values are the same
     return Record(
         games=len(splits),
         given_away=float(given.mean()),
@@ -117,21 +110,11 @@ def record_of(games: Iterable[tuple[Review, int]]) -> Record:
         luck=float(luck.mean()),
         luck_error=half_width(luck, -scale.spread, scale.spread) if len(luck) > 1 else None,
         result=float(np.mean([split.result for split in splits])),
-        trend=trend[0],
-        trend_error=trend[1],
-        marks=dict(marks),
+        trend=trend,
+        trend_error=trend_error,
+        marks=dict(sum((found.marks[seat] for found, seat in games), Counter())),
         scale=scale,
     )
-
-
-def _trend(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
-    """Return the slope of values in their order, and half of its 95 % interval."""
-    from scipy.stats import linregress  # slow to import
-
-    if len(values) < 3:
-        return None, None
-    line = linregress(np.arange(len(values)), values)
-    return float(line.slope), t95(len(values) - 2) * float(np.nan_to_num(line.stderr))  # NaN where all values are the same
 
 
 class Played(NamedTuple):
@@ -287,12 +270,8 @@ def _figure(value: float, error: float | None, scale: Scale, sign: bool = False)
 # --- data and plots ---------------------------------------------------------------------------------------------------
 
 
-def as_dict(groups: Sequence[Group]) -> dict[str, Any]:
-    """Return everything as what JSON can hold. Shares of games won are numbers from 0 to 1."""
-    return {"records": [_group_dict(each) for each in groups]}
-
-
 def _group_dict(found: Group) -> dict[str, Any]:
+    """Return a record as what JSON can hold. Shares of games won are numbers from 0 to 1."""
     variant = found.played[0].sitting.variant.plain
     record = None
     if found.record is not None:

@@ -34,56 +34,27 @@ def main(
 
     Example: sheet shakes sheet.html -o treatments=rules -o maesters=Ada,Ben,Cleo -o open_efficacies=true
     """
-    write_sheet(file, configure(game, **ui.game_options(option)), paper)
-    ui.console.whole_line(f"wrote {file}")
-
-
-def write_sheet(path: Path, variant: Variant, paper: str = "a4") -> None:
-    """Write the variant's score sheet, as HTML that prints on one page.
-
-    Args:
-        path: the file; ends with .html.
-        variant: the game with its options.
-        paper: one of PAPERS.
-
-    Raises:
-        ValueError: the game has no score sheet, the path has another ending, or the paper is unknown.
-        OSError: the file cannot be written.
-    """
+    variant = configure(game, **ui.game_options(option))
     check_choice("paper", paper, tuple(PAPERS))
-    if path.suffix.lower() != ".html":
-        raise ValueError(f"a score sheet is written as .html, not {shown(path.name)}")
+    if file.suffix.lower() != ".html":
+        raise ValueError(f"a score sheet is written as .html, not {shown(file.name)}")
     if variant.game.name != "shakes":
         raise ValueError(f"{variant.game.name} has no score sheet; those that have: shakes")
-    ui.check_writable(path)
+    ui.check_writable(file)
     options: Options = variant.options
     text = filled(
         _TEMPLATE,
         paper=PAPERS[paper],
         options=options,
         physician=options.mode == "physician",
-        players=_players(options),
-        aim=_aim(options),
         rules=_how_to_play(variant),
         treatments=TREATMENTS,
         most_boxes=MOST_BOXES,
         most_numbered=MOST_NUMBERED,
         most_counted=MOST_COUNTED,
     )
-    write_text(path, text)
-
-
-def _players(options: Options) -> str:
-    if options.mode == "physician":
-        return f"a physician with {options.num_players} treatments"
-    return f"{options.num_players} maesters"
-
-
-def _aim(options: Options) -> str:
-    if options.competitive:
-        return f"the first to save {options.to_win} wins"
-    who = "the physician" if options.mode == "physician" else "the team"
-    return f"{options.patients} patients, {who} wins with {options.to_win} saved or more"
+    write_text(file, text)
+    ui.console.whole_line(f"wrote {file}")
 
 
 def _how_to_play(variant: Variant) -> list[str]:
@@ -107,6 +78,14 @@ def _how_to_play(variant: Variant) -> list[str]:
 
 
 _TEMPLATE = """\
+{% set players = options.num_players ~ ' maesters' %}
+{% set team = 'the team' %}
+{% if physician %}
+{% set players = 'a physician with ' ~ options.num_players ~ ' treatments' %}
+{% set team = 'the physician' %}
+{% endif %}
+{% set aim = options.patients ~ ' patients, ' ~ team ~ ' wins with ' ~ options.to_win ~ ' saved or more' %}
+{% if options.competitive %}{% set aim = 'the first to save ' ~ options.to_win ~ ' wins' %}{% endif %}
 <!DOCTYPE html>
 <html lang="en">
 <head>

@@ -13,48 +13,34 @@ import typer
 from dice_envs import Measures, names
 from dice_envs.core.options import check_range
 from dice_envs.exact.contract import BEST_RESPONSE_WINS
-from dice_envs.experiments.arena.results import Result
-from dice_envs.experiments.arena.tables import edge_grid, save_plot, tournament_grids
-from dice_envs.experiments.arena.tables import show as show_table
+from dice_envs.experiments import ui
+from dice_envs.experiments.arena.results import Result, edge_grid, save_plot, tournament_grids
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
 from dice_envs.experiments.train import TrainingResult, train
-from dice_envs.experiments.ui import (
-    DeviceOption,
-    GameArgument,
-    JsonOption,
-    OptionOption,
-    RayOption,
-    ReportOption,
-    SeedOption,
-    console,
-    count_option,
-    finish,
-    write_json,
-)
-from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_measures
+from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_all
 from dice_envs.experiments.ui.pages import About, Plot, Section, logarithmic, plots_noted, saved_plot, write_page
 from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
 
 
 def main(
-    game: GameArgument,
+    game: ui.GameArgument,
     preset: Annotated[
         str, typer.Option(help="quick (minutes) or full: beat opponents; equilibrium: be hard to exploit.")
     ] = "quick",
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GAME_PRESET if left out.")] = None,
-    option: OptionOption = None,
+    option: ui.OptionOption = None,
     opponents: Annotated[
         list[str] | None, typer.Option("--opponent", help="A fixed opponent instead of the preset's; may be repeated.")
     ] = None,
-    steps: Annotated[int | None, count_option(help="Learner steps in all, instead of the preset's number.")] = None,
-    seed: SeedOption = None,
+    steps: Annotated[int | None, ui.count_option(help="Learner steps in all, instead of the preset's number.")] = None,
+    seed: ui.SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    evaluation_games: Annotated[int, count_option(help="Games for each pair of agents in the final cross table.")] = 20_000,
+    evaluation_games: Annotated[int, ui.count_option(help="Games for each pair of agents in the final cross table.")] = 20_000,
     learner: Annotated[
         str | None, typer.Option(help="ppo: this package's own PPO, or sb3: MaskablePPO of SB3-contrib as it is.")
     ] = None,
-    device: DeviceOption = "cpu",
+    device: ui.DeviceOption = "cpu",
     threads: Annotated[int | None, typer.Option(help="PyTorch's threads, instead of the preset's number.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -66,9 +52,9 @@ def main(
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Runs of each setting, with seeds from --seed (or 1) upwards.")] = None,
     jobs: Annotated[int, typer.Option(help="Runs at once, one core each.")] = 1,
-    ray: RayOption = None,
-    json: JsonOption = None,
-    report: ReportOption = None,
+    ray: ui.RayOption = None,
+    json: ui.JsonOption = None,
+    report: ui.ReportOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show all measures and the games between all players.")] = False,
 ) -> None:
     """Train a PPO agent, measure it exactly where that is possible, and save it.
@@ -117,19 +103,19 @@ def make_run(
     verbose: bool = False,
     **arguments: Any,
 ) -> TrainingResult:
-    """Make a run, show what it was for, and write its files. `arguments` are those of `dice_envs.experiments.train.train`."""
+    """Make a run, show what it was for, and write its files. `arguments` are those of `train`."""
     result = train(game, preset, out, **arguments)
     for note in result.notes:
-        console.print(note)
+        ui.console.print(note)
     if verbose:
         for found in result.measures:
-            show_measures(found)
+            show_all([measures_grid(found)])
         if result.table is not None:
-            show_table(result.table)
+            show_all(tournament_grids(result.table))
     _show_verdict(result)
-    finish(
-        lambda: write_json(result.folder / "results.json", result.as_dict()),
-        lambda: write_json(json, result.as_dict()),
+    ui.finish(
+        lambda: ui.write_json(result.folder / "results.json", result.as_dict()),
+        lambda: ui.write_json(json, result.as_dict()),
         lambda: _plot(result.folder, result),
         lambda: _write_report(report, result),
         lambda: _say_where(result),
@@ -151,9 +137,9 @@ def _write_report(report: Path | None, result: TrainingResult) -> None:
 def _say_where(result: TrainingResult) -> None:
     """Print where the policy is, and the command to play against it."""
     variant, folder = result.trained.policy.variant, result.folder
-    console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
+    ui.console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
     if variant.facts.num_seats > 1:
-        console.whole_line(f"play against it: python -m experiments play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
+        ui.console.whole_line(f"play against it: python -m experiments play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------
@@ -172,7 +158,7 @@ def _show_verdict(result: TrainingResult) -> None:
     if against and wins:
         presets = presets_of(trained.policy.variant.game.name)
         others = " or ".join(name for name, each in presets.items() if each.self_play)
-        console.print(
+        ui.console.print(
             f"A best response wins {wins[0]:.1%} of the games against this policy: it has learned to beat these opponents, "
             f"not to be hard to beat. For that, train with --preset {others}."
         )
@@ -227,7 +213,7 @@ def _plot(folder: Path, result: TrainingResult) -> None:
     trained, table = result.trained, result.table
     what = "mean return in training" if table is None else "share of training games won"
     best = {each.opponent: each.best_response_wins for each in (table.edges if table else ())}
-    finish(
+    ui.finish(
         lambda: _plot_points(folder, "learning_curve", trained, what, what, "PPO while it learns", best),
         lambda: _plot_points(folder, "gap", trained, gap_label(result.measures), "gap from optimal play", "PPO", {}),
         lambda: None if table is None else save_plot(folder, "cross_table", table),

@@ -1,4 +1,5 @@
-"""Work in parts: done in this process, in several or on a Ray cluster, with the same results; finished parts can be kept.
+"""Work in parts: done in this process, in several or on a Ray cluster, with the same results; finished parts can be kept,
+and what language models use for them is added up.
 
 A divisible computation is a function of this project and a list of parts, each with its own seeds. Results do not depend on
 where, when or how often a part is done, and so not on the number of workers.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import copy
+import dataclasses
 import functools
 import hashlib
 import json as json_module
@@ -20,12 +23,14 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 import dice_envs
-from dice_envs import agents
+from dice_envs import Agent, agents
+from dice_envs.agent import promises_of
+from dice_envs.agents.chat import Chat, Tally
 from dice_envs.core.files import BEGUN, folder_lock, read_archive, read_json, write_archive, write_text
 from dice_envs.core.machine import needs
 from dice_envs.core.options import shown
@@ -147,10 +152,42 @@ class Workers:
 
     Args:
         kept: keeps finished parts, and returns those of a stopped run; None: nothing is kept.
+
+    Attributes:
+        tallies: of each language model in `counting`: what it has done and used in all parts, also before a stop.
     """
 
     def __init__(self, kept: KeptParts | None = None) -> None:
         self.kept = kept
+        self.chats: list[Chat] = []
+        self.by_clock: list[str] = []
+        self.tallies: list[Tally] = []
+
+    def counting(self, agents: Sequence[Agent]) -> Self:
+        """Return the same workers, which add up what language models among the agents do and use.
+
+        Raises:
+            ValueError: a limit on the price with workers that do not know of each other's requests.
+        """
+        twin = copy.copy(self)
+        twin.chats = [agent for agent in agents if isinstance(agent, Chat)]
+        twin.by_clock = list(dict.fromkeys(type(agent).__name__ for agent in agents if promises_of(agent).by_clock))
+        twin.tallies = [Tally() for _ in twin.chats]
+        for chat in twin.chats:
+            if chat.cost and isinstance(self, OnRay):
+                raise ValueError(f"cost={chat.cost:g} holds within one process: leave out cost or --ray")
+        return twin
+
+    def lines(self) -> list[str]:
+        """Return a line for each language model: moves, replies without a legal move and what became of them, tokens; and
+        one for each agent whose play no seed repeats."""
+        return [f"{name} thinks by the clock: the seed does not repeat its games" for name in self.by_clock] + [
+            f"{chat.model}: {tally.moves:,} moves, {tally.illegal:,} replies without a legal move, "
+            f"{tally.random:,} moves drawn instead, {tally.lost:,} games lost by them; {tally.tokens:,} tokens"
+            + (f", which cost {tally.cost:.4g}" if tally.cost else "")
+            for chat, played in zip(self.chats, self.tallies, strict=True)
+            for tally in [played if played.moves else chat.tally]  # games with a log are not played in parts
+        ]
 
     def run(
         self,
@@ -169,8 +206,31 @@ class Workers:
             sizes: each part's amount of work; 1 if left out.
             done: progress callback. The amounts that `function` reports add up to its part's size.
         """
-        results, keep = self.kept.of_next_run(len(parts)) if self.kept else ({}, lambda number, result: None)
         size = [1.0] * len(parts) if sizes is None else sizes
+        if not self.chats:
+            return self._kept_or_done(function, shared, parts, size, done)
+        replies, kept = _size(self.chats), self.kept
+        new = kept if kept is not None and not (kept.folder / PLAN).exists() else None
+        if new is not None:
+            new.open()  # before a part is finished: each reply is kept, and a resumed run needs the seed
+        try:
+            told = self._kept_or_done(_told, (function, shared, self.chats), parts, size, done)
+        except BaseException:
+            if new is not None and _size(self.chats) == replies:
+                new.close(remove=True)  # no reply has come: there is nothing to resume
+            raise
+        for part in told:
+            self.tallies = [
+                Tally(*(mine + more for mine, more in zip(dataclasses.astuple(tally), used, strict=True)))
+                for tally, used in zip(self.tallies, part["used"], strict=True)
+            ]
+        return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in told]
+
+    def _kept_or_done(
+        self, function: Any, shared: Sequence[Any], parts: Sequence[Any], size: Sequence[float], done: Done
+    ) -> list[Any]:
+        """Return the result of each part, in the order of the parts: a kept one, or one that is done and kept now."""
+        results, keep = self.kept.of_next_run(len(parts)) if self.kept else ({}, lambda number, result: None)
         for number in results:
             done(size[number])
         left = [number for number in range(len(parts)) if number not in results]
@@ -346,6 +406,37 @@ def _check_sources(nodes: Iterable[Mapping[str, Any]]) -> None:
             raise ValueError(f"{name} has {what}: install the same checkout there, with the same extras")
 
 
+def logged(agents: Sequence[Agent], json: Path | None, resume: bool = False) -> list[Agent]:
+    """Return the agents. Language models without a log get one beside the file of results, if there is one.
+
+    Args:
+        agents: of a command.
+        json: the file of results.
+        resume: whether the replies in the logs are used again.
+    """
+    if json is None:
+        return list(agents)
+    log = str(json.with_suffix(".replies.jsonl").absolute())
+    return [
+        dataclasses.replace(agent, log=agent.log or log, resume=resume or agent.resume) if isinstance(agent, Chat) else agent
+        for agent in agents
+    ]
+
+
+def _size(chats: Sequence[Chat]) -> int:
+    """Return the size of the files with the replies, in bytes."""
+    return sum(path.stat().st_size for path in {Path(chat.log) for chat in chats if chat.log} if path.exists())
+
+
+def _told(function: Callable[..., Any], shared: Sequence[Any], chats: Sequence[Chat], *part: Any) -> dict[str, Any]:
+    """Return the result of a part in the form of JSON, and what each language model has used for it."""
+    before = [dataclasses.astuple(chat.tally) for chat in chats]
+    found = function(*shared, *part)
+    after = [dataclasses.astuple(chat.tally) for chat in chats]
+    used = [[late - early for early, late in zip(*each, strict=True)] for each in zip(before, after, strict=True)]
+    return {"found": found.tolist() if isinstance(found, np.ndarray) else found, "used": used}
+
+
 def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:
     result = function(argument)
     done(1)
@@ -417,11 +508,12 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
 
 @contextlib.contextmanager
 def resumable(
-    json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None, ray: str | None
+    json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None, ray: str | None, agents: Sequence[Agent] = ()
 ) -> Iterator[tuple[int, Workers]]:
-    """Yield the seed and the workers of a command that keeps finished parts (`kept_beside`) and may run on a cluster."""
+    """Yield the seed and the workers, `counting` for agents, of a command that keeps finished parts (`kept_beside`) and may
+    run on a cluster."""
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
-        yield (kept.seed if kept else seed_or_fresh(seed)), workers
+        yield (kept.seed if kept else seed_or_fresh(seed)), workers.counting(agents)
 
 
 def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:

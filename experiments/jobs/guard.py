@@ -10,7 +10,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 PATIENCE = 0.8  # seconds from Ctrl-C to the end of the process, unless something answers it
@@ -129,25 +128,3 @@ def first_signal_waits() -> Iterator[Callable[[], int | None]]:
         yield lambda: noted[0] if noted else None
     finally:
         restore()
-
-
-@contextlib.contextmanager
-def writer_errors_name(log: Path) -> Iterator[None]:
-    """Report an OSError of TensorBoard's writer once, with the name of this log.
-
-    Left alone, the writer's thread prints it with a traceback, and it is raised in the block without a file's name.
-    """
-    print_traceback = threading.excepthook
-
-    def keep_os_errors_back(problem: threading.ExceptHookArgs) -> None:
-        if not issubclass(problem.exc_type, OSError):
-            print_traceback(problem)
-
-    threading.excepthook = keep_os_errors_back
-    try:
-        yield
-    except OSError as problem:
-        problem.filename = problem.filename or str(log)
-        raise
-    finally:
-        threading.excepthook = print_traceback

@@ -35,8 +35,7 @@ from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.base import Deterministic, OfOneGame
 from dice_envs.agents.mcts import MCTS
-from dice_envs.agents.mcts.selection import Selection, choose_by_ucb, keep_visits
-from dice_envs.agents.mcts.tree import SALT, count_visit
+from dice_envs.agents.mcts.tree import SALT, Selection, choose_by_ucb, count_visit, keep_visits
 from dice_envs.core.dice import below, derived_seeds, mix
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel

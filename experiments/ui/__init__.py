@@ -1,6 +1,6 @@
 """Input and output of commands: arguments that several share, the terminal, progress, and result files.
 
-`grids` are tables, `pages` has plots and pages; `chats` are language models in commands.
+`grids` are tables, `pages` has plots and pages.
 
 A command ends with `finish`: it prints the table, then writes the files, even if one of these steps fails. A full disk loses
 no result: a file that cannot be written goes to standard output, and if that cannot be written, to standard error.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import itertools
 import string
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dice_envs import Measures
 from dice_envs.core.options import options_text
-from dice_envs.experiments.ui import console, progress
+from dice_envs.experiments.ui import console
 
 LONGEST = 30  # characters of a name in a table
 
@@ -123,13 +123,8 @@ def figure_text(value: float | str | None, digits: int = 6) -> str:
 
 def letters(count: int) -> list[str]:
     """Return A, B, … Z, AA, AB, …"""
-    found = []
-    for number in range(count):
-        text = ""
-        while number >= 0:
-            text, number = string.ascii_uppercase[number % 26] + text, number // 26 - 1
-        found.append(text)
-    return found
+    words = (itertools.product(string.ascii_uppercase, repeat=length) for length in itertools.count(1))
+    return list(map("".join, itertools.islice(itertools.chain.from_iterable(words), count)))
 
 
 def short(name: str, most: int = LONGEST) -> str:
@@ -154,13 +149,6 @@ def joined(names: Sequence[str]) -> str:
 # --- measures ----------------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def measuring(agent: str) -> Iterator[Callable[[float, float], Any]]:
-    """Show the progress of one measurement; yields the callback `done` for `measure`."""
-    with progress(f"measuring {agent}") as done:
-        yield done
-
-
 def measures_grid(measured: Measures, trained: bool = False) -> Grid:
     """Return the measurements as a table, the headline first, with the score below it.
 
@@ -180,8 +168,3 @@ def measures_grid(measured: Measures, trained: bool = False) -> Grid:
     compared = ("response", "± 95 %", "even share", "above it") if trained else ("agent", "± 95 %", "optimal", "gap")
     title = f"{measured.agent} in {measured.game}{options}, seed {measured.seed}"
     return Grid(title, ("quantity", *compared, "unit", "note"), rows, (0, 5, 6), notes)
-
-
-def show_measures(measured: Measures, trained: bool = False) -> None:
-    """Print the measurements and the score."""
-    show_all([measures_grid(measured, trained)])

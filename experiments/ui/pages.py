@@ -167,10 +167,13 @@ class About:
 
 
 def command_line(command: str, given: Mapping[str, Any]) -> str:
-    """Return a command line, such as `reproduce shakes --games 1000`. None, empty and false options are left out."""
+    """Return a command line, such as `reproduce shakes --games 1000`. None, empty and false options are left out.
+
+    Game options, named `option`, are written `-o`.
+    """
     parts = ["python -m experiments", command]
     for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
+        option = "-o" if name == "option" else f"--{name.replace('_', '-')}"
         if value is True:
             parts.append(option)
         elif value is not None and value is not False and value != []:
@@ -189,10 +192,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _embedded(plot: Plot) -> str:
-    return "data:image/png;base64," + base64.b64encode(plot.path.read_bytes()).decode()
-
-
 def filled(template: str, **values: Any) -> str:
     """Return a template of Jinja with values in it, which are escaped."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -202,7 +201,7 @@ def filled(template: str, **values: Any) -> str:
 def render(title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> str:
     """Return the page as HTML that is also XML. Plots are read from their files."""
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    known = {"versions": versions(), "date": date, "most_open": MOST_OPEN, "embedded": _embedded}
+    known = {"versions": versions(), "date": date, "most_open": MOST_OPEN, "read": base64.b64encode}
     return filled(_TEMPLATE, title=title, intro=intro, sections=list(sections), about=about, **known)
 
 
@@ -297,7 +296,7 @@ dd { margin: 0; overflow-wrap: anywhere }
 <p>{{ line }}</p>
 {% endfor %}
 {% for plot in section.plots %}
-<figure><img alt="{{ plot.caption }}" src="{{ embedded(plot) }}"/>
+<figure><img alt="{{ plot.caption }}" src="data:image/png;base64,{{ read(plot.path.read_bytes()).decode() }}"/>
 <figcaption>{{ plot.caption }} ({{ plot.path.name }})</figcaption></figure>
 {% endfor %}
 {% for grid in section.grids %}

@@ -21,8 +21,7 @@ from dice_envs.agents import in_words
 from dice_envs.core.game import Picture, Variant
 from dice_envs.exact.progress import Unwanted, followed, say
 from dice_envs.experiments.ui import seed_or_fresh
-from dice_envs.table.advice import Advice, give_hint, give_odds
-from dice_envs.table.review import Review, review
+from dice_envs.table.advice import Advice, Review, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
 
 T = TypeVar("T")

@@ -33,7 +33,7 @@ from dice_envs.experiments.web.parts import (
     sentence,
     words,
 )
-from dice_envs.table.review import Judged, Point, Review, Split, amount, level
+from dice_envs.table.advice import Judged, Point, Review, Split, amount, level
 
 if TYPE_CHECKING:
     from dice_envs.experiments.web.table_page import TablePage

@@ -94,12 +94,13 @@ def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, field in fields_of(game).items():
         value = whole(values.get(name, field.default))
-        if field.number and value == "":
-            value = None
+        if field.number and value in ("", None):
+            value = None if field.optional else ""
         if not field.number and not field.choices:
-            value = str(value).strip()
+            value = "" if value is None else str(value).strip()
         if value != field.default:
-            options |= {name: value} if field.number or field.choices else parse_options([f"{name}={value}"])
+            as_it_is = field.number or field.choices or value == ""  # the game says what may stand in an empty field
+            options |= {name: value} if as_it_is else parse_options([f"{name}={value}"])
     return options
 
 
@@ -121,10 +122,10 @@ def follows(variant: Variant, values: Mapping[str, Any], fixed: Mapping[str, Any
 
 
 def in_labels(game: Game, problem: str) -> str:
-    """Return an error with the names of options as their fields are labelled."""
+    """Return an error as the form says it: options are named as their fields are labelled, and no text is an empty field."""
     for name, option in option_words(game).items():
         problem = re.sub(rf"\b{name}\b", option.label, problem)
-    return problem
+    return problem.replace("not ''", "not an empty field")
 
 
 # --- the page ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
-from dice_envs.experiments.arena import parts_of, play_table, tournament
+from dice_envs.experiments.arena import play_table, tournament
+from dice_envs.experiments.arena.results import parts_of
 from tests.conftest import scaled
 from tests.support.liars_dice_games import winning_probability
 

@@ -12,7 +12,7 @@ from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import elo, play_table, tournament
-from dice_envs.experiments.leaderboard import usual_agents
+from dice_envs.experiments.commands.leaderboard import usual_agents
 from tests.games.test_liars_dice import bid, table
 from tests.support.chance import assert_distributed
 

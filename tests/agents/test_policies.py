@@ -175,7 +175,6 @@ def package(tmp_path, monkeypatch):
     for name, policy in policies.items():
         save_policy(tmp_path / f"{name}.npz", policy)
     monkeypatch.setattr(ppo, "POLICIES", tmp_path)
-    monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", tmp_path)
     return tmp_path
 
 

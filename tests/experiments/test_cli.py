@@ -14,9 +14,9 @@ from dice_envs import __version__, agents, configure
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
-from dice_envs.experiments.play.words import choose
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui import console
+from dice_envs.experiments.words import choose
 from tests.conftest import ROOT
 from tests.support.commands import done, refusal, run
 from tests.support.policies import save_random_policy

@@ -10,8 +10,7 @@ from dice_envs import TASKS, action_values, configure, make_agent, response_valu
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.language import named_players, players_of, positions_of, score
-from dice_envs.experiments.ui.chats import Counted
+from dice_envs.experiments.commands.benchmark import named_players, players_of, positions_of, score
 from tests.experiments.jobs.test_workers import Shuffled
 from tests.support.chat_server import lowest, said, serving
 from tests.support.commands import done, refusal, run
@@ -47,7 +46,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
     assert (one.states == other.states).all()
     assert not (positions_of(variant, 12, 4).states == one.states).all()
     assert sum(told) == 24
-    assert one.unit
+    assert one.values[0].unit
     for state, values in zip(one.states, one.values, strict=True):
         assert values.reached
         again = action_values(variant, state)
@@ -59,7 +58,7 @@ def test_positions_are_fixed_and_every_move_has_its_price(name):
 
 
 def test_a_game_without_decisions_that_matter_has_no_positions(monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.language.MOST_GAMES", 2)
+    monkeypatch.setattr("dice_envs.experiments.commands.benchmark.MOST_GAMES", 2)
     with pytest.raises(ValueError, match="only 0 of 6 games of score_dice .* have a decision that matters"):
         positions_of(TASKS["score_dice_3d6"].variant, 3)
 
@@ -185,7 +184,7 @@ def test_other_commands_go_on_too_and_count_all(command, tmp_path):
 def test_what_models_use_elsewhere_is_counted(tmp_path):
     with serving() as server:
         agent = Chat("tiny", url=server.url, price=1.0)
-        workers = Counted(Shuffled(), [agent])
+        workers = Shuffled().counting([agent])
         variant = configure("liars_dice", num_dice=1)
         found = play_table(variant, [agent, make_agent("random")], 12, 1, workers=workers)
         np.testing.assert_array_equal(found, play_table(variant, [agent, make_agent("random")], 12, 1))

@@ -6,9 +6,8 @@ import pytest
 
 from dice_envs import TASKS, Task, agents, configure
 from dice_envs.exact.progress import TooLong
-from dice_envs.experiments import leaderboard
-from dice_envs.experiments.commands.leaderboard import as_markdown, sections
-from dice_envs.experiments.leaderboard import board, chosen, usual_agents
+from dice_envs.experiments.commands import leaderboard
+from dice_envs.experiments.commands.leaderboard import as_markdown, board, chosen, sections, usual_agents
 from dice_envs.experiments.ui.pages import About, render
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
@@ -206,7 +205,7 @@ def test_a_stopped_board_goes_on(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(variant, agent, **given)
 
-    monkeypatch.setattr("dice_envs.experiments.leaderboard.measure", measured)
+    monkeypatch.setattr("dice_envs.experiments.commands.leaderboard.measure", measured)
     assert run("leaderboard", *command).exit_code == 130
     assert run("leaderboard", *command).exit_code == 2
     done("leaderboard", *command, "--resume")

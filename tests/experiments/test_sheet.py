@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from dice_envs import configure
-from dice_envs.experiments.commands.sheet import write_sheet
+from dice_envs.core.options import option_texts
+from dice_envs.experiments.commands import sheet
 from dice_envs.games.shakes import TREATMENTS
 from tests.support.commands import done
 from tests.support.golden import FOLDER, SHEET
@@ -19,7 +19,7 @@ def written(tmp_path):
     """A function that returns the sheet of some options as text."""
 
     def write(paper="a4", **options):
-        write_sheet(tmp_path / "sheet.html", configure("shakes", **options), paper)
+        sheet.main("shakes", tmp_path / "sheet.html", option_texts(options), paper)
         return (tmp_path / "sheet.html").read_text(encoding="utf-8")
 
     return write
@@ -67,7 +67,7 @@ def test_the_command_writes_a_page(tmp_path):
 def test_a_folder_is_no_sheet(tmp_path):
     (tmp_path / "b.html").mkdir()
     with pytest.raises(OSError, match="folder"):
-        write_sheet(tmp_path / "b.html", configure("shakes"))
+        sheet.main("shakes", tmp_path / "b.html")
 
 
 def test_the_sheet_is_the_golden_one(written):

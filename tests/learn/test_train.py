@@ -493,7 +493,6 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr("dice_envs.agents.ppo.POLICIES", package)
-    monkeypatch.setattr("dice_envs.experiments.commands.agents.POLICIES", package)
     folder = tmp_path / "one_die"
     train("--out", folder, "--seed", 3, "-o", "num_dice=1")
     done("agents", "--add", folder)

@@ -17,7 +17,7 @@ from dice_envs.agent import Uniform, ask
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
-from dice_envs.experiments.commands.sheet import write_sheet
+from dice_envs.experiments.commands import sheet
 from dice_envs.pictures.render import ansi
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
@@ -96,7 +96,7 @@ def raises_text() -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    write_sheet(FOLDER / SHEET, configure("shakes"))
+    sheet.main("shakes", FOLDER / SHEET)
     (FOLDER / f"{RAISES}.txt").write_text(raises_text(), encoding="utf-8")
     for name in PLAYTHROUGHS:
         (FOLDER / f"{name}.txt").write_text(playthrough(name), encoding="utf-8")

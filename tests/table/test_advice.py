@@ -7,8 +7,7 @@ from dice_envs import configure
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.exact import ActionValues, action_values
-from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, values_of
-from dice_envs.table.review import review
+from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, review, values_of
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
 
@@ -139,7 +138,7 @@ def test_optimal_play_costs_nothing():
 
 
 def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatch):
-    monkeypatch.setattr("dice_envs.table.review.MOST_REVIEWED", 1_000_000)
+    monkeypatch.setattr("dice_envs.table.advice.MOST_REVIEWED", 1_000_000)
     sitting, rng = Sitting(PERUDO, 2, [PERSON] * 3), np.random.default_rng(1)
     finish(sitting, rng)
     found = review(sitting)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from dice_envs import AgentError, configure
 from dice_envs.agent import Promises, Uniform
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import names
+from dice_envs.core.game import OVER, names
 from dice_envs.envs.aec import raw_env
 from dice_envs.envs.text import TextEnv
 from dice_envs.experiments.ui import seed_or_fresh
-from dice_envs.table.sitting import CHOSEN, OVER, PERSON, Sitting
+from dice_envs.table.sitting import CHOSEN, PERSON, Sitting
 from tests.support.sittings import finish
 
 SMALL = {

@@ -5,12 +5,12 @@ import pytest
 
 from dice_envs import Uniform
 from dice_envs.agent import Promises, Turn, ask, ask_probabilities
-from dice_envs.agents.adaptive import Adaptive
-from dice_envs.agents.adaptive.beliefs import (
+from dice_envs.agents.adaptive import (
     ANSWERED,
     KINDS,
     KNOWN,
     READERS,
+    Adaptive,
     FixedReader,
     Lowest,
     log_likelihoods,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dice_envs import Uniform, configure
-from dice_envs.agents.adaptive import responses
-from dice_envs.agents.adaptive.beliefs import FixedReader, Lowest
-from dice_envs.agents.adaptive.responses import NOWHERE, response_to
+from dice_envs.agents import adaptive
+from dice_envs.agents.adaptive import NOWHERE, FixedReader, Lowest, response_to
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from tests.agents.adaptive.cases import SMALL, TWO_DICE
@@ -61,7 +60,7 @@ def test_responses_are_kept(tmp_path, monkeypatch):
     first = response_to(TWO_DICE, Numbers(), tmp_path)
     (file,) = (tmp_path / "responses").iterdir()
     with monkeypatch.context() as without:
-        without.delattr(responses, "record_response")  # the second time nothing is computed
+        without.delattr(adaptive, "record_response")  # the second time nothing is computed
         again = response_to(TWO_DICE, Numbers(), tmp_path)
     for name, array in vars(again).items():
         np.testing.assert_array_equal(array, getattr(first, name))

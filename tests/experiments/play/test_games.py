@@ -8,8 +8,8 @@ import pytest
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.play.words import number_choices
 from dice_envs.experiments.ui import console, game_options
+from dice_envs.experiments.words import number_choices
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import refusal, run
@@ -168,7 +168,7 @@ def thrown_again(tmp_path):
 
 
 def test_a_review_tells_luck_from_play_and_the_worst_move(thrown_again, monkeypatch):
-    monkeypatch.setattr("dice_envs.experiments.play.words.WIDEST", 140)  # a move in one line
+    monkeypatch.setattr("dice_envs.experiments.words.WIDEST", 140)  # a move in one line
     result = play("--load", thrown_again, "--review", typed=["review", "q"])
     assert result.exit_code == 0, result.output
     once, again = (part.partition("\n")[2] for part in result.output.split("move 0> ")[1:])

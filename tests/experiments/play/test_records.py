@@ -9,7 +9,7 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.experiments.commands.review import record_of
-from dice_envs.table.review import review
+from dice_envs.table.advice import review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.commands import done, refusal
 from tests.support.sittings import finish
@@ -43,7 +43,7 @@ def test_several_games_make_a_record(turns, tmp_path):
     result = done("review", folder, "--json", found, "--report", plots)
     (record,) = json.loads(found.read_text())["records"]
     reviews = [review(Sitting.load_from(path)) for path in turns]
-    expected = record_of((each, 0) for each in reviews)
+    expected = record_of([(each, 0) for each in reviews])
     assert (record["game"], record["options"], record["player"]) == ("thirties", {"num_players": 1}, "person")
     for name in ("games", "given_away", "error", "luck", "luck_error", "trend", "trend_error", "marks"):
         assert record["record"][name] == getattr(expected, name)

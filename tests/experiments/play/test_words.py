@@ -7,8 +7,8 @@ import pytest
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.play.words import choose, explain_mistake, help_text, number_choices, say
 from dice_envs.experiments.ui import console
+from dice_envs.experiments.words import choose, explain_mistake, help_text, number_choices, say
 from dice_envs.table.rules import rules_text, sections
 from tests.support.variants import MARKED
 

@@ -12,7 +12,8 @@ import pytest
 from dice_envs import configure
 from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
-from dice_envs.experiments.reproduce.fatestones import ProjectSearch, _reward
+from dice_envs.experiments.reproduce import fatestones
+from dice_envs.experiments.reproduce.fatestones import ProjectSearch
 from tests.agents.mcts.test_agent import fatestones_turn
 from tests.support.subsets import few
 
@@ -25,7 +26,7 @@ def choices(first, second, simulations, games=2000):
 
 def test_the_higher_roll_wins():
     rolls = itertools.product(range(6), repeat=2)  # a node ends with 0, no dice left, or the number of a roll from 1
-    assert [_reward(node) for node in range(37)] == [0.5, *(float(mine > theirs) for mine, theirs in rolls)]
+    assert [fatestones._reward(node) for node in range(37)] == [0.5, *(float(mine > theirs) for mine, theirs in rolls)]
 
 
 def test_faces_that_come_twice_count_once():

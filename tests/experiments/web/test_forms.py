@@ -53,6 +53,11 @@ def test_fields_are_read_as_the_command_line_reads_options():
     for value in (2.5, None, ""):
         with pytest.raises(ValueError, match="num_players must be a whole number from 2 to"):
             game.configure(**options_of(game, {"num_players": value}))
+    for name in ("num_players", "num_dice"):
+        for empty in (None, ""):
+            with pytest.raises(ValueError, match=f"{name} must be a whole number from . to 6, not ''") as found:
+                game.configure(**options_of(game, {name: empty}))
+            assert in_labels(game, str(found.value)).endswith(" to 6, not an empty field")
     with pytest.raises(ValueError, match="num_dice"):
         options_of(game, {"num_dice": "1,,2"})
 

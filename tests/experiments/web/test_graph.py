@@ -3,7 +3,7 @@
 import pytest
 
 from dice_envs.evaluation import Scale
-from dice_envs.table.review import Judged, Point, Split, level
+from dice_envs.table.advice import Judged, Point, Split, level
 
 pytest.importorskip("nicegui")
 from dice_envs.experiments.web.panels import chance_graph

@@ -9,7 +9,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.evaluation import Scale
 from dice_envs.experiments.web import Tables
-from dice_envs.table.review import Judged, Point, Review, Split
+from dice_envs.table.advice import Judged, Point, Review, Split
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.subsets import few
 

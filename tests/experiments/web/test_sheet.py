@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from dice_envs import configure
-from dice_envs.experiments.commands.sheet import PAPERS, write_sheet
+from dice_envs.core.options import option_texts
+from dice_envs.experiments.commands import sheet
 
 pytestmark = pytest.mark.web
 
@@ -24,11 +24,11 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", sheet.PAPERS)
 def test_all_fits_on_one_page(paper, chromium, tmp_path):
     page = chromium.new_page()
     for options in TABLES:
-        write_sheet(tmp_path / "sheet.html", configure("shakes", **options), paper)
+        sheet.main("shakes", tmp_path / "sheet.html", option_texts(options), paper)
         page.set_content((tmp_path / "sheet.html").read_text(encoding="utf-8"))
         assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) == 1, options
         assert page.evaluate("document.body.scrollWidth <= document.body.clientWidth"), options

@@ -14,8 +14,7 @@ import typer
 from dice_envs import Variant
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.experiments.ui import console, progress
-from dice_envs.table.advice import Advice
-from dice_envs.table.review import Judged, Review, Split, level, review
+from dice_envs.table.advice import Advice, Judged, Review, Split, level, review
 from dice_envs.table.sitting import Entry, Sitting
 
 MOST_LISTED = 12  # legal actions; of more, the first and the last are listed

@@ -8,35 +8,244 @@ A best response is chosen before a round and played to the round's end, because 
 not be what it seems. So the rounds won by best responses are compared with the rounds that optimal play would win at least;
 after too many losses the agent plays optimally for the rest of the match. Nobody is shown the result of a round with one die
 each, which ends the game. Best responses play such rounds only after winning enough in others to pay for losing them all.
-
-Here are the agent, its memory, and the opponent's decisions in rounds that have been shown. Modules:
-    beliefs    the players that are known, and Bayes' rule
-    responses  best responses, small enough to play from
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
-from dice_envs.agent import Promises, Turn, draw_actions
+from dice_envs.agent import Promises, Turn, draw_actions, promises_of
+from dice_envs.core.dice import STREAM, new_streams
+from dice_envs.core.files import read_archive
 from dice_envs.core.game import Variant
-from dice_envs.core.options import check_range
+from dice_envs.core.options import Range
+from dice_envs.exact.liars_dice.measures import record_response
+from dice_envs.exact.liars_dice.round import CALL, Round, hand_number
 from dice_envs.exact.liars_dice.seating import check_two_players
-from dice_envs.exact.liars_dice.shares import check_measurable
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of
-from dice_envs.games.liars_dice import MAX_SEATS
+from dice_envs.exact.liars_dice.shares import check_measurable, has_equal_seats
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of, throttled
+from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
+from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
+from dice_envs.exact.progress import say
+from dice_envs.games.liars_dice import MAX_DICE, MAX_SEATS
 from dice_envs.games.liars_dice.raises import NO_BID
 
-from ..base import OfOneGame
-from ..liars_dice import LiarsDiceNash, chance_blind, honesty
-from .beliefs import ANSWERED, KINDS, KNOWN, READERS, SHARES, learn, log_likelihoods, posterior
-from .responses import MOST_BIDS, NOWHERE, PlayedResponse, response_to
+from .base import Checked, OfOneGame
+from .liars_dice import LiarsDiceNash, Numbers, Reader, chance_blind, honesty
 
 MOST_LOST = 10.0  # best responses end once they have won this many rounds fewer than optimal play would
+MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises the quantity, up to all dice
+NOWHERE = -2  # the response does not come to the node with this hand
+_VERSION = 3  # of the files' layout
+_SAY_EVERY = 5.0  # seconds between two lines of progress
+_tell = throttled(say, _SAY_EVERY)
+_MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
+
+# --- the players that are known, and Bayes' rule ---------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Lowest:
+    """Makes the lowest legal bid, and calls with a fixed probability whatever has been bid.
+
+    Attributes:
+        call: this probability, 0 to 1; 1 where no bid is left.
+    """
+
+    promises = Promises(memoryless=True)
+
+    call: float = 0.0
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        rows, calls = np.arange(len(turn)), turn.params.call
+        bids = turn.legal[:, :calls]
+        may_call, may_bid = turn.legal[:, calls] > 0, bids.any(axis=1)
+        out = np.zeros(turn.legal.shape)
+        out[:, calls] = np.where(may_bid, self.call * may_call, 1.0)
+        out[rows, bids.argmax(axis=1)] += 1.0 - out[:, calls]
+        return out
+
+
+@dataclasses.dataclass(frozen=True)
+class FixedReader:
+    """`reader` with a fixed opinion of its opponent.
+
+    Attributes:
+        nerve: as for `reader`.
+        honest: how often it takes the opponent to name the face most held deliberately, 0 to 1.
+    """
+
+    nerve: float = 0.5
+    honest: float = 0.5
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        states = turn.states.copy()
+        blind = chance_blind(turn.params.num_faces, turn.params.most_dice)
+        states["bids_shown"][:, :2] = _MANY
+        states["bids_honest"][:, :2] = round(_MANY * (blind + self.honest * (1 - blind)))
+        return Reader(nerve=self.nerve).probabilities(Turn(turn.variant, states, np.arange(len(states)), turn.streams))
+
+
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_NERVES = (0.25, 0.5, 0.75)
+_BLUFFS = (0.0, 0.25, 0.5, 1.0)
+# Players that have decided alike so far are equally likely, and the first is answered. So those that call more come first: the
+# bids that answer them are soon called, or show that the opponent calls less.
+_CALLS: tuple[dict[str, Any], ...] = (
+    {},
+    {"preset": "article"},
+    *({"threshold": threshold} for threshold in (0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)),
+)
+_STEADY: tuple[Any, ...] = (*(Numbers(bluff, **calls) for calls in _CALLS for bluff in _BLUFFS), *map(Lowest, SHARES))
+
+# The players that are known, and those to whom best responses are computed: readers with fixed opinions.
+KNOWN: tuple[Any, ...] = (*_STEADY, *(Reader(nerve=nerve) for nerve in _NERVES))
+ANSWERED: tuple[Any, ...] = (*_STEADY, *(FixedReader(nerve, share) for nerve in _NERVES for share in SHARES))
+READERS = len(_STEADY)  # where they begin, in both
+
+# Kinds of player are those known, then optimal play and unknown play. The prior of all `numbers`, of all that make the lowest
+# bid, of all readers, of optimal play and of unknown play is 1/5 each.
+_SIZES = (len(_CALLS) * len(_BLUFFS), len(SHARES), len(_NERVES), 1, 1)
+PRIOR = np.repeat([1 / len(_SIZES) / size for size in _SIZES], _SIZES)
+KINDS = len(PRIOR)
+
+# Each kind sometimes slips and acts at random. So one odd decision rules nothing out, and a player that often departs from all
+# that are known is taken for unknown: for `numbers`, slipping half of the time.
+_SLIPS = np.array([0.05] * (KINDS - 1) + [0.5])
+_FAR = 30.0  # the most that log-likelihoods fall behind the greatest, so that a change of play is noticed soon
+
+
+def log_likelihoods(variant: Variant, optimal: LiarsDiceNash, positions: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Return the log-likelihood of each action for each kind of player, (n, KINDS) float64.
+
+    Where both are legal, a slip is a call or a bid with probability 1/2 each. Legal bids are equally likely.
+    """
+    everywhere, call = np.arange(len(positions)), variant.params.call
+    turn = Turn(variant, positions, everywhere, np.zeros(len(positions), STREAM))
+    bids, may_call = turn.legal[:, :call].sum(axis=1), turn.legal[:, call] > 0
+    slipped = np.where(actions == call, 1.0, 1.0 / np.maximum(bids, 1)) * np.where(may_call & (bids > 0), 0.5, 1.0)
+    players = (*KNOWN, optimal, Numbers(bluff=0.5))
+    chances = np.stack([player.probabilities(turn)[everywhere, actions] for player in players], axis=1)
+    return np.log(chances * (1 - _SLIPS) + slipped[:, None] * _SLIPS)
+
+
+def learn(memory: np.ndarray, rows: np.ndarray, logs: np.ndarray) -> None:
+    """Add decisions' log-likelihoods, (decisions, KINDS), to the memories that `rows` names. In place."""
+    likelihoods, learned = memory["likelihoods"], np.unique(rows)
+    np.add.at(likelihoods, rows, logs)
+    likelihoods[learned] = np.maximum(likelihoods[learned] - likelihoods[learned].max(axis=1, keepdims=True), -_FAR)
+
+
+def posterior(likelihoods: np.ndarray) -> np.ndarray:
+    """Return the probability of each kind by Bayes' rule, (n, KINDS) float64, from log-likelihoods; the greatest is 0."""
+    weights = np.exp(likelihoods.astype(np.float64)) * PRIOR
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+# --- best responses, small enough to play from -----------------------------------------------------------------------
+# A best response is found by a walk over all that an agent may bid and every answer to it. To play it, only the nodes that it
+# reaches itself are needed, by the agent's bids and its own choices: about one node in forty.
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayedResponse:
+    """The best response to an agent.
+
+    Attributes:
+        nodes: (nodes, 3 + MOST_BIDS) int16: its own dice, the agent's, whether it begins, and the bids made; then NO_BID.
+        choices: (nodes, hands) int16, by hand: a bid, CALL or NOWHERE.
+    """
+
+    nodes: np.ndarray
+    choices: np.ndarray
+
+    @functools.cached_property
+    def _rows(self) -> dict[bytes, int]:
+        return {node.tobytes(): row for row, node in enumerate(self.nodes)}
+
+    def actions(self, variant: Variant, states: np.ndarray) -> np.ndarray:
+        """Return its actions at states in which it is to move, (n,) int64; NOWHERE where it does not come to the state."""
+        everywhere, seats = np.arange(len(states)), states["seat"].astype(np.int64)
+        own, other = (states["dice"][everywhere, each] for each in (seats, 1 - seats))
+        bids = np.where(np.arange(MOST_BIDS) < states["num_bids"][:, None], states["bids"][:, :MOST_BIDS], NO_BID)
+        nodes = np.column_stack([own, other, states["starter"] == seats, bids]).astype(np.int16)
+        rows = np.array([self._rows.get(node.tobytes(), NOWHERE) for node in nodes], np.int64)
+        held = zip(own.tolist(), states["counts"][everywhere, seats], strict=True)
+        hands = np.array([hand_number(variant.params.num_faces, dice, counts) for dice, counts in held], np.int64)
+        found = np.where(rows >= 0, self.choices[rows, hands], NOWHERE).astype(np.int64)
+        return np.where(found == CALL, variant.params.call, found)
+
+
+def _respond_to(variant: Variant, agent: Any) -> PlayedResponse:
+    _tell("adaptive: finding a best response")
+    chosen: dict[tuple[int, ...], np.ndarray] = {}
+    for seat in (0,) if has_equal_seats(variant) else (0, 1):
+        for table, recorded in record_response(variant, agent, seat).items():
+            for path, choice in _reached(recorded):
+                chosen.setdefault((table.dice_of(1 - seat), table.dice_of(seat), table.starter != seat, *path), choice)
+    nodes = list(itertools.zip_longest(range(3 + MOST_BIDS), *chosen, fillvalue=NO_BID))
+    choices = list(itertools.zip_longest(*chosen.values(), fillvalue=NOWHERE))
+    return PlayedResponse(np.array(nodes, np.int16)[:, 1:].T.copy(), np.array(choices, np.int16).T.copy())
+
+
+def _reached(choices: dict[tuple[int, ...], np.ndarray]) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """Yield the nodes of a round that the response itself reaches, with its choices: see `record_response`."""
+    comes: dict[tuple[int, ...], np.ndarray] = {}  # by node: with which hands
+    for path in sorted(choices, key=len):
+        if len(path) < 2:
+            comes[path] = np.ones(len(choices[path]), np.bool_)
+        elif path[:-2] in comes:
+            comes[path] = comes[path[:-2]] & (choices[path[:-2]] == path[-2])
+        if path in comes and comes[path].any():
+            yield path, np.where(comes[path], choices[path], NOWHERE)
+
+
+def response_to(variant: Variant, agent: Any, folder: Path | None = None) -> PlayedResponse:
+    """Find the best response to an agent that states its probabilities and looks at the present round only.
+
+    That to a memoryless agent is read from a file, if there is one, or kept in it.
+
+    Args:
+        variant: a game of elimination between two players, in which every bid raises the quantity.
+        agent: see `dice_envs.agent.ask_probabilities`.
+        folder: None: `cache_folder()`.
+
+    Raises:
+        ValueError: the game is too large, or of another kind.
+    """
+    if not promises_of(agent).memoryless:
+        return _respond_to(variant, agent)
+    path = _file_of(variant, agent, folder or cache_folder())
+    found = read_archive(path, path.name, lambda members: PlayedResponse(**members), say)
+    if found is None:
+        found = _respond_to(variant, agent)
+        keep_archive(path, dataclasses.asdict(found))
+    return found
+
+
+def _file_of(variant: Variant, agent: Any, folder: Path) -> Path:
+    """Return the file of a response. Its name has a hash of the rules of the game and of the agent's probabilities."""
+    digest = hashlib.sha256(f"{_VERSION} {variant.options!r} {agent!r}".encode())
+    dice = variant.options.dice_per_seat
+    for pair, player in itertools.product({dice, dice[::-1]}, range(2)):
+        round_ = Round(variant, pair)
+        digest.update(round_.rules.child.tobytes())
+        source = source_of(round_, player, agent, player, new_streams(0, ROWS_AT_ONCE)[None])
+        assert isinstance(source, Tabled)
+        for table in (source.tables.raises, source.tables.calls):
+            digest.update(np.round(table, 9).tobytes())
+    return folder / "responses" / f"{dice[0]}-{dice[1]}-{digest.hexdigest()[:16]}.npz"
+
+
+# --- the agent -------------------------------------------------------------------------------------------------------
 
 MEMORY = np.dtype(
     [
@@ -58,7 +267,7 @@ _OF_ROUND = ("starter", "dice", "bids_shown", "bids_honest")  # fields that a ro
 
 
 @dataclasses.dataclass(frozen=True)
-class Adaptive(OfOneGame):
+class Adaptive(Checked, OfOneGame):
     """Begins with optimal play, learns in a match which known player its opponent plays like, and then exploits it.
 
     Whenever a call has shown the opponent's dice, Bayes' rule weighs the known players against optimal and unknown play. Known
@@ -79,12 +288,8 @@ class Adaptive(OfOneGame):
     plays = "liars_dice"
     promises = Promises(remembers=MEMORY)
 
-    precision: float = 1e-3
-    caution: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_range("precision", self.precision, LEAST_PRECISION, 1, whole=False)
-        check_range("caution", self.caution, 0, 1, whole=False)
+    precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
+    caution: Annotated[float, Range(0, 1)] = 0.9
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or a variant with nothing to learn, or too large."""
