@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dice_envs import action_values, configure
+from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.commands.review import record_of
@@ -154,7 +154,8 @@ def test_play_and_luck_add_up_in_every_game(game, options):
             assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-9)
             assert split.play == pytest.approx(-found.totals[seat], abs=1e-4)
             assert [point.number for point in split.points] == sorted(point.number for point in split.points)
-            assert split.text.startswith(f"{variant.seat_name(seat)} ") or seats == 1
+            got = f"you got {split.result:g} {response_values(variant).unit}: luck "
+            assert split.text.startswith(f"{variant.seat_name(seat)} " if seats > 1 else got)
     assert found.splits or game == "shakes"
 
 
