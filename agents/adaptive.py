@@ -188,7 +188,7 @@ def _respond_to(variant: Variant, agent: Any) -> PlayedResponse:
     _tell("adaptive: finding a best response")
     chosen: dict[tuple[int, ...], np.ndarray] = {}
     for seat in (0,) if has_equal_seats(variant) else (0, 1):
-        for table, recorded in record_response(variant, agent, seat)[1].items():
+        for table, recorded in record_response(variant, agent, seat).items():
             for path, choice in _reached(recorded):
                 chosen.setdefault((table.dice_of(1 - seat), table.dice_of(seat), table.starter != seat, *path), choice)
     nodes = list(itertools.zip_longest(range(3 + MOST_BIDS), *chosen, fillvalue=NO_BID))

@@ -19,7 +19,7 @@ from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
-from tests.support.turns import played
+from tests.support.turns import begun, played
 from tests.support.variants import IDS, MARKED
 from tests.support.walkthrough import shown
 
@@ -168,10 +168,7 @@ def problem_of(what):
 def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
     """In a step, in the first moves of new games, and at a table, wherever the faulty game is in the batch."""
     variant = configure("fatestones")
-    games = SeatGames(variant, 40, make(0), seat=0)
-    everywhere = np.arange(40)
-    games.seed_games(everywhere, list(range(40)))
-    games.start(everywhere)
+    games = begun(variant, make(0), 40, seat=0)
     faulty = make(2)  # wrong after a tie, which takes one die of three
     games._agents[:] = [faulty]
     found = 0
@@ -219,8 +216,7 @@ def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
 
 def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
     pool = Pool([Mannered(), Mannered()])
-    games = SeatGames(configure("fatestones"), 20, pool, seat=0)
-    games.start(np.arange(20))
+    games = begun(configure("fatestones"), pool, 20, seat=0)
     del pool.agents[1]
     with pytest.raises(ValueError, match="agents that still play cannot be removed from a pool, which has only 1 now"):
         games.advance(np.zeros(20, np.int64), np.zeros(20, bool), restart=False)
@@ -238,9 +234,7 @@ def test_a_broken_promise_is_found():
     assert team_of([Mannered()], variant).may_fail
     assert team_of([Mannered(), Promising()], variant).may_fail
     assert not team_of([Promising(), Uniform()], variant).may_fail
-    games = SeatGames(variant, 40, Promising(2), seat=0)
-    everywhere = np.arange(40)
-    games.start(everywhere)
+    games = begun(variant, Promising(2), 40, seat=0)
 
     def play_on():
         for _ in range(20):
@@ -261,9 +255,7 @@ def test_no_copy_is_kept_for_the_agents_of_this_project(name, options, specs):
 def test_a_kernel_sees_a_sample_of_what_is_hidden():
     """Against a seat that always commits to its first die, peeking would be obvious."""
     variant = configure("fatestones")
-    games = SeatGames(variant, 200, Peeking(), seat=0)
-    games.seed_games(np.arange(200), list(range(200)))
-    games.start(np.arange(200))
+    games = begun(variant, Peeking(), 200, seat=0)
     full = games.states["left"] == 3
     games.advance(np.zeros(200, np.int64), np.zeros(200, bool), restart=False)
     chosen = games.states["choices"][full, 1]
@@ -353,8 +345,7 @@ def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
     for die in range(2):
         turn = Turn(variant, Batch(variant, 3, seed=1).states, np.arange(3), new_streams(2, 3))
         assert made(die).act(turn).tolist() == [die] * 3
-        games = SeatGames(variant, 50, made(die), seat=0)
-        games.start(np.arange(50))
+        games = begun(variant, made(die), 50, seat=0)
         games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
         seen = games.states["choices"][games.states["shown_left"] == 3, 1]
         assert set(seen.tolist()) == {die}

@@ -6,23 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dice_envs import agents, configure, liars_dice_v0, names
+from dice_envs import agents, configure, names
 from dice_envs.agent import Turn, resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import elo, play_table, tournament
 from dice_envs.experiments.commands.leaderboard import usual_agents
-
-
-def bid(quantity, face, faces=6):
-    return (quantity - 1) * faces + face - 1
+from tests.games.test_liars_dice import bid, table
+from tests.support.chance import assert_distributed
 
 
 def turn_after(dice, bids=(), **options):
     """The turn after these bids in the first round, with these dice."""
-    env = liars_dice_v0.raw_env(num_players=len(dice), num_dice=len(dice[0]), starter="first", **options)
-    env.reset(seed=1, options={"dice": dice})
+    env = table(dice, num_dice=len(dice[0]), **options)
     for action in bids:
         env.step(action)
     return Turn(env.variant, env._states, np.arange(1), new_streams(2, 1))
@@ -54,7 +51,18 @@ def test_specs():
         ("ppo:007", "no policy file '007'"),
         ("ppo:path=1e3,greedy=true", "no policy file '1e3'"),
         ("ppo:none", "no policy file 'none'"),
+        ("mcts:0", "simulations must be a whole number from 1"),
+        ("mcts:seconds=0", "seconds must be a number from 0.001 to 3600, not 0"),
+        ("mcts:10,select=joint", "select must be one of 'uct', 'regret', not 'joint'"),
+        ("mcts:10,select=regret,exploration=2", "exploration must be a number from 0 to 1"),
+        ("mcts:10,opponent=nash", "opponent must be one of"),
+        ("mcts:10,rollout=clever", "rollout must be one of"),
         ("mcts:rollout=1", "rollout must be one of"),
+        *((f"mcts:memory={memory}", "memory must be a number from 0.01 to 1000, not ") for memory in (0, 0.009, 1001, "much")),
+        ("greedy:flat", "posterior must be one of 'beta', 'permutations', not 'flat'"),
+        ("thompson:flat", "posterior must be one of"),
+        ("ucb:-1", "exploration must be a number from 0 to 1000000.0, not -1"),
+        ("bayes:lives", "goal must be one of None, 'saved', 'win', not 'lives'"),
         ("chat", "'chat' needs model; it is written chat:model=…"),
     ],
 )
@@ -164,11 +172,7 @@ def test_actions_are_drawn_from_the_probabilities(spec):
     turn = Turn(batch.variant, states, np.arange(n), new_streams(9, n))
     chances = agent.probabilities(Turn(batch.variant, states, np.arange(1), new_streams(9, 1)))[0]
     assert chances.sum() == pytest.approx(1)
-    counts = np.bincount(agent.act(turn), minlength=len(chances))
-    assert not counts[chances == 0].any()
-    likely = chances * n > 5
-    chi2 = ((counts[likely] - n * chances[likely]) ** 2 / (n * chances[likely])).sum()
-    assert chi2 < likely.sum() + 6 * np.sqrt(2 * likely.sum())
+    assert_distributed(np.bincount(agent.act(turn), minlength=len(chances)), chances)
 
 
 # --- the agent that learns ----------------------------------------------------------------------------------------------
@@ -271,17 +275,6 @@ def test_another_name_opens_no_other_door():
         agents.check_harmless("heuristic:strategy=my_file.py:function", "thirties")
 
 
-@pytest.mark.thorough
-def test_an_agent_cannot_tell_what_others_hold():
-    """Other hidden dice with the same observation give the same choice."""
-    for agent in (Numbers(bluff=0.5), agents.make("random")):
-        chosen = set()
-        for hidden in ([6, 6, 6], [1, 2, 3]):
-            turn = turn_after([hidden, [2, 2, 5]], [bid(2, 2)])
-            chosen.add(int(agent.act(turn)[0]))
-        assert len(chosen) == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("bluffs", "preset", "expected"),
@@ -297,3 +290,28 @@ def test_the_reference_figures_of_the_article(bluffs, preset, expected):
     variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
     wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
     np.testing.assert_allclose(wins, expected, atol=0.3)
+
+
+# --- levels that people choose from ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_level_plays_the_game(name):
+    variant = configure(name)
+    for words, spec in agents.levels(variant).items():
+        assert words
+        assert agents.make(spec)
+        assert spec.partition(":")[0] in agents.for_game(name)
+
+
+def test_levels_that_do_not_play_a_variant_are_left_out():
+    assert list(agents.levels(configure("liars_dice")))[-1] == "optimal player"
+    assert "optimal player" not in agents.levels(configure("liars_dice", rules="perudo"))
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_usual_opponent_is_known_in_words(name):
+    variant = configure(name)
+    assert agents.usual(variant) == list(agents.levels(variant).values())[1]
+    assert agents.in_words(variant, agents.usual(variant)) in agents.levels(variant)
+    assert agents.in_words(variant, "mcts:50") == "mcts:50"

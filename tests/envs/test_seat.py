@@ -6,6 +6,7 @@ import pytest
 import dice_envs.envs.sb3
 from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import OVER
+from dice_envs.envs.text import TextEnv
 from tests.support.chance import assert_distributed, assert_even
 from tests.support.interfaces import fails, remember
 
@@ -82,23 +83,29 @@ def test_opponents_by_seat_and_by_pool():
         Pool(["random"] * 3, weights=[1, 2])
 
 
+WRONG = [
+    ({"opponents": "nobody"}, "unknown agent 'nobody'"),
+    ({"opponents": ["random", "random"]}, "opponents must be one agent"),
+    ({"seat": 2}, "seat must be one of 'random', 0, 1, not 2"),
+    ({"seat": "first"}, "seat must be one of 'random', 0, 1, not 'first'"),
+    ({"illegal_action": "ignore"}, "illegal_action must be one of 'lose', 'raise', not 'ignore'"),
+    ({"render_mode": "3d"}, "render_mode must be one of "),
+    ({"num_dice": 0}, "num_dice must be"),
+]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("make", "arguments", "words"),
     [
-        ({"opponents": "nobody"}, "unknown agent 'nobody'"),
-        ({"opponents": ["random", "random"]}, "opponents must be one agent, a Pool, or 1 agents"),
-        ({"seat": 2}, "seat must be one of 'random', 0, 1, not 2"),
-        ({"seat": "first"}, "seat must be one of 'random', 0, 1, not 'first'"),
-        ({"num_envs": 0}, "num_envs must be a whole number from 1"),
-        ({"autoreset_mode": "Never"}, "autoreset_mode must be one of 'NextStep', 'SameStep', 'Disabled', not 'Never'"),
-        ({"render_mode": "3d"}, "render_mode must be one of human, ansi, rgb_array or None, not '3d'"),
-        ({"illegal_action": "ignore"}, "illegal_action must be one of 'lose', 'raise', not 'ignore'"),
-        ({"num_dice": 0}, "num_dice must be"),
+        *((make, *row) for make in (SeatVectorEnv, TextEnv) for row in WRONG),
+        (SeatVectorEnv, {"num_envs": 0}, "num_envs must be a whole number from 1"),
+        (SeatVectorEnv, {"autoreset_mode": "Never"}, "must be one of 'NextStep', 'SameStep', 'Disabled', not 'Never'"),
+        (TextEnv, {"rules": "often"}, "rules must be "),
     ],
 )
-def test_wrong_arguments_of_the_vector_env(arguments, words):
+def test_wrong_arguments_are_named(make, arguments, words):
     with pytest.raises(ValueError, match=".") as caught:
-        SeatVectorEnv("liars_dice", **arguments)
+        make("liars_dice", **arguments)
     assert words in str(caught.value)
 
 

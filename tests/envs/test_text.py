@@ -285,47 +285,12 @@ def test_rules_in_every_prompt_or_in_none():
         assert ("Rules:" in env.step(info["legal_moves"][-1])[0]) == wanted
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"seat": 2},
-        {"seat": "first"},
-        {"rules": "often"},
-        {"illegal_action": "ignore"},
-        {"opponents": ["random", "random"]},
-        {"opponents": "nobody"},
-        {"render_mode": "smell"},
-        {"num_dice": 0},
-    ],
-)
-def test_wrong_options_are_named(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong.values())) if wrong == {"opponents": "nobody"} else next(iter(wrong))):
-        TextEnv("liars_dice", **wrong)
-
-
 def test_rendering():
     env = TextEnv("liars_dice", render_mode="ansi")
     env.reset(seed=1)
     assert "Liar's Dice" in env.render()
     with pytest.raises(ValueError, match="reset options"):
         env.reset(options={"dice": [[1], [2]]})
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("moves", [0, 1, 2])
-def test_games_that_differ_in_hidden_dice_alone_have_the_same_prompts(moves):
-    found = {}
-    for seed in range(200):
-        table = played("liars_dice", seed, 0, num_dice=1, starter="first")
-        own, other = table.sitting.state["counts"][:2].tolist()
-        found.setdefault(tuple(own), {}).setdefault(tuple(other), table)
-    alike = max(found.values(), key=len).values()
-    assert len(alike) > 3
-    for table in alike:
-        for reply in ("1 x 1", "2 x 1")[:moves]:
-            table.reply(reply)
-    assert len({table.prompt(0) for table in alike}) == 1
-    assert len({table.prompt(1) for table in alike}) == len(alike), "player 1 sees them"
 
 
 @pytest.mark.thorough

@@ -8,17 +8,17 @@ import pytest
 
 import dice_envs.exact.measuring
 from dice_envs import Batch, Turn, agents, configure
-from dice_envs.core.dice import STREAM, new_streams
+from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, names
-from dice_envs.exact import action_values
+from dice_envs.exact import action_values, response_values
 from dice_envs.exact import shakes as exact_shakes
-from dice_envs.exact import thirties as exact_thirties
 from dice_envs.exact.liars_dice import measures as exact_liars_dice
 from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.measuring import odds, random_odds
 from tests.conftest import scaled
 from tests.support.subsets import few
+from tests.support.variants import random_states, rerolled
 
 KNOWN = {  # variants whose optimal play is known
     "liars_dice": {"num_dice": 1},
@@ -27,27 +27,6 @@ KNOWN = {  # variants whose optimal play is known
     "shakes": {"num_patients": 4, "goal": 2},
     "thirties": {"num_players": 1, "num_dice": 4, "target": 17},
 }
-
-
-def positions(variant, seed, games=3):
-    """States of unfinished random games."""
-    batch = Batch(variant, games, seed=seed)
-    rng = np.random.default_rng(seed)
-    found = []
-    while (playing := np.flatnonzero(batch.seats != OVER)).size:
-        found += [batch.states[i].copy() for i in playing]
-        masks = batch.legal()[playing]
-        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]), playing)
-    return found
-
-
-def rerolled(variant, state, seed):
-    """The state with everything hidden from the mover redrawn."""
-    out = np.empty(1, variant.game.state)
-    index = np.zeros(1, np.int64)
-    stream = new_streams(seed, 1)
-    variant.kernels.reroll(variant.params, np.array([state]), index, np.array([state["seat"]]), stream, out)
-    return out[0]
 
 
 def probabilities(spec, variant, state):
@@ -63,7 +42,7 @@ def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game, step, s
         if options is None:
             continue
         variant = configure(game, **options)
-        for number, state in enumerate(positions(variant, 1)[:: scaled(step, 80)]):
+        for number, state in enumerate(random_states(variant, 3, 1)[:: scaled(step, 80)]):
             before = state.copy()
             found = values_of(variant, state)
             mask = np.zeros(variant.facts.num_actions, np.int8)
@@ -73,7 +52,7 @@ def test_values_are_those_of_legal_actions_and_know_nothing_hidden(game, step, s
                 assert found.mix.sum() == pytest.approx(1)
                 assert (found.mix[mask == 0] == 0).all()
             assert state == before
-            again = values_of(variant, rerolled(variant, state, number))
+            again = values_of(variant, rerolled(variant, state[None], state["seat"], number)[0])
             for one, other in zip(found, again):
                 np.testing.assert_equal(one, other)
 
@@ -145,74 +124,27 @@ def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
 # --- exact values -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("game", [game for game in KNOWN if game != "liars_dice"])
+def test_values_are_those_against_optimal_play_of_which_the_mix_is_one(game):
+    """`tests/exact/test_response_values.py` lists what follows choices."""
+    variant = configure(game, **KNOWN[game])
+    against_optimal_play = response_values(variant)
+    for state in random_states(variant, 3, 5):
+        found = action_values(variant, state)
+        np.testing.assert_array_equal(found.values, against_optimal_play.action_values(state[None])[0])
+        assert found.values[found.mix > 1e-9] == pytest.approx(np.nanmax(found.values), abs=1e-9)
+        if game in ("fatestones", "score_dice"):
+            np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
+
+
 def test_liars_dice_has_those_of_its_solution():
     variant = configure("liars_dice", num_dice=1)
     solution = solve(variant, 1e-3, resume=True)
-    for state in positions(variant, 2)[::3]:
+    for state in random_states(variant, 3, 2)[::3]:
         found, its = action_values(variant, state), solution.action_values(state)
         np.testing.assert_array_equal(found.values, its.wins)
         np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
         assert found.unit == "% of games won"
-
-
-def test_thirties_values_of_two_dice_by_hand():
-    variant = configure("thirties", num_players=1, num_dice=2, goal="maximize")
-    state = Batch(variant, 1, seed=1).states[0]
-    state["counts"] = np.bincount((2, 5), minlength=9)[1:]
-    assert action_values(variant, state).values == pytest.approx([7, 5 + 3.5])
-
-
-@pytest.mark.parametrize("reward", ["saved", "win"])
-def test_a_physicians_first_choice_is_worth_the_optimum(reward):
-    variant = configure("shakes", mode="physician", num_patients=5, goal=2, reward=reward)
-    found = action_values(variant, Batch(variant, 1, seed=1).states[0])
-    value = exact_shakes.solve(exact_shakes.Problem.of(variant.options), reward).value
-    assert found.values == pytest.approx([value] * 3)
-    for state in positions(variant, 3):
-        np.testing.assert_allclose(action_values(variant, state).mix, probabilities("bayes", variant, state))
-
-
-@pytest.mark.parametrize("ties", ["again", "random"])
-def test_a_team_is_worth_what_a_physician_is(ties):
-    """Maesters that argue only for the best treatment have it chosen, so the choice of `bayes` is the best."""
-    variant = configure("shakes", num_patients=4, goal=2, ties=ties)
-    physician = configure("shakes", mode="physician", num_patients=4, goal=2)
-    for state in positions(variant, 4):
-        found = action_values(variant, state)
-        if state["spoken"] == 0:
-            alone = state.copy()
-            alone["seat"] = 0
-            assert np.nanmax(found.values) == pytest.approx(np.nanmax(action_values(physician, alone).values))
-        argues = probabilities("bayes", variant, state)
-        if state["argued"].sum() == 0:  # on the way that bayes goes
-            assert found.values[argues > 0] == pytest.approx(np.nanmax(found.values))
-
-
-def test_fatestones_mix_is_the_nash_agents_and_nothing_beats_it():
-    variant = configure("fatestones", hand_size=3)
-    for state in positions(variant, 5):
-        found = action_values(variant, state)
-        np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
-        assert found.values[found.mix > 1e-9] == pytest.approx(np.nanmax(found.values), abs=1e-9)
-    other = state.copy()
-    other["seat"] = 1 - state["seat"]
-    assert np.nanmax(action_values(variant, other).values) == pytest.approx(-np.nanmax(found.values), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"ties": "a"}, {"reward": "score"}, {"open_hands": True}, {"pool_a": (8, 6, 4), "pool_b": (6, 4)}]
-)
-def test_score_dice_values_are_the_mean_of_random_play(options):
-    """Compared with separately sampled random play of both players from the same positions."""
-    variant = configure("score_dice", **{**KNOWN["score_dice"], **options})
-    errors = []
-    for number, state in enumerate(positions(variant, 6)[:: scaled(3, 12)]):
-        found = action_values(variant, state)
-        sampled = random_odds(variant, state, number, scaled(1000, 50))
-        some = np.isfinite(found.values) & (sampled.errors > 0)
-        errors += ((found.values - sampled.values)[some] / sampled.errors[some]).tolist()
-    assert len(errors) >= 4
-    assert np.abs(errors).max() < 2.2, "in units of a 95 % interval"
 
 
 # --- odds -------------------------------------------------------------------------------------------------------------
@@ -220,7 +152,7 @@ def test_score_dice_values_are_the_mean_of_random_play(options):
 
 def test_the_odds_of_bids_by_counting_all_throws():
     variant = configure("liars_dice", num_dice=(2, 1), num_players=2, num_faces=3, wild="ones")
-    for state in positions(variant, 7, 2):
+    for state in random_states(variant, 2, 7):
         found = odds(variant, state)
         seat = int(state["seat"])
         unseen = int(state["in_play"]) - int(state["dice"][seat])
@@ -263,20 +195,3 @@ def test_a_state_may_come_as_a_0d_array(name):
     variant = configure(name)
     state = Batch(variant, 1, seed=1).states[0]
     np.testing.assert_array_equal(odds(variant, np.array(state), 1, 50).values, odds(variant, state, 1, 50).values)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("goal", ["maximize", "minimize_loss", "thirty_or_over", "optimal"])
-def test_thirties_best_value_is_the_optimum(goal):
-    """The mean of the best actions' values over all first throws is the game's value; play confirms each value."""
-    variant = configure("thirties", num_players=1, num_dice=4, target=17, goal=goal)
-    rules = exact_thirties.Rules.of(variant.options)
-    _, value = exact_thirties.solve(rules, goal)
-    state = Batch(variant, 1, seed=1).states[0]
-    total = 0.0
-    for throw, ways in exact_thirties.throws(4, 6):
-        state["counts"] = np.bincount(throw, minlength=9)[1:]
-        found = action_values(variant, state)
-        assert found.mix[np.nanargmax(found.values)] == 1 or np.isclose(found.values[found.mix == 1], np.nanmax(found.values))
-        total += ways / 6**4 * np.nanmax(found.values)
-    assert total == pytest.approx(float(value), abs=1e-12)

@@ -5,13 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from dice_envs import Batch, Turn, agents, configure, measure, response_values
-from dice_envs.core.dice import new_streams
+from dice_envs import agents, configure, measure
 from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all, solve_draws
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.fatestones import CODES, FACES, NONE
-from tests.conftest import scaled
+from dice_envs.games.fatestones import CODES
 from tests.support.subsets import few
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -47,11 +45,6 @@ def test_dice_that_only_tie_leave_nothing_to_be_measured():
     found = measure("fatestones", "random", dice=(333333,) * 6)
     assert found.score is None
     assert all(each.gap == 0 for each in found.measures)
-
-
-def test_a_sample_of_one_draw_is_refused():
-    with pytest.raises(ValueError, match="sample must be at least 2 draws, not 1"):
-        measure("fatestones", "random", sample=1)
 
 
 # --- which dice are good ----------------------------------------------------------------------------------------------
@@ -95,48 +88,6 @@ def test_circles_are_all_there_once():
 
 
 # --- values of choices ------------------------------------------------------------------------------------------------
-
-
-def test_values_of_choices_are_the_means_of_what_follows():
-    """At random draws: the opponent's dice and all 36 rolls are listed; after a tie the state without the two dice follows."""
-    variant = configure("fatestones", **SMALL)
-    values = response_values(variant)
-    states = Batch(variant, scaled(30, 3), seed=1).states
-    for state in states:
-        for seat in range(2):
-            state["seat"], state["committed"] = seat, 0 if seat else NONE
-            other = state.copy()
-            other["seat"], other["committed"] = 1 - seat, NONE if seat else 0
-            chances = agents.make("nash").probabilities(Turn(variant, other[None], np.zeros(1, np.int64), new_streams(1, 1)))[0]
-            (found,) = values.action_values(state[None])
-            for own, their in itertools.product(range(2), range(2)):
-                first, second = (their, own) if seat else (own, their)
-                found[own] -= chances[their] * pair_value(values, state, first, second)
-            np.testing.assert_allclose(found, 0, rtol=0, atol=1e-12)
-
-
-def pair_value(values, state, first, second):
-    """What the seat to move wins, expected over all rolls of two dice, if the best choices follow a tie."""
-    faces = [FACES[state["hands"][seat, die]].tolist() for seat, die in enumerate((first, second))]
-    after = state.copy()
-    after["hands"] = NONE
-    after["hands"][:, 0] = state["hands"][0, 1 - first], state["hands"][1, 1 - second]
-    after["left"] = 1
-    tie = float(np.nanmax(values.action_values(after[None]))) if state["left"] == 2 else 0.0
-    sign = -1 if state["seat"] else 1
-    return np.mean([tie if one == two else sign * (1 if one > two else -1) for one, two in itertools.product(*faces)])
-
-
-def test_the_game_is_fair_before_the_dice_are_drawn():
-    """The values of all draws together are the start's, 0, for either seat."""
-    variant = configure("fatestones", **{**SMALL, "dice": EASY[:5]})
-    values = response_values(variant)
-    draws = np.array(list(itertools.permutations(variant.params.bag, 4))).reshape(-1, 2, 2)
-    states = np.repeat(Batch(variant, 1, seed=1).states, len(draws))
-    states["hands"][:, :, :2] = draws
-    for seat in range(2):
-        states["seat"] = seat
-        assert np.nanmax(values.action_values(states), axis=1).mean() == pytest.approx(values.start(seat), abs=1e-12)
 
 
 @pytest.mark.slow

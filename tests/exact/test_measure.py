@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import AgentError, Measurement, agents, measure
-from dice_envs.core.game import load, names, single_seat
+from dice_envs import Measurement, agents, measure
+from dice_envs.core.game import load, names
 from dice_envs.exact import offered
 from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
-from tests.support.policies import ActsOnly, save_random_policy
+from tests.support.policies import ActsOnly
 from tests.support.subsets import few
 
 # A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
@@ -132,33 +132,10 @@ def test_progress_covers_all_repeats_of_a_random_agent(game):
     assert 0.9 <= sum(amount / total for amount, total in told) <= 1 + 1e-9
 
 
-@few(2, "game", MEASURED)
-def test_a_trained_policy_is_measured(game, tmp_path):
-    options, _ = SMALL.get(game, AS_IT_IS)
-    variant = single_seat(game, **options)
-    path = save_random_policy(tmp_path / "policy.npz", variant)
-    for spec in (f"ppo:{path}", f"ppo:{path},greedy=true"):
-        assert measure(variant, spec, sample=200).measures[0].gap > 0
-
-
 def test_a_game_without_a_yardstick_says_so():
     game = dataclasses.replace(load("fatestones"), name="like_fatestones")
     with pytest.raises(ValueError, match="like_fatestones cannot be measured exactly: no optimal play, equilibrium or best"):
         measure(game, "random")
-
-
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
-        measure("thirties", "nobody")
-    with pytest.raises(TypeError, match="an agent is a spec"):
-        measure("thirties", 5)
-    with pytest.raises(ValueError, match="sample must be a whole number from 1"):
-        measure("thirties", "random", sample=0)
-    with pytest.raises(ValueError, match="seed must be a whole number"):
-        measure("thirties", "random", seed=-1)
-    with pytest.raises(AgentError, match="must sum to 1"):
-        measure("thirties", lambda observations, masks: masks / 7.0)
-    assert load("thirties").gym_options["num_players"] == 1
 
 
 def test_rounding_that_depends_on_the_batch_is_not_randomness():

@@ -1,19 +1,25 @@
-"""Values of choices against a fixed opponent: what holds in every game, by games of a random player."""
+"""Values of choices against a fixed opponent: what holds in every game, by a list of all that follows and by random play."""
+
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
-from dice_envs import Uniform, configure
-from dice_envs.agent import ask, resolve
+from dice_envs import Turn, Uniform, configure
+from dice_envs.agent import ask, draw_actions, resolve
+from dice_envs.core.chance import Drawn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact import offered, response_values
+from dice_envs.exact import asked, offered, response_values
 from tests.conftest import scaled
+from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
+from tests.support.variants import rerolled
 
 SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
 
-CASES = [  # `make test` runs the first five
+CASES = [  # `make test` runs the first six
+    ("liars_dice", {"num_dice": 2}, "numbers:bluff=0.5"),
     ("thirties", {"num_players": 1}, None),
     ("fatestones", {}, "nash"),
     ("score_dice", {}, "nash"),
@@ -36,7 +42,7 @@ def played(variant, opponent, games, seed):
     Returns: (games,) the player's returns, the values before the deal, what its choices gave away; and its decisions.
     """
     values = response_values(variant, opponent)
-    other = resolve(opponent) if opponent else None
+    other = asked(opponent, variant) if opponent else None
     index = np.arange(games)
     seats = np.zeros(games, np.int64) if values.whole_team else index % 2
     dealt, own = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
@@ -55,13 +61,14 @@ def played(variant, opponent, games, seed):
             actions[mine] = ask(Uniform(), variant, states, mine, own)
             lost[mine] += np.nanmax(q, axis=1) - q[np.arange(len(mine)), actions[mine]]
         if theirs.size:
-            actions[theirs] = ask(other, variant, states, theirs, own)
+            turn = Turn(variant, states, theirs, own[theirs])
+            actions[theirs] = draw_actions(turn.streams, other.probabilities(turn))
         variant.kernels.play(variant.params, states, playing, actions[playing])
         returns[playing] += states["rewards"][playing, seats[playing]]
     return returns, np.array([values.start(seat) for seat in seats.tolist()]), lost, np.concatenate(decisions)
 
 
-@few(5, ("game", "options", "opponent"), CASES)
+@few(6, ("game", "options", "opponent"), CASES)
 def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, options, opponent):
     variant = configure(game, **options)
     returns, start, lost, _ = played(variant, opponent, scaled(20_000, 200), 1)
@@ -72,15 +79,80 @@ def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, op
     assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
 
 
-@few(5, ("game", "options", "opponent"), CASES)
+def listed(drawn, opponent, seat, values):
+    """All that can happen to the seat: by what it sees, its values there, and by its action what follows with which weight.
+
+    Returns: what it sees → (values, {action: [(weight, reward + best value that follows)]}); and what the game is worth.
+    """
+    variant, one = drawn.variant, np.zeros(1, np.int64)
+    seen, first = {}, []
+
+    def observed(state):
+        out = np.zeros((1, variant.facts.observation_size), np.float32)
+        variant.kernels.observe(variant.params, state, one, np.array([seat]), out)
+        return out.tobytes()
+
+    def play(state, action, weight, came, reward):
+        for chance, after in every_outcome(drawn, state, action):
+            follow(after, weight * chance, came, reward + float(after["rewards"][0, seat]))
+
+    def follow(state, weight, came, reward):
+        """`came` is the list of what follows the seat's last action, to which its next decision belongs."""
+        if state["seat"][0] == OVER:
+            came.append((weight, reward))
+        elif state["seat"][0] == seat:
+            if (key := observed(state)) not in seen:
+                seen[key] = values.action_values(state)[0], defaultdict(list)
+            found, actions = seen[key]
+            came.append((weight, reward + np.nanmax(found)))
+            for action in np.flatnonzero(np.isfinite(found)):
+                play(state, action, weight, actions[action], 0.0)
+        else:
+            (chances,) = opponent.probabilities(Turn(variant, state, one, new_streams(1, 1)))
+            for action in np.flatnonzero(chances):
+                play(state, action, weight * chances[action], came, reward)
+
+    for chance, state in every_deal(drawn):
+        follow(state, chance, first, 0.0)
+    return seen, sum(weight * value for weight, value in first)
+
+
+PAIRS, OPEN = {"pool_a": (3, 2), "pool_b": (3, 2)}, {"reward": "score", "open_hands": True}
+PATIENTS = {"mode": "physician", "num_patients": 3, "goal": 2}
+LISTED = [  # `make test` runs the first six
+    ("thirties", {"num_players": 1, "num_dice": 3, "num_faces": 4, "target": 8}, None),
+    ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}, "nash"),
+    ("score_dice", {"pool_a": (3, 2), "pool_b": (3, 3, 2), "ties": "a"}, "highest"),
+    ("shakes", {**PATIENTS, "reward": "win"}, None),
+    *(("score_dice", {**PAIRS, **more}, spec) for spec in ("random", "highest") for more in ({}, OPEN)),
+    *(("thirties", {**SMALL, "num_dice": 3, "target": 11, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over")),
+    ("score_dice", {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "reward": "score"}, "highest"),
+    ("shakes", PATIENTS, None),
+    ("shakes", {**PATIENTS, "open_efficacies": True}, None),
+]
+
+
+@few(6, ("game", "options", "opponent"), LISTED)
+def test_values_of_choices_are_the_means_of_what_follows(game, options, opponent):
+    variant = configure(game, **options)
+    values = response_values(variant, opponent)
+    for seat in range(variant.facts.num_seats):
+        seen, start = listed(Drawn(variant), resolve(opponent or "random"), seat, values)
+        assert values.start(seat) == pytest.approx(start, abs=1e-12)
+        for found, actions in seen.values():
+            for action, followed in actions.items():
+                weights, worth = np.array(followed).T
+                assert found[action] == pytest.approx(weights @ worth / weights.sum(), abs=1e-12)
+
+
+@few(6, ("game", "options", "opponent"), CASES)
 def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options, opponent):
     variant = configure(game, **options)
     values = response_values(variant, opponent)
     *_, states = played(variant, opponent, scaled(60, 10), 2)
     index, seats = np.arange(len(states)), states["seat"].astype(np.int64)
-    masks, other = np.zeros((len(states), variant.facts.num_actions), np.int8), np.empty_like(states)
+    masks, other = np.zeros((len(states), variant.facts.num_actions), np.int8), rerolled(variant, states, seats, 3)
     variant.kernels.legal(variant.params, states, index, masks)
-    variant.kernels.reroll(variant.params, states, index, seats, new_streams(3, len(states)), other)
     before = states.copy()
     found = values.action_values(states)
     assert (states == before).all()
@@ -90,25 +162,3 @@ def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options
     np.testing.assert_array_equal(found, one_by_one)
     headings = (offered(variant.game, "situations") or (lambda *arguments: {}))(variant, states, masks.argmax(axis=1))
     assert all(len(labels) == len(states) and labels.dtype.kind == "U" for labels in headings.values())
-
-
-@pytest.mark.parametrize(
-    ("game", "options", "opponent", "words"),
-    [
-        ("thirties", {"num_players": 2}, "random", "num_players must be 1 for the values of choices, not 2"),
-        ("fatestones", {}, "random", "opponent must be nash"),
-        (
-            "score_dice",
-            {"pool_a": (6, 6), "pool_b": (6, 6)},
-            "score_response",
-            "nash, random, shuffled or highest .*, not score_response",
-        ),
-        ("score_dice", {"ties": "reroll"}, "nash", "ties must be 'none' or 'a'"),
-        ("score_dice", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "nash", "at most 12 dice"),
-        ("score_dice", {"pool_a": (20,) * 9, "pool_b": (20,) * 9}, "highest", "too large"),
-        ("shakes", {"variation": "competitive"}, "random", 'needs variation="cooperative"'),
-    ],
-)
-def test_where_no_best_response_is_known(game, options, opponent, words):
-    with pytest.raises(ValueError, match=words):
-        response_values(configure(game, **options), opponent)

@@ -10,7 +10,7 @@ import icepool
 import numpy as np
 import pytest
 
-from dice_envs import measure, response_values
+from dice_envs import measure
 from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
 from dice_envs.core.game import configure
@@ -291,18 +291,6 @@ def test_with_one_die_there_is_nothing_to_choose(options):
     assert found.measures[0].gap < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_players": 2}, "num_players must be 1 for an exact measure, not 2: optimal play of the table game is unknown"),
-        ({"num_faces": 2, "target": 3, "goal": "optimal"}, "goal must not be 'optimal' with num_faces=2: .* infinite"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        measure("thirties", "random", **options)
-
-
 # --- commands -----------------------------------------------------------------------------------------------------------
 
 
@@ -326,22 +314,6 @@ def test_solve_takes_goals_and_options(tmp_path):
 def test_solve_measures_agents(tmp_path):
     assert run("solve", "thirties", "--strategy", "thirties:heuristic", "--json", tmp_path / "out.json").exit_code == 0
     assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == analyse(R, named(R, "heuristic")).score
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--goal", "best"], "goal must be one of 'maximize'"),
-        (["-o", "goal=optimal"], "option goal cannot be set with -o"),
-        (["-o", "num_players=3"], "option num_players cannot be set with -o: the turn of one player is solved"),
-        (["-o", "num_dice=9"], "num_dice must be a whole number from 1 to 8, not 9"),
-        (["--strategy", "fives"], "strategy must be one of sixes"),
-        (["--strategy", "mixed:"], "unknown agent 'mixed'"),
-        (["--goal", "optimal", "-o", "num_faces=2", "-o", "target=3"], "infinite"),
-    ],
-)
-def test_bad_input_ends_in_one_line(arguments, message):
-    assert message in refusal("solve", "thirties", *arguments)
 
 
 # --- goals of one's own -----------------------------------------------------------------------------------------------
@@ -404,59 +376,6 @@ def test_a_goal_or_a_strategy_from_a_file(tmp_path):
         assert words in refusal("solve", "thirties", "--goal", goal)
 
 
-# --- values of choices ------------------------------------------------------------------------------------------------
-
-
-def passed_on(points, face, rules, restarts=40):
-    """Points of a second stage, expected, by recursion over its throws."""
-
-    @functools.cache
-    def aside_chance(left, aside):  # P(`aside` more dice are put aside before none shows the face)
-        hit = [math.comb(left, k) * (rules.num_faces - 1) ** (left - k) / rules.num_faces**left for k in range(left + 1)]
-        if left == 0 or aside == 0:
-            return float(aside == 0) * (hit[0] if left else 1.0)
-        return sum(hit[k] * aside_chance(left - k, aside - k) for k in range(1, aside + 1))
-
-    dice = rules.num_dice
-    some = sum(aside_chance(dice, k) * (points + k * face) for k in range(dice))
-    all_of_them = points + dice * face
-    if restarts:
-        all_of_them = passed_on(2 * all_of_them, min(face + 1, rules.num_faces), rules, restarts - 1)
-    return some + aside_chance(dice, dice) * all_of_them
-
-
-@few(2, "goal", GOALS)
-def test_values_of_choices_are_the_means_of_the_best_that_follow(goal):
-    """At every position of three dice of four faces: all throws that may follow are listed, none merged."""
-    rules = Rules(3, 4, 8)
-    variant = configure("thirties", num_players=1, num_dice=3, num_faces=4, target=8, goal=goal)
-    values = response_values(variant)
-
-    def best(dice_left, score):
-        """The mean of the best values over all throws of these dice; at the end what the game pays."""
-        if dice_left == 0:
-            over = score - rules.target
-            given = passed_on(over, min(over, rules.num_faces), rules) if goal == "optimal" and over > 0 else 0.0
-            return {"maximize": score, "thirty_or_over": float(over >= 0)}.get(goal, given + min(0, over))
-        rolls = list(itertools.product(range(1, 5), repeat=dice_left))
-        return np.mean([np.nanmax(row) for row in values.action_values(np.array([position(roll, score) for roll in rolls]))])
-
-    def position(roll, score):
-        state = np.zeros((), variant.game.state)
-        state["counts"] = np.bincount(roll, minlength=9)[1:]
-        state["thrown"], state["score"] = len(roll), score
-        return state
-
-    for dice in range(1, 4):
-        for roll in itertools.combinations_with_replacement(range(1, 5), dice):
-            for score in range(3 - dice, 4 * (3 - dice) + 1):
-                found = values.action_values(position(roll, score)[None])[0]
-                wanted = [best(again, score + sum(roll[again:])) for again in range(dice)]
-                np.testing.assert_allclose(found[:dice], wanted, rtol=0, atol=1e-12)
-    assert values.start(0) == pytest.approx(best(3, 0), abs=1e-12)
-    assert values.start(0) == float(solve(rules, goal)[1])
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("rules", SMALL)
 def test_for_the_highest_score_it_is_best_to_keep_the_highest_dice(rules):
@@ -471,14 +390,6 @@ def test_a_strategys_distribution_is_that_of_brute_force(name):
     exact = Player(rules, strategy).distribution()
     found = [0] * exact.first + [Fraction(cases, exact.total) for cases in exact.weights]
     assert found == scores_by_brute_force(rules, lambda throw, aside: np.arange(len(throw)) == strategy(throw, aside))
-
-
-@pytest.mark.thorough
-def test_cases_beyond_int64_are_not_wrapped():
-    found = Player(Rules(8, 8, 50), solve(Rules(8, 8, 50), "maximize")[0]).distribution()
-    assert found.total == 8**36 > 2**63
-    assert sum(found.weights) == found.total
-    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
 
 
 @pytest.mark.thorough

@@ -3,7 +3,7 @@
 import pytest
 
 from dice_envs.experiments.ui import game_options, whole_number
-from tests.support.commands import run
+from tests.support.commands import refusal
 from tests.support.subsets import few
 
 ARENA = ("arena", "fatestones", "random", "random")
@@ -48,11 +48,7 @@ def test_a_file_that_will_not_do_gets_one_line(content, words, tmp_path):
     path = tmp_path / "bag.txt"
     if content is not None:
         path.write_bytes(content)
-    result = run(*ARENA, "-o", f"dice=@{path}")
-    assert result.exit_code == 2
-    (line,) = result.stderr.strip().splitlines()
-    assert line.startswith("error: ")
-    assert words in line
+    assert words in refusal(*ARENA, "-o", f"dice=@{path}")
 
 
 def test_the_command_line_starts_without_heavy_libraries(run_python):
@@ -81,17 +77,3 @@ def test_large_numbers_as_people_type_them(typed, number):
 def test_what_is_no_whole_number(typed):
     with pytest.raises(ValueError, match="is no whole number; 20000, 20_000 and 2e4 are$"):
         whole_number(typed)
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        (("arena", "liar_dice", "random", "random"), "liars_dice"),
-        (("arena", "liars_dice", "randm", "random"), "random"),
-        (("measure", "liars_dice", "numbers:blff=0.25"), "bluff"),
-        (("measure", "liars_dice", "random", "-o", "num_dic=2"), "num_dice"),
-        (("measure", "liars_dice", "random", "-o", "raise_rule=qantity"), "quantity"),
-    ],
-)
-def test_a_slip_gets_a_suggestion(typed, meant):
-    assert run(*typed).output.endswith(f"; did you mean '{meant}'?\n")

@@ -37,7 +37,7 @@ from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT, scaled
 from tests.support.chance import assert_distributed
 from tests.support.interfaces import CALLERS, moves, plays, remember
-from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played
+from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played, rerolled
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 every_learner = pytest.mark.parametrize(("name", "options"), MARKED_ONCE, ids=IDS)  # compiled anew for each variant
@@ -150,9 +150,7 @@ def check_rerolls(variant, seed, length, reroll):
     batch = random_course(variant, seed, length)
     for seat in range(variant.facts.num_seats):
         view = batch.observe(np.array([seat]))
-        again = np.empty_like(batch.states)
-        kernels = variant.kernels
-        kernels.reroll(variant.params, batch.states, np.arange(1), np.array([seat]), new_streams(reroll, 1), again)
+        again, kernels = rerolled(variant, batch.states, seat, reroll), variant.kernels
         seen = np.empty_like(view)
         kernels.observe(variant.params, again, np.arange(1), np.array([seat]), seen)
         np.testing.assert_array_equal(view, seen, err_msg=f"seat {seat} saw the reroll")
@@ -292,13 +290,6 @@ def courses(variant, games, seed):
             break
         batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
     return batch.states
-
-
-def rerolled(variant, states, seat, seed):
-    out = np.empty_like(states)
-    index = np.arange(len(states))
-    variant.kernels.reroll(variant.params, states, index, np.full(len(states), seat), new_streams(seed, len(states)), out)
-    return out
 
 
 def columns(states):

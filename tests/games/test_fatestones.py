@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from fractions import Fraction
@@ -17,11 +16,10 @@ from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs import read_log
-from dice_envs.games.fatestones import CODES, COUNTS, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
+from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
 from tests.exact.test_matrix_game import value_by_linprog
 from tests.support.chance import assert_even
 
@@ -258,28 +256,3 @@ def test_the_source_s_logs_recount_to_its_table():
         log = read_log(LOGS / name)
         assert log.record() == record
         assert log.edge_share()[0] == pytest.approx(share, abs=0.001)
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.integers(0, 2**32), st.integers(1, 5))
-def test_observations_are_the_face_counts_of_both_hands(seed, hand_size):
-    batch = Batch("fatestones", 1, seed=seed, hand_size=hand_size)
-    batch.play(np.array([0]))
-    for seat in range(2):
-        shown = batch.observe(np.array([seat])).reshape(2, hand_size, 6)
-        hands = batch.states["hands"][0][[seat, 1 - seat], :hand_size]
-        assert np.allclose(shown * 6, COUNTS[hands])
-    assert dataclasses.asdict(batch.variant.options)["hand_size"] == hand_size
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("hand_size", [1, 2, 3, 5])
-def test_nash_leaves_nothing_to_be_won(hand_size):
-    variant = configure("fatestones", hand_size=hand_size, dice="all")
-    hands = draw_hands(variant, 100 if hand_size < 5 else 10, 3)
-    result = evaluate(variant, agents.make("nash"), hands, 1)
-    lost, _ = result.exploitability()
-    assert abs(lost) <= 1e-9
-    assert solve_draws(hands).gap <= 1e-9
-    # In each draw Nash play secures the value: its guarantees in the two seats are opposite numbers.
-    assert np.abs(result.kept.sum(axis=1)).max() <= 1e-9

@@ -18,7 +18,7 @@ from dice_envs.experiments.commands.distill import (
     TrainingPositions,
     train,
 )
-from tests.support.commands import done, run
+from tests.support.commands import done
 
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 
@@ -89,29 +89,6 @@ def test_distill_saves_what_it_measured(tmp_path):
         assert [each["value"] for each in found] == pytest.approx([each["value"] for each in about[field]], abs=1e-6)
     done(*arguments)
     assert json.loads(json_path.read_text())["measures"] == about["measures"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["thirties"], "distill takes liars_dice, not thirties"),
-        (["liars_dice", "-o", "num_players=3"], "num_players must be 2 for distilling"),
-        (["liars_dice", "-o", "num_dice=6"], "information sets"),
-        (["liars_dice", "--hidden", "12,x"], "hidden must be the sizes of layers such as 128,128, not '12,x'"),
-        (["liars_dice", "--hidden", "12,,12"], "hidden must be the sizes of layers such as 128,128, not '12,,12'"),
-        (["liars_dice", "--hidden", "0"], "hidden must be a whole number from 1 to 4096, not 0"),
-        (["liars_dice", "--steps", "0"], "steps must be a whole number from 1 to 1000000000, not 0"),
-        (["liars_dice", "--minutes", "0"], "minutes must be above 0, not 0"),
-        (["liars_dice", "--rate", "2"], "rate must be a number from 1e-06 to 1, not 2"),
-        (["liars_dice", "--precision", "0"], "precision must be a number from"),
-    ],
-)
-def test_wrong_arguments_of_distill(arguments, words, tmp_path):
-    result = run("distill", *arguments, "--out", str(tmp_path / "policy.npz"))
-    assert result.exit_code == 2
-    assert words in result.output
-    assert len(result.output.strip().splitlines()) == 1
-    assert not (tmp_path / "policy.npz").exists()
 
 
 @pytest.mark.thorough

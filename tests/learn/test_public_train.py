@@ -10,7 +10,7 @@ import torch
 import dice_envs
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import PRESETS, Preset, preset_of
-from tests.support.commands import done, refusal
+from tests.support.commands import done
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 SMALL = {
@@ -126,14 +126,6 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch, learner):
     assert results["table"]["agents"][:2] == ["ppo", "ppo greedy"]
 
 
-@pytest.mark.parametrize("command", ["train", "distill"])
-def test_every_command_that_trains_names_a_wrong_device(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = refusal(command, "liars_dice", "-o", "num_dice=1", "--device", "abacus")
-    assert "device must be one that PyTorch has here, say auto, cpu or cuda, not 'abacus'" in result
-    assert not list(tmp_path.iterdir())
-
-
 def test_two_trainings_do_not_share_a_folder(tmp_path):
     refused = []
 
@@ -176,6 +168,12 @@ def test_it_trains_against_opponents_and_alone():
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"device": "abacus"}, "device must be one that PyTorch has here"),
         ({"num_dice": 99}, "num_dice must be"),
+        ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
+        ({"learner": "sb3"}, "the learner sb3 has no self-play: choose a preset against opponents"),
+        (
+            {"learner": "sb3", "preset": "quick", "settings": {"self_play": 0.5}},
+            "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5",
+        ),
     ],
 )
 def test_refusals_name_what_is_wrong(arguments, message):

@@ -19,6 +19,7 @@ from dice_envs.learn.networks import layers_of
 from dice_envs.learn.ppo import ILLEGAL, PPO, estimate_advantages
 from dice_envs.learn.presets import Preset
 from tests.support.subsets import covering, few
+from tests.support.turns import begun
 
 ONE_DIE = {"rules": "openspiel", "num_dice": 1, "num_faces": 4}
 PRESET = Preset(
@@ -245,9 +246,7 @@ def test_with_one_seat_an_update_is_maskable_ppos():
 
 
 def test_the_share_of_self_play_is_what_was_asked_for():
-    games = SeatGames(configure("liars_dice", num_dice=1), 4000, "random", self_play=0.3)
-    games.seed_games(np.arange(4000), range(4000))
-    games.start(np.arange(4000))
+    games = begun(configure("liars_dice", num_dice=1), "random", 4000, self_play=0.3)
     share = (games.players == LEARNER).all(axis=1).mean()
     assert abs(share - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
     with pytest.raises(ValueError, match=r"self_play must be .* not 1.5"):
@@ -330,54 +329,14 @@ def test_finished_games_are_told_with_their_players():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("more", "most"),
-    [
-        ({"learning_rate": 2e-3, "kl": 0.1, "reference_rate": 0.1}, 1 / 2),
-        (
-            {"learning_rate": 5e-3, "kl": 0.3, "reference_rate": 0.15, "central_critic": True, "proximal": 1.0, "clip": 1.0},
-            1 / 4,
-        ),
-    ],
-)
-def test_self_play_learns_to_play(more, most):
-    """Within seconds exploitability falls far below that of uniformly random play."""
-    rate = more["learning_rate"]
+def test_self_play_learns_to_play():
+    """Exploitability falls below half of that of random play; `tests/cuda/test_training.py` has a critic of both hands."""
     model = learner(
         3, iterations=40, num_envs=128, num_steps=32, minibatch=1024, epochs=4, entropy=0.02, normalize=False, hidden=(64, 64),
-        learning_rate_end=rate, **more,
+        learning_rate=2e-3, learning_rate_end=2e-3, kl=0.1, reference_rate=0.1,
     )  # fmt: skip
     gap = measure(model.variant, model.policy()).measures[0].value
-    assert gap < most * measure(model.variant, "random").measures[0].value
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("game", "options"), [("liars_dice", {"num_players": 3, "num_dice": 2}), ("fatestones", {})])
-def test_in_self_play_the_learner_sees_each_seat_at_its_turn(game, options):
-    variant = configure(game, **options)
-    games = SeatGames(variant, 64, self_play=1.0)
-    games.seed_games(np.arange(64), range(64))
-    everywhere = np.arange(64)
-    games.start(everywhere)
-    assert (games.players == LEARNER).all()
-    returns = np.zeros((64, variant.facts.num_seats))
-    finished = []
-    random = np.random.default_rng(0)
-    for _ in range(200):
-        np.testing.assert_array_equal(games.learners, games.states["seat"])
-        _, masks = games.view()
-        actions = np.array([random.choice(np.flatnonzero(mask)) for mask in masks])
-        done = games.advance(actions, np.zeros(64, bool), restart=False)
-        returns += done.earned
-        over = everywhere[done.ended]
-        assert (games.states["seat"][over] == -1).all(), "a game goes on while a seat of the learner's is in it"
-        finished.append(returns[over].copy())
-        returns[over] = 0
-        games.start(over)
-    sums = np.concatenate(finished)
-    assert len(sums) > 50
-    np.testing.assert_allclose(sums.sum(axis=1), 0, atol=1e-6)
-    assert (sums.max(axis=1) >= 0).all()
+    assert gap < 0.5 * measure(model.variant, "random").measures[0].value
 
 
 @pytest.mark.thorough

@@ -48,19 +48,6 @@ def test_the_settings_reach_maskable_ppo():
     assert rates == [(plan.learning_rate / 2, pytest.approx((plan.entropy * plan.entropy_end) ** 0.5)), (0, plan.entropy_end)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"preset": "equilibrium"}, "the learner sb3 has no self-play: choose a preset against opponents"),
-        ({"settings": {"self_play": 0.5}}, "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5"),
-        ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
-    ],
-)
-def test_what_maskable_ppo_lacks_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        train(**arguments)
-
-
 @pytest.mark.parametrize("name", LACKS)
 def test_each_setting_that_it_lacks_is_named(name):
     plan = preset_of("liars_dice", "quick")

@@ -4,13 +4,9 @@ import contextlib
 import dataclasses
 import errno
 import json
-import os
 import random
 import re
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -25,7 +21,7 @@ from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, PRESETS, Preset, plan_of, preset_of
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
@@ -237,7 +233,11 @@ def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypa
             path.write_bytes(b"damaged")
     with monkeypatch.context() as patch:
         patch.setattr(training, "first_signal_waits", lambda: contextlib.nullcontext(lambda: signal.SIGTERM))
-        assert train(*arguments, game=game, using=run).exit_code == 143
+        stopped = train(*arguments, game=game, using=run)
+    assert stopped.exit_code == 143
+    assert stopped.stderr.splitlines()[-1] == (
+        f"stopped after {3 * 512:,} steps, which are saved in {tmp_path / 'run'}; the same command with --resume goes on"
+    )
     killed("measured", 1, "before", *arguments, game=game)  # trained, not measured
     train(*arguments, game=game)
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
@@ -523,39 +523,6 @@ def test_a_report_says_why_a_policy_was_not_measured():
     assert result.as_dict()["not_measured"] == result.not_measured
 
 
-def in_a_process(folder, **changes):
-    """Start a process that trains in the folder, with changes to the preset DRAWING."""
-    code = (
-        "import dataclasses, tests.learn.test_train as t\n"
-        "from dice_envs.experiments.__main__ import app\n"
-        f"t.PRESETS['liars_dice'] = {{'quick': dataclasses.replace(t.DRAWING, **{changes!r})}}\n"
-        "app(['train', 'liars_dice', '--evaluation-games', '50', '--seed', '3', '--resume', '-o', 'num_dice=2', '--out', "
-        f"{str(folder)!r}])"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **COMPILES_SOON},
-    )
-
-
-def wait_for_a_checkpoint(process, folder, since=0):
-    """Wait until the process has written a checkpoint after the given time; False if it ended before."""
-    path = folder / "checkpoint.pt"
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        if path.exists() and path.stat().st_mtime_ns > since:
-            return True
-        if process.poll() is not None:
-            return False
-        time.sleep(0.02)
-    process.kill()
-    pytest.fail("the process wrote no checkpoint")
-
-
 @pytest.mark.thorough
 def test_resume_goes_on_from_the_checkpoint(tmp_path):
     folder = tmp_path / "run"
@@ -579,47 +546,3 @@ def test_minutes_before_a_stop_count(tmp_path, killed):
     assert max(times, key=int) == str(3 * 512)
     assert train("--out", folder, "--resume", using=run).exit_code == 0
     assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0
-
-
-@pytest.mark.thorough
-def test_left_over_files_of_a_kill_are_removed(tmp_path):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    left_over, other = folder / ".checkpoint.pt.abcd_123.tmp", folder / "notes.tmp"
-    left_over.write_bytes(b"half")
-    other.write_text("mine")
-    assert train("--out", folder, "--seed", 3, using=run).exit_code == 0
-    assert not left_over.exists()
-    assert other.exists()
-
-
-@pytest.mark.thorough
-def test_a_limit_on_file_sizes_ends_in_one_line(tmp_path):
-    code = (
-        "import resource, sys; sys.dont_write_bytecode = True\n"  # Python 3.11 keeps what the limit has cut short
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "from tests.learn.test_train import PRESETS, TINY\n"
-        "from dice_envs.experiments.__main__ import app\n"
-        "PRESETS['liars_dice'] = {'quick': TINY}\n"
-        f"app(['train', 'liars_dice', '--out', {str(tmp_path / 'run')!r}, '--seed', '1'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr == f"error: {tmp_path / 'run' / 'checkpoint.pt'}: File too large\n"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_real_signal_stops_a_real_process(tmp_path, number, status):
-    process = in_a_process(tmp_path, steps=10**9)
-    assert wait_for_a_checkpoint(process, tmp_path)
-    time.sleep(1)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == status
-    steps = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["num_timesteps"]
-    assert steps > 0
-    assert errors.strip().splitlines()[-1] == (
-        f"stopped after {steps:,} steps, which are saved in {tmp_path}; the same command with --resume goes on"
-    )
-    assert "Traceback" not in errors

@@ -33,6 +33,13 @@ def uniform(observations, masks):
     return masks / masks.sum(axis=1, keepdims=True)
 
 
+def uneven(observations, masks):
+    """Probabilities above 0 of all legal actions, which depend on all that is observed."""
+    waves = np.sin(np.arange(observations.shape[1] * masks.shape[1])).reshape(-1, masks.shape[1])
+    weights = np.exp(observations @ waves) * masks
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
 class ActsOnly:
     """Plays as another agent does, without its probabilities and its kernel."""
 

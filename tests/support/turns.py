@@ -5,13 +5,18 @@ import numpy as np
 from dice_envs.envs.learner import SeatGames
 
 
-def played(variant, opponents, count, turns, seed=0, exploration=0.0, **arguments):
-    """All results and states of games in which the learner plays at random, with both ways of beginning again."""
-    everything = np.arange(count)
-    games = SeatGames(variant, count, opponents, **arguments)
+def begun(variant, opponents, count, seed=0, exploration=0.0, **arguments):
+    """Games of a learner that have been dealt."""
+    games, everything = SeatGames(variant, count, opponents, **arguments), np.arange(count)
     games.exploration[0] = exploration
     games.seed_games(everything, range(seed, seed + count))
     games.start(everything)
+    return games
+
+
+def played(variant, opponents, count, turns, seed=0, exploration=0.0, **arguments):
+    """All results and states of games in which the learner plays at random, with both ways of beginning again."""
+    games = begun(variant, opponents, count, seed, exploration, **arguments)
     random = np.random.default_rng(3)
     shown, begins = games.view(), np.zeros(count, bool)
     for turn in range(turns):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, names
 
 # Options of a variant of each game whose games are short.
@@ -107,4 +108,21 @@ def played(name: str, options: dict[str, Any], plays: int = 25) -> list[list[Any
         masks = batch.legal()
         out.append([batch.observe().tolist(), masks.tolist(), batch.rewards.tolist(), batch.states["rng"].tolist()])
         batch.play(np.array([np.flatnonzero(m)[len(out) % m.sum()] for m in masks[playing]]), playing)
+    return out
+
+
+def random_states(variant: Any, games: int, seed: int) -> np.ndarray:
+    """The states of random games in which a decision is to be made."""
+    batch, rng, found = Batch(variant, games, seed=seed), np.random.default_rng(seed), []
+    while (playing := np.flatnonzero(batch.seats != OVER)).size:
+        found.append(batch.states[playing].copy())
+        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in batch.legal()[playing]]), playing)
+    return np.concatenate(found)
+
+
+def rerolled(variant: Any, states: np.ndarray, seats: Any, seed: int) -> np.ndarray:
+    """The states with all that is hidden from these seats drawn again."""
+    out, index = np.empty_like(states), np.arange(len(states))
+    everybody = np.broadcast_to(np.asarray(seats, np.int64), len(states)).copy()
+    variant.kernels.reroll(variant.params, states, index, everybody, new_streams(seed, len(states)), out)
     return out

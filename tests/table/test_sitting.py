@@ -330,38 +330,3 @@ def test_nobody_at_the_table_finds_a_fresh_seed_by_trying(drawn):
 def test_all_bits_of_a_seed_reach_both_halves_of_a_stream():
     streams = [int(new_streams(1 << bit, 1)["rng"][0]) for bit in range(64)]
     assert len({each >> 32 for each in streams}) == len({each % 2**32 for each in streams}) == 64
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("game", names())
-@settings(max_examples=10)
-@given(seed=st.integers(0, 2**40), choices=numbers, again=st.integers(0, 2**40))
-def test_a_picture_does_not_depend_on_what_is_hidden(game, seed, choices, again):
-    sitting = sit(game, seed)
-    wander(sitting, choices)
-    variant, count = sitting.variant, sitting.variant.facts.num_seats
-    for viewer in range(count):
-        states, others = np.array([sitting.state]), np.empty(1, variant.game.state)
-        stream = np.array([(again,)], [("rng", np.uint64)])
-        variant.kernels.reroll(variant.params, states, np.zeros(1, np.int64), np.array([viewer]), stream, others)
-        assert variant.picture(others[0], viewer) == sitting.picture(viewer)
-
-
-@pytest.mark.thorough
-def test_two_games_that_differ_in_hidden_dice_look_the_same():
-    found = {}
-    for seed in range(200):
-        sitting = sit("liars_dice", seed, [PERSON, PERSON], num_players=2, num_dice=1, starter="first")
-        own, other = sitting.state["counts"][:2].tolist()
-        found.setdefault(tuple(own), {}).setdefault(tuple(other), sitting)
-    alike = max(found.values(), key=len)
-    assert len(alike) > 3
-    for sitting in alike.values():
-        for action in (0, 6):
-            sitting.play(action)
-    views = [told(sitting, viewer=0)[:2] for sitting in alike.values()]
-    assert all(view == views[0] for view in views)
-    assert len({str(told(sitting)[0]) for sitting in alike.values()}) == len(alike), "the dice do differ"
-    for sitting in alike.values():
-        sitting.play(sitting.legal()[-1])
-    assert len({str(told(sitting, viewer=0)[0]) for sitting in alike.values()}) > 1, "a call shows them"

@@ -49,8 +49,8 @@ _OF_TWO = "an exact result of two agents"
 _SHARE = "share of wins"
 
 
-def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dict[Table, dict[tuple[int, ...], np.ndarray]]]:
-    """Find a best response to the agent in a seat, for small games: how often it wins, and its choices.
+def record_response(variant: Variant, agent: Any, seat: int) -> dict[Table, dict[tuple[int, ...], np.ndarray]]:
+    """Find a best response to the agent in a seat, for small games.
 
     Returns:
         For each round the bids made before a decision → for each of its hands (see `Round.hands`) the bid that it makes,
@@ -62,8 +62,8 @@ def record_response(variant: Variant, agent: Any, seat: int) -> tuple[float, dic
     def record(table: Table) -> Record:
         return book.setdefault(table, {}).__setitem__
 
-    known = response_wins(variant, agent, seat, record=record)
-    return float(np.mean([known[table][0] for table in first_tables(variant.options)])), book
+    response_wins(variant, agent, seat, record=record)
+    return book
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------

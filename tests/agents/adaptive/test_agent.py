@@ -13,7 +13,6 @@ from dice_envs.experiments.arena import play_table, tournament
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
 from tests.support.liars_dice_games import exploitability, winning_probability
-from tests.support.subsets import few
 
 pytestmark = pytest.mark.thorough
 
@@ -67,9 +66,15 @@ class Simple:
         return chances
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("opponent", [Simple(calls=True), Simple(calls=False), Reader()], ids=["calls", "raises", "reader"])
-def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(opponent):
+SPECS = ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]
+
+
+@pytest.mark.parametrize(
+    "opponent",
+    [Simple(calls=True), Simple(calls=False), *map(resolve, ["reader", *SPECS])],
+    ids=["calls", "raises", "reader", *SPECS],
+)
+def test_it_wins_half_of_what_there_is_to_win(opponent):
     """Half of a best response's edge over optimal play, with three dice, over matches of 200 games."""
     variant = configure("liars_dice", num_dice=scaled(3, 1))
     match, matches = scaled(200, 2), scaled(40, 2)
@@ -81,17 +86,6 @@ def test_it_wins_half_of_what_there_is_to_win_from_players_of_other_kinds(oppone
     else:
         optimal = winning_probability(variant, "nash", opponent)
     best = (1 + exploitability(variant, opponent)) / 2
-    if scaled(1, 0):
-        assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
-
-
-@few(1, "spec", ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"])
-def test_it_wins_nearly_what_a_best_response_wins(spec):
-    """With three dice, optimal play wins 81 to 88 % of the best response's edge."""
-    variant = configure("liars_dice", num_dice=scaled(3, 1))
-    match, matches = scaled(200, 2), scaled(40, 2)
-    own = tournament(variant, ["adaptive", spec], match * matches, 1, match=match)
-    optimal, best = winning_probability(variant, "nash", spec), (1 + exploitability(variant, resolve(spec))) / 2
     if scaled(1, 0):
         assert own.win_rate[0][1] - own.ci95[0][1] > optimal + 0.5 * (best - optimal)
 

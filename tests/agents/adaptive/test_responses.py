@@ -12,8 +12,6 @@ from tests.agents.adaptive.cases import SMALL, TWO_DICE
 from tests.support.liars_dice_games import exploitability, winning_probability
 from tests.support.subsets import few
 
-pytestmark = pytest.mark.thorough
-
 
 class Responding:
     """Plays a response, and reports positions that the response does not reach."""
@@ -29,7 +27,10 @@ class Responding:
         return chances
 
 
-@few(1, "options", SMALL)
+ROUND = {"num_dice": (2, 1), "num_faces": 3, "rounds": "single", "raise_rule": "either", "wild": "highest", "starter": "first"}
+
+
+@few(1, "options", [*SMALL, ROUND])
 def test_a_response_wins_as_much_as_the_best_does(options, tmp_path):
     variant = configure("liars_dice", **options)
     agents = [
@@ -46,6 +47,7 @@ def test_a_response_wins_as_much_as_the_best_does(options, tmp_path):
         assert winning_probability(variant, response, agent) == pytest.approx(best, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_response_says_where_it_does_not_come(tmp_path):
     response = response_to(TWO_DICE, Numbers(), tmp_path)
     batch = Batch(TWO_DICE, 200, seed=1)
@@ -53,6 +55,7 @@ def test_a_response_says_where_it_does_not_come(tmp_path):
     assert (response.actions(TWO_DICE, batch.states) == NOWHERE).all()
 
 
+@pytest.mark.thorough
 def test_responses_are_kept(tmp_path, monkeypatch):
     first = response_to(TWO_DICE, Numbers(), tmp_path)
     (file,) = (tmp_path / "responses").iterdir()

@@ -155,12 +155,6 @@ def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(
     assert values[0] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("memory", "shown"), [(0, "0"), (0.009, "0.009"), (1001, "1001"), ("much", "'much'")])
-def test_memory_out_of_range_is_refused(memory, shown):
-    with pytest.raises(ValueError, match=f"memory must be a number from 0.01 to 1000, not {shown}"):
-        MCTS(memory=memory)
-
-
 def test_memory_for_less_than_one_simulation_is_refused():
     turn = turn_of("liars_dice", 1)
     turn.variant.facts = dataclasses.replace(turn.variant.facts, num_actions=10**6)

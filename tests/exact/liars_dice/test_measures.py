@@ -1,8 +1,6 @@
-"""Exact measures of Liar's Dice, compared with OpenSpiel, with play and with known values."""
+"""Exact measures of Liar's Dice, compared with a plain program and with known values."""
 
 import dataclasses
-import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -12,131 +10,41 @@ from dice_envs.agent import Promises
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures, moves, shares, sources, walk
-from dice_envs.exact.liars_dice.measures import record_response
-from dice_envs.exact.liars_dice.round import Round, hands_of
-from dice_envs.exact.liars_dice.seating import Table
-from dice_envs.experiments.arena import play_table, tournament
-from tests.support.awkward import FAMILY
+from dice_envs.exact.liars_dice.round import Round
+from tests.support.awkward import FAMILY, Mixed
 from tests.support.liars_dice_games import PlainGames, exploitability, winning_probability
-from tests.support.policies import ActsOnly, uniform
+from tests.support.policies import ActsOnly, uneven, uniform
 from tests.support.subsets import few
 
-pyspiel = pytest.importorskip("pyspiel")
-from open_spiel.python import policy as peer_policy  # noqa: E402
-from open_spiel.python.algorithms import exploitability as peer  # noqa: E402
 
-
-@functools.cache
-def openspiel_game(num_dice, num_faces):
-    return pyspiel.load_game(f"liars_dice(players=2,numdice={num_dice},dice_sides={num_faces})")
-
-
-def as_function(tabular, num_dice, num_faces):
-    """An OpenSpiel policy as a function of our observations, by state strings made from the own dice and the bids."""
-    game = openspiel_game(num_dice, num_faces)
-    bids = 2 * num_dice * num_faces
-
-    def chances(observations, masks):
-        out = np.zeros(masks.shape)
-        for row, seen in enumerate(observations):
-            counts = np.rint(seen[:num_faces] * num_dice).astype(int)
-            dice = [face for face in range(num_faces) for _ in range(counts[face])]
-            by_seat = seen[num_faces + 2 :][: 2 * bids].reshape(2, bids)
-            made = np.flatnonzero(by_seat.any(axis=0)).tolist()
-            state = game.new_initial_state()
-            mover = len(made) % 2
-            for place in range(2 * num_dice):  # seat 0's dice are dealt first
-                state.apply_action(dice[place % num_dice] if place // num_dice == mover else 0)
-            for bid in made:
-                state.apply_action(bid)
-            for action, chance in tabular.action_probabilities(state).items():
-                out[row, action] = chance
-        return out
-
-    return chances
-
-
-def random_tabular(num_dice, num_faces, seed) -> pyspiel.Policy:
-    tabular = peer_policy.TabularPolicy(openspiel_game(num_dice, num_faces))
-    rng = np.random.default_rng(seed)
-    drawn = rng.exponential(size=tabular.action_probability_array.shape) ** 3 * (tabular.legal_actions_mask != 0)
-    tabular.action_probability_array[:] = drawn / drawn.sum(axis=1, keepdims=True)
-    return pyspiel.TabularPolicy(tabular.to_dict())
-
-
-def agrees(tabular: pyspiel.Policy, num_dice, num_faces):
-    ours = measure(
-        "liars_dice", as_function(tabular, num_dice, num_faces), rules="openspiel", num_dice=num_dice, num_faces=num_faces
-    )
-    theirs = pyspiel.nash_conv(openspiel_game(num_dice, num_faces), tabular) / 2
-    assert ours.measures[0].value == pytest.approx(theirs, abs=1e-9)
-    assert ours.measures[0].error == 0
-
-
-@few(1, ("num_dice", "num_faces"), [(1, 3), (2, 2)])
-def test_random_policies_of_small_games_agree_with_openspiel(num_dice, num_faces):
-    for seed in range(3):
-        agrees(random_tabular(num_dice, num_faces, seed), num_dice, num_faces)
-
-
-@pytest.mark.slow
-def test_a_random_policy_of_one_die_agrees_with_openspiel():
-    agrees(random_tabular(num_dice=1, num_faces=6, seed=0), 1, 6)
-
-
-@pytest.mark.slow
-def test_a_cfr_policy_of_two_dice_agrees_with_openspiel():
-    solver = pyspiel.CFRPlusSolver(openspiel_game(num_dice=2, num_faces=3))
-    for _ in range(2):
-        solver.evaluate_and_update_policy()
-    agrees(solver.average_policy(), 2, 3)
-
-
-class BySeat:
-    """Plays at random in one seat, and the lowest legal action in the other."""
-
-    def __init__(self, random_seat):
-        self.random_seat = random_seat
-
-    def probabilities(self, turn):
-        chances = turn.legal / turn.legal.sum(axis=1, keepdims=True)
-        lowest = np.eye(turn.legal.shape[1])[turn.legal.argmax(axis=1)]
-        return np.where((turn.seats == self.random_seat)[:, None], chances, lowest)
-
-    def act(self, turn):
-        raise NotImplementedError
+def by_seat(random_seat):
+    """An agent that plays at random in one seat, and the lowest legal action in the other."""
+    return Mixed(lambda turn: turn.seats == random_seat)
 
 
 @few(1, "random_seat", [0, 1])
 def test_an_agent_that_plays_differently_by_seat(random_seat):
     """Its exploitability is the mean of the two players', whoever may begin."""
     options = {"num_dice": 1, "num_faces": 3}
-    alike = [
-        measure("liars_dice", agent, **options).measures
-        for agent in ("random", lambda seen, masks: np.eye(masks.shape[1])[masks.argmax(axis=1)])
-    ]
-    found = measure("liars_dice", BySeat(random_seat), **options).measures
+    alike = [measure("liars_dice", agent, **options).measures for agent in ("random", Mixed(0.0))]
+    found = measure("liars_dice", by_seat(random_seat), **options).measures
     for each, (first, second) in zip(found, zip(*alike, strict=True), strict=True):
         assert each.value == pytest.approx((first.value + second.value) / 2, abs=1e-12)
         assert each.error == 0
     variant = configure("liars_dice", **options)
-    assert exploitability(variant, asked(BySeat(random_seat), variant)) == pytest.approx(found[0].value, abs=1e-12)
+    assert exploitability(variant, asked(by_seat(random_seat), variant)) == pytest.approx(found[0].value, abs=1e-12)
     assert "24 information sets" in found[0].note, "of both seats"
     assert "12 information sets" in alike[0][0].note, "of one seat, where it was seen to play alike in both"
 
 
 @few(1, "random_seat", [0, 1])
 def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
-    variant = configure("liars_dice", num_dice=1, num_faces=3)
-
-    def lowest(seen, masks):
-        return np.eye(masks.shape[1])[masks.argmax(axis=1)]
-
-    for other in ("random", lowest, "numbers"):
-        parts = [winning_probability(variant, agent, other) for agent in ("random", lowest)]
+    variant, player = configure("liars_dice", num_dice=1, num_faces=3), by_seat(random_seat)
+    for other in ("random", Mixed(0.0), "numbers"):
+        parts = [winning_probability(variant, agent, other) for agent in ("random", Mixed(0.0))]
         assert len(set(parts)) == 2
-        assert winning_probability(variant, BySeat(random_seat), other) == pytest.approx(np.mean(parts), abs=1e-12)
-        assert winning_probability(variant, other, BySeat(random_seat)) == pytest.approx(1 - np.mean(parts), abs=1e-12)
+        assert winning_probability(variant, player, other) == pytest.approx(np.mean(parts), abs=1e-12)
+        assert winning_probability(variant, other, player) == pytest.approx(1 - np.mean(parts), abs=1e-12)
 
 
 @pytest.mark.thorough
@@ -158,97 +66,11 @@ def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_noth
     assert sum(asked_for) == 3 * once
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("iterations", [30, 300, 3000])
-def test_a_sampled_policy_of_openspiel_is_as_exploitable_as_openspiel_says(iterations):
-    """Monte Carlo CFR has different regrets in each seat. Either seat may begin, by the default options."""
-    from open_spiel.python.algorithms import external_sampling_mccfr
-
-    from dice_envs.envs.openspiel import PolicyAgent
-    from dice_envs.envs.openspiel import openspiel_game as ours
-
-    np.random.seed(iterations)  # noqa: NPY002 - the solver draws from it
-    game = ours("liars_dice", num_dice=1, num_faces=3)
-    solver = external_sampling_mccfr.ExternalSamplingSolver(game)
-    for _ in range(iterations):
-        solver.iteration()
-    policy = solver.average_policy()
-    measured = measure("liars_dice", PolicyAgent(game, policy), num_dice=1, num_faces=3).measures[0]
-    assert measured.value == pytest.approx(peer.exploitability(game, policy), abs=1e-9)
-    assert measured.error == 0
-
-
 def test_known_figures():
     assert measure("liars_dice", "random", rules="openspiel", num_dice=1).score == 0
     # Values that an independent program found for this agent.
     numbers = measure("liars_dice", "numbers", rules="openspiel", num_dice=1).measures[0]
     assert numbers.value == pytest.approx(0.46, abs=0.005)
-
-
-OPTIONS = [
-    {"num_dice": 1},
-    {"num_dice": 2, "num_faces": 3},
-    {"num_dice": 2, "num_faces": 3, "rounds": "single", "wild": "ones"},
-    {"num_dice": (2, 1), "num_faces": 3, "rounds": "single", "raise_rule": "either", "wild": "highest", "starter": "first"},
-    {"num_dice": (1, 3), "num_faces": 4, "rounds": "single"},
-    {"num_dice": (1, 2), "num_faces": 3, "starter": "first", "wild": "highest"},
-]
-
-
-class Best:
-    """Plays the best response found by the measure."""
-
-    def __init__(self, variant, seat, against):
-        self.variant, self.seat = variant, seat
-        self.value, self.book = record_response(variant, against, 1 - seat)
-
-    def act(self, turn):
-        actions = turn.legal.argmax(axis=1)  # at the other seat, in games that do not count
-        for i, state in enumerate(turn.states):
-            if state["seat"] != self.seat or turn.legal[i].sum() == 1:
-                continue
-            own, other = int(state["dice"][self.seat]), int(state["dice"][1 - self.seat])
-            dice = (own, other) if state["starter"] == self.seat else (other, own)
-            chosen = self.book[Table(dice, int(state["starter"]))]
-            hands, _, _ = hands_of(self.variant, own)
-            (hand,) = np.flatnonzero((hands == state["counts"][self.seat]).all(axis=1))
-            bid = chosen[tuple(state["bids"][: state["num_bids"]].tolist())][hand]
-            actions[i] = turn.params.call if bid < 0 else bid
-        return actions
-
-
-@few(2, "options", OPTIONS)
-def test_the_best_response_wins_what_it_is_said_to(options):
-    """Played through the game's own kernels, from either seat."""
-    variant = configure("liars_dice", **options)
-    numbers, games = agents.make("numbers:bluff=0.5"), 8_000
-    for seat in range(2):
-        best = Best(variant, seat, numbers)
-        players = [best, numbers] if seat == 0 else [numbers, best]
-        returns = play_table(variant, players, games, 3)
-        own = returns[::2, seat]  # seats rotate: each agent is at its listed seat in every second game
-        error = own.std() / np.sqrt(len(own))
-        assert own.mean() == pytest.approx(2 * best.value - 1, abs=5 * error)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("options", [{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": 2, "num_faces": 2}])
-def test_answers_instead_of_probabilities(options):
-    """An agent without probabilities is measured exactly if it promises to answer alike, otherwise within its interval."""
-
-    for spec in ("numbers:threshold=0.5", "reader"):
-        promises, silent = ActsOnly(spec, deterministic=True), ActsOnly(spec)
-        found, allowing, expected = (measure("liars_dice", each, **options).measures for each in (promises, silent, spec))
-        assert [dataclasses.replace(each, note="") for each in found] == [
-            dataclasses.replace(each, note="") for each in expected
-        ]
-        assert [each.value for each in allowing] == [each.value for each in expected]
-        assert all(0 < each.error < 0.02 for each in allowing)
-    for spec in ("random", "numbers:bluff=0.5"):
-        (sampled, _), (exact, _) = (measure("liars_dice", each, **options).measures for each in (ActsOnly(spec), spec))
-        assert exact.error == 0
-        assert 0 < sampled.error < 0.1
-        assert sampled.value == pytest.approx(exact.value, abs=sampled.error)
 
 
 # --- a plain second implementation ---------------------------------------------------------------------------------
@@ -267,22 +89,10 @@ PLAIN = [
 ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in PLAIN if each != PLAIN[3])]
 
 
-def tangled(variant):
-    """An agent with unequal probabilities that depend on its whole observation."""
-    weights = np.random.default_rng(5).normal(size=(variant.facts.observation_size, variant.facts.num_actions)) * 2
-
-    def chances(observations, masks):
-        logits = np.exp(observations @ weights) * masks * (np.sin(50 * observations @ weights) > -0.5)
-        logits += 1e-9 * masks
-        return logits / logits.sum(axis=1, keepdims=True)
-
-    return chances
-
-
 @few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
-    for spec in ("random", "numbers:bluff=0.5", tangled(variant)):
+    for spec in ("random", "numbers:bluff=0.5", uneven):
         agent = asked(spec, variant)
         wins = [PlainGames(variant, None, agent).mean(), 1 - PlainGames(variant, agent, None).mean()]
         assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
@@ -292,7 +102,7 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
 @few(1, "options", ONE_FAST)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
-    pairs = [("random", "numbers:bluff=0.5"), (tangled(variant), "random"), ("numbers:bluff=1", tangled(variant))]
+    pairs = [("random", "numbers:bluff=0.5"), (uneven, "random"), ("numbers:bluff=1", uneven)]
     for pair in pairs:
         one, other = (asked(each, variant) for each in pair)
         wins = [PlainGames(variant, one, other).mean(), 1 - PlainGames(variant, other, one).mean()]
@@ -370,7 +180,7 @@ def test_an_agent_to_whom_past_rounds_matter():
                 winning_probability(configure("liars_dice", num_dice=3), "numbers", spec)
     for past_rounds in (True, False):
         variant = configure("liars_dice", num_dice=2, num_faces=3, past_rounds=past_rounds)
-        assert (words in measure(variant, tangled(variant)).measures[0].note) == past_rounds
+        assert (words in measure(variant, uneven).measures[0].note) == past_rounds
 
 
 @few(1, "num_dice", [2, 3, (2, 3)])
@@ -451,36 +261,6 @@ def test_two_agents_that_are_not_computed():
     with pytest.raises(ValueError, match="num_players must be 2 for an exact result of two agents, not 3"):
         winning_probability(configure("liars_dice", num_players=3), "random", "random")
     assert winning_probability(one_die, "numbers", "numbers") == pytest.approx(0.5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"num_dice": 2}, {"num_dice": 3}, {"num_dice": (2, 3), "starter": "first", "wild": "ones"}]
-)
-def test_two_agents_win_as_often_as_computed(options):
-    variant = configure("liars_dice", **options)
-    specs = ["random", "numbers", "numbers:bluff=0.5", "numbers:bluff=1,preset=article", "reader:learn=false"]
-    for pair in itertools.combinations(specs, 2):
-        played = tournament(variant, pair, 200_000, 11)
-        # Of thirty pairs none should miss twice its 95 % interval.
-        assert winning_probability(variant, *pair) == pytest.approx(played.win_rate[0][1], abs=2 * played.ci95[0][1])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"num_dice": 3, "rules": "openspiel"},
-            "num_dice=3 with num_faces=6 and raise_rule='either' makes a round of about 1,",
-        ),
-        ({"num_dice": 2, "reward": "dice"}, "reward must be 'win' for an exact measure, not 'dice'"),
-        ({"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "10,000,000,000 at most are allowed for an exact measure"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(options, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        measure("liars_dice", "random", **options)
-    assert words in str(caught.value)
 
 
 def test_sizes_of_the_rounds():

@@ -47,19 +47,6 @@ def test_all_shares_agree_with_a_plain_program(game, agent):
             assert getattr(known[table], which) == pytest.approx(expected, abs=1e-9), (table, which)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("agent", ["random", "uneven"])
-@pytest.mark.parametrize("wild", [None, "ones"])
-def test_four_faces_by_either_rule_agree_with_a_plain_program(wild, agent):
-    """One round of 4,096 nodes."""
-    options = {"num_players": 3, "num_dice": 1, "raise_rule": "either", "rounds": "single", "starter": "first"}
-    variant = configure("liars_dice", **options, num_faces=4, wild=wild)
-    plain = Plain(variant, of_agent(variant, AGENTS[agent]))
-    known = shares_of(variant, SeatedAgents([asked(AGENTS[agent], variant)]), (PLAYS, RESPONDS))
-    (shares,) = known.values()
-    assert shares.responds[1] == pytest.approx(plain.share("responds", (1, 1, 1), 1), abs=1e-9)
-
-
 @pytest.mark.thorough
 @pytest.mark.library("open_spiel", "deviation gains at a table of three", game="liars_dice")
 @pytest.mark.parametrize("agent", ["random", "numbers:bluff=0.25"])
@@ -149,27 +136,3 @@ def test_played_tables_agree_with_exact_ones(options, agents):
         assert found.mean_return == pytest.approx(expected.mean_return, abs=2.5 * found.mean_return_ci95)
     assert sum(each.win_rate for each in exact.meetings) == pytest.approx(1)
     assert [each.win_rate for each in exact.copies] == pytest.approx([each.win_rate for each in played.copies], abs=0.003)
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("agent", "options", "against", "message"),
-    [
-        ("random", {"num_dice": 6, "num_players": 6}, (), r"num_players=6 with num_dice=6.* hours; 10,000,000,000 at most"),
-        ("random", {"num_dice": 1, "reward": "dice"}, (), "reward must be 'win'"),
-        ("mcts:10", {"num_dice": 1}, (), "the answers of mcts:10 are random"),
-        ("random", {"num_dice": 1}, ("random",), "against must name 2 agents"),
-        ("random", {"num_dice": 1}, ("random", "mcts:10"), "the answers of mcts:10 are random"),
-    ],
-    ids=["too large", "dice", "random answers", "one missing", "random answers of another"],
-)
-def test_what_is_not_known_is_refused_with_the_reason(agent, options, against, message):
-    with pytest.raises(ValueError, match=message):
-        measure("liars_dice", agent, against=against, **{"num_players": 3, **options})
-
-
-def test_only_tables_are_measured_against_other_agents():
-    with pytest.raises(ValueError, match="against must be left out"):
-        measure("fatestones", "random", against=["random"])

@@ -23,8 +23,7 @@ from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.games.liars_dice import STATE, play
-from dice_envs.games.liars_dice.raises import NO_BID
+from dice_envs.games.liars_dice import play
 from tests.exact.liars_dice.test_tree import tree_of
 from tests.support.liars_dice_games import PlainGames
 from tests.support.subsets import covering, few
@@ -81,20 +80,6 @@ def test_a_certificate_is_that_of_what_is_stored():
     assert Walker(tree, quantised(tree, numbers)).certify().gain == pytest.approx(0, abs=1e-4)
     numbers[::2] = 0
     assert Walker(tree, numbers).certify().gain > 0.1
-
-
-def position(params, dice, mover, counts, bids=()):
-    """A state in a round started by seat 0. The mover holds `counts`; the other dice are not set."""
-    state = np.zeros(1, STATE)[0]
-    state["dice"][:2] = dice
-    state["in_round"][:2] = 1
-    state["in_play"] = sum(dice)
-    state["bid"] = NO_BID
-    for bid in bids:
-        play(params, state, bid)
-    assert state["seat"] == mover
-    state["counts"][mover] = counts
-    return state
 
 
 class Stored:
@@ -466,31 +451,6 @@ def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options
         precision /= 2
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"reward": "dice"}, "reward must be 'win' for optimal play, not 'dice'"),
-        ({"num_dice": 3, "raise_rule": "either"}, "num_dice=3 with num_faces=6 for 2 players takes .* GiB of memory"),
-        ({"num_dice": 6, "raise_rule": "either", "num_faces": 8}, "makes a round of .* public nodes"),
-    ],
-)
-def test_what_cannot_be_solved_is_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        solve(configure("liars_dice", **options))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [({"precision": 0}, "precision"), ({"threads": 0}, "threads"), ({"seconds": 0}, "seconds must be above 0, not 0")],
-)
-def test_bad_arguments_are_refused(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        solve(configure("liars_dice", num_dice=1), **arguments)
-
-
 # --- what an action is worth -----------------------------------------------------------------------------------------
 
 
@@ -501,7 +461,7 @@ def test_action_values_agree_with_the_certificate():
     tree = solution.rounds[2, 2].tree
     total = 0.0
     for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
-        state = position(variant.params, (2, 2), 0, hand)
+        (state,) = PlainGames(variant).position((2, 2), 0, [], [hand, hand])
         values = solution.action_values(state)
         assert values.reached
         assert values.mix.sum() == pytest.approx(1)
@@ -511,24 +471,12 @@ def test_action_values_agree_with_the_certificate():
     assert total == pytest.approx(solution.upper, abs=1e-9)
 
 
-def test_action_values_know_only_what_the_seat_may_know():
-    """They do not depend on the dice of the other hand."""
-    variant = configure("liars_dice", num_dice=2)
-    solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, solution.rounds[2, 2].tree.hands[1][7], [3])
-    first = solution.action_values(state)
-    state["counts"][0] = solution.rounds[2, 2].tree.hands[0][5]
-    second = solution.action_values(state)
-    assert np.array_equal(first.wins, second.wins, equal_nan=True)
-    assert (first.mix == second.mix).all()
-
-
 @pytest.mark.thorough
 def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    state = position(variant.params, (2, 2), 1, [0, 0, 0, 0, 0, 2, 0, 0], [3 * 6 + 5])
+    (state,) = PlainGames(variant).position((2, 2), 0, [3 * 6 + 5], [[0, 0, 0, 0, 0, 2, 0, 0]] * 2)
     values = solution.action_values(state)
     assert values.mix[variant.params.call] == 1
     lost = solution.certificates[1, 2].upper  # probability for the seat, which then starts with one die against two

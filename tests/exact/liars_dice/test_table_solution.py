@@ -9,7 +9,7 @@ from dice_envs import configure, measure
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.shares import PLAYS, RESPONDS, mean_shares, shares_of
 from dice_envs.exact.liars_dice.solution import SolvedRound
-from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
+from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Party, Walk
 from tests.support.subsets import few
@@ -170,14 +170,3 @@ def test_rounds_kept_in_an_earlier_layout_are_solved_again_with_a_line(folder, c
     file.rename(file.with_name(f"{file.stem[:-12]}{'0' * 12}.npz"))
     assert solve(variant, 1e-2, resume=True).plays.tolist() == first.plays.tolist()
     assert capsys.readouterr().err == "1 v 1 v 1 dice: strategies of an earlier version do not fit: solved again\n"
-
-
-def test_what_cannot_be_solved_is_named():
-    with pytest.raises(ValueError, match="reward must be 'win' for optimal play, not 'dice'"):
-        solve(configure("liars_dice", num_players=3, num_dice=1, reward="dice"))
-    with pytest.raises(ValueError, match=r"num_dice=\(6, 6, 6, 6, 6, 6\) .* makes a round of .* public nodes"):
-        solve(configure("liars_dice", num_players=6, num_dice=6, raise_rule="either"))
-    with pytest.raises(ValueError, match="threads and workers elsewhere are for two players"):
-        solve(configure("liars_dice", num_players=3, num_dice=1), threads=2)
-    with pytest.raises(OutOfTimeError, match=r"num_dice=3 .* takes at least about .* s, and 0.01 s are given"):
-        solve(configure("liars_dice", num_players=3, num_dice=3), seconds=0.01)

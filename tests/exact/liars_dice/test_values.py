@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from dice_envs import Turn, configure, make_agent
+from dice_envs import configure, make_agent
 from dice_envs.agent import Promises
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
 from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
+from tests.exact.test_response_values import played
+from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import PlainGames, exploitability
-from tests.support.policies import Noisy
+from tests.support.policies import uneven
 from tests.support.subsets import covering, few
 
 GAMES = [
@@ -27,25 +27,8 @@ GAMES = [
 FORGETFUL = {"past_rounds": False}  # so that `uneven` does not observe past rounds
 
 
-def uneven(observations, masks):
-    """Probabilities above 0 of all legal actions, which depend on all that is observed."""
-    waves = np.sin(np.arange(observations.shape[1] * masks.shape[1])).reshape(-1, masks.shape[1])
-    weights = np.exp(observations @ waves) * masks
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-class BySeat:
-    """Plays at random in seat 0 and unevenly in seat 1."""
-
-    def act(self, turn):
-        raise NotImplementedError
-
-    def probabilities(self, turn):
-        chances = turn.legal / turn.legal.sum(axis=1, keepdims=True)
-        return np.where((turn.seats == 0)[:, None], chances, uneven(turn.observations, turn.legal))
-
-
-OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BySeat()]
+BY_SEAT = Mixed(lambda turn: turn.seats == 0)  # plays at random in one seat only
+OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BY_SEAT]
 
 
 class Asks:
@@ -63,22 +46,10 @@ class Asks:
         return self.player.probabilities(turn)
 
 
-def played(variant, opponent, seat, games=60):
+def decisions(variant, opponent, seat):
     """States in which the seat is to move in games of a random player against the opponent."""
-    rng = np.random.default_rng(seat)
-    batch, found, player = Batch(variant, games, seat), [], asked(opponent, variant)
-    streams = new_streams(1, games)
-    while len(going := np.flatnonzero(batch.states["seat"] != OVER)):
-        mine = batch.states["seat"][going] == seat
-        found.append(batch.states[going[mine]])
-        chances = batch.legal()[going].astype(float)
-        others = going[~mine]
-        if len(others):
-            chances[~mine] = player.probabilities(Turn(variant, batch.states, others, streams[others]))
-        chances /= chances.sum(axis=1, keepdims=True)
-        actions = (chances.cumsum(axis=1) > rng.random((len(going), 1))).argmax(axis=1)
-        batch.play(actions, going)
-    return np.concatenate(found)
+    *_, states = played(variant, opponent, 120, 1)
+    return states[states["seat"] == seat]
 
 
 @covering(("options", "opponent"), GAMES, OPPONENTS, most=3)
@@ -91,7 +62,7 @@ def test_values_are_those_of_plain_recursion(options, opponent):
         plain = PlainGames(variant, *((None, agent) if seat == 0 else (agent, None)))
         wins = plain.mean() if seat == 0 else 1 - plain.mean()
         assert found.start(seat) == pytest.approx(2 * wins - 1, abs=1e-9)
-        states = played(variant, opponent, seat)
+        states = decisions(variant, opponent, seat)
         assert len(states) >= 50
         for state, values in zip(states, found.action_values(states), strict=True):
             bids = tuple(state["bids"][: state["num_bids"]].tolist())
@@ -100,15 +71,6 @@ def test_values_are_those_of_plain_recursion(options, opponent):
             for action, value in plain.choices(state["counts"][seat], left, int(state["starter"]), bids).items():
                 expected[action] = value
             assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
-
-
-def test_hidden_dice_make_no_difference():
-    variant = configure("liars_dice", num_dice=2)
-    found = response_values(variant, "numbers:bluff=0.5")
-    states = played(variant, "numbers:bluff=0.5", 0)
-    expected = found.action_values(states)
-    states["counts"][:, 1] = np.arange(states["counts"].shape[2])[::-1]
-    assert np.array_equal(found.action_values(states), expected, equal_nan=True)
 
 
 @covering(("options", "opponent"), [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], OPPONENTS)
@@ -123,28 +85,10 @@ def test_the_solution_says_the_same():
     """Its action values, which it finds state by state from its own tree, are chances to win against itself."""
     variant = configure("liars_dice", num_dice=2)
     solution = solution_of(variant, 1e-3)
-    states = played(variant, "nash", 0, games=10)
+    states = decisions(variant, "nash", 0)[:30]
     for state, values in zip(states, response_values(variant, "nash").action_values(states), strict=True):
         expected = 2 * solution.action_values(state).values - 1
         assert values == pytest.approx(expected, abs=2 * max(solution.exploitability, 0) + 1e-9, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("options", "opponent", "words"),
-    [
-        ({"num_players": 3}, "numbers", "num_players must be 2 for the value of a choice, not 3"),
-        ({"num_dice": 2, "reward": "dice"}, "numbers", "reward must be 'win' for the value of a choice, not 'dice'"),
-        ({"num_dice": 6}, "numbers", "250,000,000 at most are allowed for the value of a choice"),
-        ({"num_dice": 2}, "reader", "past rounds matter to reader: the value of a choice is known for agents that look at one"),
-        ({"num_dice": 1}, Noisy(), "are random: the value of a choice is known for agents whose probabilities are fixed"),
-        ({"num_dice": 1}, "adaptive", "adaptive remembers past games"),
-    ],
-    ids=["players", "reward", "size", "past rounds", "random answers", "memory"],
-)
-def test_what_has_no_table_is_refused(options, opponent, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        response_values(configure("liars_dice", **options), opponent)
-    assert words in str(caught.value)
 
 
 def test_too_large_a_table_is_refused_before_it_is_filled(monkeypatch):
@@ -222,7 +166,7 @@ def test_the_solution_is_read_as_it_plays(options):
     by_asking = response_values(variant, Asks())
     for seat in range(2):
         assert by_reading.start(seat) == pytest.approx(by_asking.start(seat), abs=1e-12)
-        states = played(variant, "nash", seat)
+        states = decisions(variant, "nash", seat)
         expected = by_asking.action_values(states)
         assert by_reading.action_values(states) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 

@@ -8,20 +8,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
-from dice_envs import Turn, agents, configure, measure
-from dice_envs.agents.score_dice import Response
-from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
-from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations
+from dice_envs import agents, configure, measure
+from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
-from dice_envs.games.score_dice import HELD, Options
+from dice_envs.games.score_dice import Options
 from tests.support.policies import uniform
-from tests.support.subsets import covering, few
-
-# --- best response --------------------------------------------------------------------------------------------------
-
+from tests.support.subsets import few
 
 SMALL = [
     Options(pool_a=(4, 4), pool_b=(4, 4)),
@@ -29,18 +22,6 @@ SMALL = [
     Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
     Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
 ]
-
-
-def test_open_hands_are_an_assignment_problem():
-    options = Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True, reward="score")
-    total = 0
-    for a, b in itertools.product(itertools.product(range(1, 5), repeat=3), repeat=2):
-        points = np.sign(np.subtract.outer(a, b))
-        total += points[linear_sum_assignment(points, maximize=True)].sum()
-    assert ResponseToHighest(options, 0).game_value() == pytest.approx(total / 4**6)
-
-
-# --- the measure ------------------------------------------------------------------------------------------------------
 
 
 class Odd:
@@ -144,20 +125,6 @@ def slow_response(options, seat, agent):
     return total / (len(own) * len(other))
 
 
-class Sorted:
-    """Shows the highest of its dice, of equal ones the first."""
-
-    def weight(self, faces, place, past):
-        held = [each for each in range(len(faces)) if each not in [own for own, _, _ in past]]
-        return float(place == min(held, key=lambda each: (-faces[each], each)))
-
-
-@covering(("seat", "options"), [0, 1], SMALL)
-def test_response_to_highest_is_that_of_a_slow_recursion(options, seat):
-    expected = slow_response(options, 1 - seat, Sorted())
-    assert ResponseToHighest(options, seat).game_value() == pytest.approx(expected, abs=1e-12)
-
-
 @few(1, "name", ["2d4", "three kinds", "score", "open"])
 def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
     options = configure("score_dice", **MEASURED[name]).options
@@ -216,29 +183,6 @@ def test_a_best_response_earns_what_is_computed_though_tied_dice_are_rolled_agai
     assert result.matrix("mean_return")[0][1] == pytest.approx(sum(values) / 2, abs=4 / 100)
 
 
-@pytest.mark.slow
-def test_the_default_pools_are_sampled():
-    assert measure("score_dice", "random", sample=2_000).score == 0
-    assert measure("score_dice", "score_response", sample=2_000).score == pytest.approx(1, abs=1e-9)
-    (highest,) = measure("score_dice", "highest").measures
-    assert highest.value == pytest.approx(0, abs=2 * highest.error)
-    assert highest.error < 0.005
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"pool_a": (20,) * 24, "pool_b": (20,) * 24}, "has up to 2,204,615,430,518,470 situations"),
-        ({"pool_a": (12, 10, 8, 6, 4), "pool_b": (12, 10, 8, 6, 4), "ties": "reroll"}, "at most 250,000 are computed"),
-        ({"pool_a": (4, 4), "pool_b": (4, 4), "sample": 1}, "sample must be at least 2 games, not 1"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(options, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        measure("score_dice", "random", **options)
-    assert words in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -261,77 +205,15 @@ def test_situations_are_counted_by_the_hands_that_there_are():
     assert count_situations(options, 0) == count_situations(options, 1) == 24 + 24 * 24 + 10 * 10
 
 
-def every_roll(variant):
-    """States after every roll of both pools, spare dice dropped, A to choose."""
-    pools = variant.options.pools
-    rolls = list(itertools.product(*(itertools.product(*(range(1, size + 1) for size in pool)) for pool in pools)))
-    states = np.zeros(len(rolls), variant.game.state)
-    variant.kernels.deal(variant.params, states, np.arange(len(rolls)))
-    for state, dice in zip(states, rolls, strict=True):
-        variant.arrange(state, {"dice": dice})
-    return states
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},
-        {"pool_a": (4, 3), "pool_b": (4, 3, 2), "reward": "score"},
-        {"pool_a": (4, 3, 2), "pool_b": (3, 2), "ties": "reroll"},
-        {"pool_a": (3, 3, 2), "pool_b": (3, 2, 2), "open_hands": True},
-    ],
-    ids=str,
-)
-def test_values_of_choices_are_those_of_the_game(options):
-    variant = configure("score_dice", **options)
-    states = every_roll(variant)
-    index = np.arange(len(states))
-    for seat in range(2):
-        response = ResponseToHighest(variant.options, seat)
-        now = states.copy()
-        if seat == 1:
-            masks = np.zeros((len(now), variant.facts.num_actions), np.int8)
-            variant.kernels.legal(variant.params, now, index, masks)
-            variant.kernels.play(variant.params, now, index, masks.argmax(axis=1))
-        values = response.action_values(variant, now)
-        assert (np.isfinite(values) == (now["status"][:, seat, : values.shape[1]] == HELD)).all()
-        assert np.nanmax(values, axis=1).mean() == pytest.approx(response.game_value(), abs=1e-12)
-        again = np.empty_like(now)
-        variant.kernels.reroll(variant.params, now, index, np.full(len(now), seat), new_streams(1, len(now)), again)
-        np.testing.assert_array_equal(response.action_values(variant, again), values)  # what is hidden is not looked at
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({"pool_a": (6, 6), "pool_b": (6, 6), "ties": "reroll"}, marks=pytest.mark.thorough),
-        {"pool_a": (4, 4), "pool_b": (6, 4, 3), "ties": "reroll"},
-        {"pool_a": (4, 4, 4), "pool_b": (4, 4, 4), "open_hands": True, "ties": "a"},
-    ],
-    ids=str,
-)
-def test_agents_play_legally_and_the_equilibrium_loses_nothing(options):
-    specs = ["shuffled", "highest", "score_response", "random"]
-    games = 500
-    result = tournament(configure("score_dice", **options), specs, games, 3)
-    # Seats rotate, so an equilibrium player earns 0 on average against another one, and at least 0 against anybody.
-    earned = result.matrix("mean_return")[0][1:]
-    assert all(mean > -5 / math.sqrt(games) for mean in earned), earned
-
-
-@pytest.mark.thorough
-def test_asking_an_agent_does_not_depend_on_what_is_hidden():
-    variant = configure("score_dice", pool_a=(6, 6, 6), pool_b=(6, 6, 6, 6), ties="a")
-    states = np.zeros(40, variant.game.state)
-    states["rng"] = new_streams(1, 40)["rng"]
-    index = np.arange(40)
-    variant.kernels.deal(variant.params, states, index)
-    variant.kernels.play(variant.params, states, index, np.zeros(40, np.int64))
-    others = np.empty_like(states)
-    variant.kernels.reroll(variant.params, states, index, np.ones(40, np.int64), new_streams(9, 40), others)
-    assert (states["seat"] != OVER).all()
-    for agent in (Response(), agents.make("highest")):
-        actions = [agent.act(Turn(variant, s, index, new_streams(5, 40))) for s in (states, others)]
-        assert (actions[0] == actions[1]).all()
+def test_deals_and_hands_are_distributions():
+    for pool, keep in (((4, 4, 3), 2), ((6, 4, 4, 2), 1), ((4, 3), 2)):
+        assert sum(chance for _, chance in deals(pool, keep)) == pytest.approx(1)
+        kept = defaultdict(float)
+        for dice, chance in deals(pool, keep):
+            for hand, share in hands(dice).items():
+                kept[tuple((die.face, die.size) for die in hand)] += chance * share
+        expected = defaultdict(float)
+        for faces in itertools.product(*(range(1, size + 1) for size in pool)):
+            hand = sorted(zip(faces, pool, strict=True), reverse=True)[:keep]
+            expected[tuple(hand)] += 1 / math.prod(pool)
+        assert dict(kept) == pytest.approx(dict(expected))

@@ -12,7 +12,6 @@ from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
 from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
-from tests.support.policies import uniform
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
 
@@ -177,21 +176,3 @@ def test_illegal_play_names_the_agent():
 
     with pytest.raises(AgentError, match=r"Silent in shakes, seat \d of game \d+: action 0 \(yield\) is not legal now"):
         measure("shakes", Silent(), mode="maesters", num_players=4, sample=200)
-
-
-@pytest.mark.parametrize(
-    ("agent", "options", "message"),
-    [
-        (
-            "random",
-            {"mode": "maesters", "variation": "competitive"},
-            "variation must be 'cooperative' for an exact measure, not",
-        ),
-        ("random", {"num_players": 6, "num_patients": 40}, r"num_patients=40 with num_players=6 has about [\d,]+ tallies"),
-        ("dogmatic", {}, "dogmatic is a maester"),
-        (uniform, {"num_players": 6, "sample": 10}, "sample must be a whole number from 100 to 100000000, not 10"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(agent, options, message):
-    with pytest.raises(ValueError, match=message):
-        measure("shakes", agent, **options)

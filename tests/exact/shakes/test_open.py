@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure, describe, measure
-from dice_envs.agent import Turn, Uniform
+from dice_envs.agent import Uniform
 from dice_envs.agents import make
-from dice_envs.core.dice import new_streams
 from dice_envs.exact import action_values, optima
-from dice_envs.exact.shakes.chances import Problem, argument_chances, best_of
+from dice_envs.exact.shakes.chances import Problem, best_of
 from dice_envs.exact.shakes.policies import (
     as_policy,
     evaluate,
@@ -22,9 +21,8 @@ from dice_envs.exact.shakes.policies import (
     solve,
 )
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES
+from dice_envs.games.shakes import EFFICACIES, FACES
 from dice_envs.pictures.render import ansi
-from tests.support.chance import assert_distributed
 from tests.support.commands import run
 from tests.support.shakes_tools import states_with
 from tests.support.subsets import few
@@ -53,13 +51,6 @@ def test_every_seat_sees_the_efficacies(mode):
             assert "efficacy" not in ansi(hidden.picture(state, seat))
 
 
-def test_nothing_is_drawn_again():
-    variant = configure("shakes", mode="physician", num_players=5, **OPEN)
-    states = states_with(variant, [3, 1, 0, 0, 0], [1, 1, 0, 0, 0], 500)
-    turn = Turn(variant, states, np.arange(500), new_streams(1, 500))
-    assert (turn.states["efficacy"] == states["efficacy"]).all()
-
-
 @pytest.mark.parametrize("reward", ["saved", "win"])
 def test_games_are_played_as_with_hidden_ones(reward):
     variants = [configure("shakes", mode="physician", reward=reward, **options) for options in (OPEN, {})]
@@ -74,8 +65,6 @@ def test_it_is_an_option_of_the_cooperative_variation():
         configure("shakes", open_efficacies=1)
     plain, ours = configure("shakes"), configure("shakes", **OPEN)
     assert plain.differences(ours) == ("open_efficacies=false", "open_efficacies=true")
-    with pytest.raises(ValueError, match="ppo has no policy in the package for shakes"):
-        measure("shakes", "ppo", **OPEN)
 
 
 # --- optimal play beside brute force ------------------------------------------------------------------------------
@@ -120,24 +109,6 @@ def test_optimal_play(reward, num_players, num_patients, goal):
         found = action_values(variant, state)
         assert np.allclose(found.values, expected, atol=1e-14)
         assert "players see how well each treatment works" in found.note
-
-
-@pytest.mark.parametrize("ties", ["again", "random"])
-def test_arguing_and_yielding(ties):
-    """Two maesters, the better one first: it argues, and then the other must yield."""
-    variant = configure("shakes", num_players=2, ties=ties, num_patients=3, goal=1, **OPEN)
-    (state,) = states_with(variant, [0, 0], [0, 0], 1)
-    state["efficacy"][:2] = 3, 1
-    state["opener"] = state["seat"] = 0
-    after = 2 * 3 / 6
-    values = action_values(variant, state).values
-    assert values == pytest.approx([after + 1 / 6, after + 3 / 6])
-    variant.game.play(variant.params, state, ARGUE)
-    chance = argument_chances(np.zeros((1, 2), np.int16), np.zeros((1, 2), np.int16), ties)[0, 1]
-    assert 0 < chance < 1
-    values = action_values(variant, state).values
-    assert values[0] == pytest.approx(after + 3 / 6)
-    assert values[1] < values[0]
 
 
 # --- agents beside it ---------------------------------------------------------------------------------------------
@@ -274,41 +245,6 @@ def test_solve(policy, value):
     results = [run("solve", "shakes", "--policy", policy, *more) for more in ([], ["-o", "open_efficacies=true"])]
     hidden, ours = (float(re.search(r"patients saved ([\d.]+)", result.output)[1]) for result in results)
     assert ours == pytest.approx(hidden if value is None else value, abs=1e-6)
-
-
-@pytest.mark.thorough
-def test_what_a_patient_pays_in_the_mean_follows_the_efficacy():
-    variant = configure("shakes", mode="physician", **OPEN)
-    states = states_with(variant, [3, 0, 0], [3, 0, 0], 20)
-    dealt = states["efficacy"][:, 1].copy()
-    for state in states:
-        variant.game.play_expected(variant.params, state, 1)
-    assert np.allclose(states["rewards"][:, 0], dealt / FACES)
-
-
-@pytest.mark.thorough
-def test_the_rules_numbers():
-    """All patients get the best treatment: 12 · 4/6 with three players, 12 · 3/6 with two."""
-    assert optima(configure("shakes", mode="physician", **OPEN))["patients saved"] == pytest.approx(8)
-    assert optima(configure("shakes", mode="physician", num_players=2, **OPEN))["patients saved"] == pytest.approx(6)
-    assert optima(configure("shakes", num_players=6, **OPEN))["patients saved"] == pytest.approx(12)
-
-
-@pytest.mark.thorough
-def test_thompson_draws_as_it_says():
-    variant = configure("shakes", mode="physician", **OPEN)
-    states = states_with(variant, [2, 1, 0], [1, 0, 0], 20_000)
-    turn = Turn(variant, states, np.arange(20_000), new_streams(1, 20_000))
-    agent = make("thompson:permutations")
-    assert_distributed(np.bincount(agent.act(turn), minlength=3), agent.probabilities(turn)[0])
-
-
-@pytest.mark.thorough
-def test_search_finds_the_best_treatment():
-    variant = configure("shakes", mode="physician", num_patients=3, goal=1, **OPEN)
-    states = states_with(variant, [0, 0, 0], [0, 0, 0], 12)
-    chosen = make("mcts:300").act(Turn(variant, states, np.arange(12), new_streams(1, 12)))
-    assert (states["efficacy"][np.arange(12), chosen] == 4).mean() > 0.8
 
 
 @pytest.mark.thorough

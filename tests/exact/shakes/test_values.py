@@ -74,15 +74,6 @@ def spoken_value(values, variant, state, die):
     return sum(float(chance) * treated_value(values, variant, after, seat) for seat, chance in zip(holders, won, strict=True))
 
 
-@covering(("reward", "known"), ["saved", "win"], [False, True])
-def test_values_of_treatments_are_the_means_of_what_follows(reward, known):
-    variant = configure("shakes", **SMALL, mode="physician", reward=reward, open_efficacies=known)
-    values = response_values(variant)
-    for state in positions(variant, 1, 8):
-        wanted = [treated_value(values, variant, state, treatment) for treatment in range(3)]
-        np.testing.assert_allclose(values.action_values(state[None])[0], wanted, rtol=0, atol=1e-12)
-
-
 @covering(
     ("ties", "options"),
     ["again", "random"],

@@ -335,25 +335,9 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
     assert len(ends[0][2]) == 4
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ([*ARENA, "--ray", "nowhere"], "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not"),
-        (
-            ["train", "liars_dice", "--ray", "local"],
-            "--jobs and --ray share out several runs: add --seeds or --recipe, or --set",
-        ),
-        (
-            ["solve", "liars_dice", "--minutes", "1", "--ray", "local"],
-            "--minutes divides the time between rounds solved one after",
-        ),
-        ([*ARENA, "--resume"], "--resume needs --json: finished parts are kept beside its file"),
-        (["benchmark", "language", "--resume"], "--resume needs --json"),
-    ],
-)
-def test_what_cannot_be_shared_out_gets_one_line(command, words):
-    pytest.importorskip("ray")
-    assert words in refusal(*command)
+@pytest.mark.parametrize("command", [[*ARENA, "--resume"], ["benchmark", "language", "--resume"]])
+def test_what_is_not_kept_cannot_be_resumed(command):
+    assert "--resume needs --json: finished parts are kept beside its file" in refusal(*command)
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------

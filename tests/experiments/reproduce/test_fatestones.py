@@ -10,27 +10,18 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.agent import Turn
-from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce import fatestones
 from dice_envs.experiments.reproduce.fatestones import ProjectSearch
-from dice_envs.games.fatestones import DIE_OF_CODE
+from tests.agents.mcts.test_agent import fatestones_turn
 from tests.support.subsets import few
 
 
-def choices(first, second, simulations, games=2000, seed=1):
+def choices(first, second, simulations, games=2000):
     """The shares of seat 0's choices, (dice,) float64."""
-    variant = configure("fatestones", dice=[*first, *second], hand_size=len(first))
-    states = np.zeros(games, variant.game.state)
-    states["committed"] = -1
-    states["left"] = len(first)
-    states["hands"] = -1
-    for seat, hand in enumerate((first, second)):
-        states["hands"][:, seat, : len(hand)] = [DIE_OF_CODE[code] for code in hand]
-    turn = Turn(variant, states, np.arange(games), new_streams(seed, games))
-    return np.bincount(ProjectSearch(simulations).act(turn), minlength=len(first)) / games
+    actions = ProjectSearch(simulations).act(fatestones_turn(first, second, games))
+    return np.bincount(actions, minlength=len(first)) / games
 
 
 def test_the_higher_roll_wins():
