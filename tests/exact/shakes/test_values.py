@@ -10,9 +10,9 @@ from dice_envs import Batch, configure, response_values
 from dice_envs.exact import optima
 from dice_envs.exact.shakes.chances import kept_die
 from dice_envs.games.shakes import EFFICACIES, SILENT
-from tests.exact.test_action_values import positions
 from tests.support.shakes_tools import win_by_brute_force
 from tests.support.subsets import covering
+from tests.support.variants import random_states
 
 SMALL = {"num_players": 3, "num_patients": 3, "goal": 2}
 
@@ -82,7 +82,7 @@ def spoken_value(values, variant, state, die):
 def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, ties):
     variant = configure("shakes", **{**SMALL, **options}, ties=ties)
     values = response_values(variant)
-    for state in positions(variant, 2):
+    for state in random_states(variant, 3, 2):
         seat = int(state["seat"])
         yields, argues = values.action_values(state[None])[0]
         chances = kept_die(int(state["treated"][seat]), int(state["saved"][seat]))
