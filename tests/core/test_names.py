@@ -11,8 +11,8 @@ from dice_envs.agent import check_plays
 from dice_envs.agent.casting import cast
 from dice_envs.agents.ppo import load_policy, shipped
 from dice_envs.core.options import option_texts, parse_options
+from dice_envs.experiments import train
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.commands import train
 from dice_envs.experiments.ui import game_options
 from dice_envs.games.shakes import TREATMENTS
 from dice_envs.pictures.render import ansi, rgb_array, svg
