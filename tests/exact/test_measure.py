@@ -12,7 +12,7 @@ import torch
 from dice_envs import Measurement, agents, measure
 from dice_envs.core.game import load, names
 from dice_envs.exact import offered
-from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
+from tests.support.awkward import FAMILY, LOW, MIXED, PART, Acts, Draws
 from tests.support.policies import ActsOnly
 from tests.support.subsets import few
 
@@ -113,12 +113,8 @@ def test_a_score_has_an_error_where_it_is_known():
 @pytest.mark.thorough
 def test_progress_covers_nodes_to_which_a_coalition_alone_comes():
     told = []
-
-    def lowest(observations, masks):
-        return np.eye(masks.shape[1])[masks.argmax(axis=1)]
-
     options = {"num_players": 3, "num_dice": 2, "num_faces": 3}
-    measure("liars_dice", lowest, **options, done=lambda amount, total: told.append((amount, total)))
+    measure("liars_dice", LOW, **options, done=lambda amount, total: told.append((amount, total)))
     assert sum(amount for amount, _ in told) == told[-1][1]
 
 
