@@ -477,12 +477,9 @@ def known_values(
         agents: the agents.
         done: progress callback, as for `response_values`; it may raise TooLong.
     """
-    found: dict[str, ResponseValues | None] = {}
-    reasons, part = [], _part_of(done, len(set(specs)))
-    for spec, agent in zip(specs, agents, strict=True):
-        if spec in found:
-            continue
-        found[spec] = None
+    found: dict[str, ResponseValues | None] = dict.fromkeys(specs)
+    reasons, part = [], _part_of(done, len(found))
+    for spec, agent in dict(zip(specs, agents, strict=True)).items():
         try:
             values = response_values(variant, agent, done=part)
             if scale_of(variant, values).unit != GAMES_WON:
