@@ -195,11 +195,6 @@ def _attributes(**values: Any) -> str:
 def _element(shape: drawing.Shape) -> str:
     """The shape as an element of SVG."""
     match shape:
-        case drawing.Rect():
-            place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
-            return f"<rect {place}{_edge(shape)}/>"
-        case drawing.Circle():
-            return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
         case drawing.Polygon():
             points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
             return f'<polygon points="{points}" fill="{shape.fill}"/>'
@@ -210,10 +205,9 @@ def _element(shape: drawing.Shape) -> str:
             first, *more = map(_escaped, shape.lines)
             below = _attributes(x=shape.x, dy=shape.size * drawing.LEADING)
             return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
-
-
-def _edge(shape: drawing.Rect | drawing.Circle) -> str:
-    return f" {_attributes(stroke=shape.edge, stroke_width=shape.stroke)}" if shape.stroke else ""
+        case _:
+            given = {name: value for name, value in shape._asdict().items() if shape.stroke or not name.startswith("stroke")}
+            return f"<{type(shape).__name__.lower()} {_attributes(**given)}/>"
 
 
 # --- images -----------------------------------------------------------------------------------------------------------
@@ -261,20 +255,17 @@ def _corners(left: float, top: float, right: float, bottom: float, stroke: float
     )
 
 
-def _outline(shape: drawing.Rect | drawing.Circle, scale: float) -> dict[str, Any]:
-    return {"outline": shape.edge, "width": max(1, round(shape.stroke * scale))} if shape.stroke else {}
-
-
 def _paint(shape: drawing.Shape, draw: Any, scale: float) -> None:
     """Draw the shape on an image that has `scale` pixels for each pixel of the layout."""
     match shape:
         case drawing.Rect():
-            box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
-            radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
-            draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
+            box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke_width, scale)
+            radius = (shape.rx + shape.stroke_width / 2) * scale if shape.rx else 0
+            draw.rounded_rectangle(box, radius, shape.fill, shape.stroke, max(1, round(shape.stroke_width * scale)))
         case drawing.Circle():
-            x, y, r = shape.x, shape.y, shape.radius
-            draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
+            x, y, r = shape.cx, shape.cy, shape.r
+            box = _corners(x - r, y - r, x + r, y + r, shape.stroke_width, scale)
+            draw.ellipse(box, shape.fill, shape.stroke, max(1, round(shape.stroke_width * scale)))
         case drawing.Polygon():
             draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
         case drawing.Text():
