@@ -187,17 +187,30 @@ def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
 # --- the style sheet ---------------------------------------------------------------------------------------------------
 
 
-# Colour of the pictures → the same on a dark screen. Dice keep their colours.
-_DARK = {
-    drawing.PANEL: "#1d2530",
-    drawing.EDGE: "#3a4655",
-    drawing.SOFT: "#a3afbf",
-    drawing.FAINT: "#76818f",
-    drawing.FAINT_EDGE: "#4b5664",
-    drawing.ACCENT: "#6ea3f2",
-    drawing.ACCENT_PANEL: "#1c2b42",
+# Colours by name, on light and on dark screens.
+COLOURS = {
+    "page": ("#eef1f5", "#0f141b"),
+    "paper": (drawing.PAPER, "#161c25"),
+    "panel": (drawing.PANEL, "#1d2530"),
+    "edge": (drawing.EDGE, "#3a4655"),
+    "ink": (drawing.INK, "#e6ebf2"),
+    "soft": (drawing.SOFT, "#a3afbf"),
+    "faint": (drawing.FAINT, "#76818f"),
+    "faint-edge": (drawing.FAINT_EDGE, "#4b5664"),
+    "accent": (drawing.ACCENT, "#6ea3f2"),
+    "accent-panel": (drawing.ACCENT_PANEL, "#1c2b42"),
+    "on-accent": ("#ffffff", "#0f141b"),
+    "good": ("#1d7a50", "#63c898"),
+    "slip": ("#94600a", "#e0b050"),
+    "own": ("#8b3fc4", "#c79af0"),
+    "bad": ("#b93a52", "#f08a9b"),
 }
-_DARK_PAPER, _DARK_PAGE, _DARK_INK = "#161c25", "#0f141b", "#e6ebf2"
+_LIGHT, _DARK = (" ".join(f"--{name}: {both[dark]};" for name, both in COLOURS.items()) for dark in (0, 1))
+_PICTURES = "\n".join(
+    f".picture svg [{drawn}='{COLOURS[name][0]}'] {{ {drawn}: var(--{name}); }}"
+    for name in ("panel", "edge", "soft", "faint", "faint-edge", "accent", "accent-panel")  # dice keep their colours
+    for drawn in ("fill", "stroke")
+)
 
 
 def die(face: int) -> str:
@@ -211,30 +224,9 @@ def die(face: int) -> str:
     return f'<svg class="die" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true">{box}{pips}</svg>'
 
 
-def _dark_pictures() -> str:
-    rules = [
-        f".body--dark .picture svg > rect[width='100%'] {{ fill: {_DARK_PAPER}; }}",
-        f".body--dark .picture svg text[fill='{drawing.INK}']:not([text-anchor='middle']) {{ fill: {_DARK_INK}; }}",
-    ]
-    for light, dark in _DARK.items():
-        rules.append(f".body--dark .picture svg [fill='{light}'] {{ fill: {dark}; }}")
-        rules.append(f".body--dark .picture svg [stroke='{light}'] {{ stroke: {dark}; }}")
-    return "\n".join(rules)
-
-
 CSS = f"""
-:root {{
-  --page: #eef1f5; --paper: {drawing.PAPER}; --panel: {drawing.PANEL}; --edge: {drawing.EDGE};
-  --ink: {drawing.INK}; --soft: {drawing.SOFT};
-  --accent: {drawing.ACCENT}; --accent-panel: {drawing.ACCENT_PANEL}; --on-accent: #ffffff;
-  --good: #1d7a50; --slip: #94600a; --own: #8b3fc4; --bad: #b93a52;
-}}
-.body--dark {{
-  --page: {_DARK_PAGE}; --paper: {_DARK_PAPER}; --panel: {_DARK[drawing.PANEL]}; --edge: {_DARK[drawing.EDGE]};
-  --ink: {_DARK_INK}; --soft: {_DARK[drawing.SOFT]};
-  --accent: {_DARK[drawing.ACCENT]}; --accent-panel: {_DARK[drawing.ACCENT_PANEL]}; --on-accent: #0f141b;
-  --good: #63c898; --slip: #e0b050; --own: #c79af0; --bad: #f08a9b;
-}}
+:root {{ {_LIGHT} }}
+.body--dark {{ {_DARK} }}
 body, body.body--dark {{ background: var(--page); color: var(--ink); }}
 body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .nicegui-content {{ padding: 0; gap: 0; align-items: stretch; width: 100%; }}
@@ -253,6 +245,9 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .card h2 {{ font-size: 15px; font-weight: 700; line-height: 1.3; margin: 0 0 8px; }}
 .picture {{ padding: 4px; overflow: hidden; }}
 .picture svg {{ display: block; width: 100%; height: auto; }}
+.picture svg > rect[width='100%'] {{ fill: var(--paper); }}
+.picture svg text[fill='{drawing.INK}']:not([text-anchor='middle']) {{ fill: var(--ink); }}
+{_PICTURES}
 .words {{ color: var(--soft); font-size: 14px; }}
 .bad {{ color: var(--bad); }}
 .line {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }}
@@ -375,5 +370,4 @@ ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
   .table:has(.guide > *) .advice {{ scroll-margin-bottom: 38vh; }}
   .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
 }}
-{_dark_pictures()}
 """
