@@ -19,7 +19,7 @@ from dice_envs.agent import Agent, check_in_passing
 from dice_envs.agent.casting import make_harmless
 from dice_envs.agents import in_words
 from dice_envs.core.game import Picture, Variant
-from dice_envs.exact.progress import Unwanted, followed, say
+from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.table.advice import Advice, Review, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
@@ -259,14 +259,11 @@ class Table:
         if not sitting.over:
             raise ValueError("a game is reviewed when it is over")
 
-        def report(moves: int, of: int) -> None:
-            say(f"reviewed {moves} of {of} moves")
-
         self.reviewing = True
         self.changed()
         found = None
         try:
-            found = await self.work(lambda: review(sitting, agents=True, done=report), lambda: course == self._courses)
+            found = await self.work(lambda: review(sitting, agents=True), lambda: course == self._courses)
         finally:
             if course == self._courses:
                 self.review, self.reviewing = found, False
