@@ -46,7 +46,11 @@ def ansi(picture: Picture) -> str:
 
 def in_words(picture: Picture) -> str:
     """The picture in one line of words, without its title."""
-    rows = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
+    rows = []
+    for row in picture.rows:
+        strips = [_group_text(group) for group in row.groups if group.strip]
+        dice = "" if row.lead else _numbers(map(as_die, row.dice))
+        rows.append(f"{_row_text(row)} {', '.join(filter(None, [dice, *strips]))}".strip())
     return ". ".join([*rows, *picture.notes])
 
 
@@ -161,11 +165,6 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
         "</svg>",
     ]
     return "\n".join(lines)
-
-
-def _row_numbers(row: Row) -> str:
-    strips = [_group_text(group) for group in row.groups if group.strip]
-    return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
 
 
 def _fitted(diagram: drawing.Diagram, size: tuple[int, int] | None) -> tuple[int, int, float]:

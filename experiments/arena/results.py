@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
 from dice_envs.exact.intervals import match_half_width
-from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short
+from dice_envs.experiments.ui.grids import Grid, joined, letters, plus_minus, short
 from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
 Matrix = list[list[float | None]]
@@ -356,7 +356,9 @@ def _optimal_cells(result: Result) -> list[str]:
 
 
 def _legend(result: Result) -> list[str]:
-    return [f"  {line}" for line in legend(result.agents)]
+    """Lines for agents whose names are cut, with their letters."""
+    named = zip(letters(len(result.agents)), result.agents, strict=True)
+    return [f"  {letter} = {name}" for letter, name in named if short(name) != name]
 
 
 def _win_grid(result: Result) -> Grid:

@@ -134,11 +134,6 @@ def short(name: str, most: int = LONGEST) -> str:
     return f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
-def legend(names: Sequence[str]) -> list[str]:
-    """Return `A = NAME` for each name that `short` cuts, with its letter among all names."""
-    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > LONGEST]
-
-
 def joined(names: Sequence[str]) -> str:
     """Join the names at one table: `bayes + 2 × random`."""
     counts = {name: names.count(name) for name in names}
