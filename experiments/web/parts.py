@@ -139,19 +139,11 @@ def button(
     """
     key = key or KEYS.get(name, "")
     made = markup(content or html.escape(text), classes, "button")
-    made.props["type"] = "button"
-    if content:
-        made.props["aria-label"] = in_names(text)
-    if name:
-        made.props["data-name"] = name
-    if key:
-        made.props["data-key"] = made.props["aria-keyshortcuts"] = key
-    if title:
-        made.props["title"] = title
+    given: dict[str, Any] = {"type": "button", "data-name": name, "data-key": key, "aria-keyshortcuts": key, "title": title}
+    given |= {"aria-label": in_names(text) if content else "", "disabled": not enabled or action is None}
+    made.props.update({attribute: value for attribute, value in given.items() if value})
     if enabled and action is not None:
         made.on("click", reporting(action), args=[])
-    else:
-        made.props["disabled"] = True
     return made
 
 
@@ -235,8 +227,9 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .bar h1 {{ font-size: 19px; font-weight: 700; line-height: 1.2; margin: 0; }}
 .bar .about {{ color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
 .bar .end {{ margin-left: auto; }}
-.table {{ display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; padding: 14px 20px 40px; max-width: 1180px;
-  margin: 0 auto; width: 100%; box-sizing: border-box; }}
+.table, .narrow {{ margin: 0 auto; width: 100%; padding: 14px 20px 40px; box-sizing: border-box; }}
+.table {{ display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; max-width: 1180px; }}
+.narrow {{ max-width: 860px; }}
 @media (min-width: 960px) {{
   .table {{ grid-template-columns: minmax(0, 680px) minmax(300px, 1fr); align-items: start; }}
 }}
@@ -272,7 +265,6 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .faces button.move:disabled {{ background: none; border-style: dashed; }}
 .every {{ display: none; }}
 .guide {{ border-color: var(--accent); }}
-.said {{ color: var(--soft); font-size: 14px; }}
 .said b {{ display: block; font-size: 16px; color: var(--ink); }}
 .said.mine b {{ color: var(--accent); }}
 .close td:nth-child(2) {{ font-weight: 700; }}
@@ -292,8 +284,7 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
-.entries li {{ border-top: 1px solid var(--edge); }}
-.entries li:first-child {{ border-top: 0; }}
+.entries li + li {{ border-top: 1px solid var(--edge); }}
 .seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr); gap: 2px 6px; width: 100%;
   text-align: left; font: inherit; color: inherit; background: none;
   border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
@@ -308,16 +299,15 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .hint .share {{ width: 34%; }}
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
-.split {{ font-size: 16px; font-weight: 600; margin: 0 0 8px; }}
+.split {{ font-size: 16px; font-weight: 600; }}
 .mark {{ display: inline-block; border-radius: 6px; padding: 1px 7px; font-size: 12.5px; font-weight: 600; white-space: nowrap;
   border: 1px solid currentColor; }}
 .mark.best {{ color: var(--good); }}
 .mark.fine {{ color: var(--soft); }}
 .mark.slip {{ color: var(--slip); }}
 .mark.blunder {{ color: var(--bad); }}
-.marks {{ gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }}
-.graph {{ height: 258px; cursor: pointer; margin-bottom: 8px; }}
-.pick.small {{ margin-bottom: 8px; }}
+.graph {{ height: 258px; cursor: pointer; }}
+.split, .marks, .graph, .pick.small {{ margin: 0 0 8px; }}
 .tool.chosen {{ border-color: var(--accent); color: var(--accent); font-weight: 600; }}
 .advice .line {{ margin: 10px 0; }}
 .lesson {{ margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
@@ -342,8 +332,6 @@ body:has(#app > *) .loading {{ display: none; }}
 .pick a {{ color: var(--ink); text-decoration: none; border: 1px solid var(--edge); background: var(--panel);
   border-radius: 8px; padding: 9px 15px; font-weight: 600; }}
 .pick a.chosen {{ background: var(--accent); color: var(--on-accent); border-color: var(--accent); }}
-.narrow {{ max-width: 860px; margin: 0 auto; width: 100%; padding: 14px 20px 40px; box-sizing: border-box; display: flex;
-  flex-direction: column; gap: 14px; flex-wrap: nowrap; }}
 .link {{ overflow-wrap: anywhere; color: var(--accent); }}
 ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
 .seat {{ display: grid; grid-template-columns: 84px minmax(120px, 1fr) minmax(120px, 1fr); gap: 10px; align-items: center; }}

@@ -106,7 +106,7 @@ class TablePage:
                     self.pictures = [ui.html("", sanitize=False).classes(f"{width}-only") for width in ("wide", "narrow")]
                 with ui.element("section").classes("card"):
                     # Built once: a screen reader says what changes in it.
-                    self.said = words("", "said").props("role=status aria-live=polite")
+                    self.said = words("", "words said").props("role=status aria-live=polite")
                     self.moves = ui.element("div").classes("moves").props("tabindex=-1")
                 self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
