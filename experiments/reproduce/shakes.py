@@ -324,5 +324,5 @@ def _draw_distributions(report: Path, exact: dict[str, Performance], played: lis
         for (name, counts, _), marker in zip(played, "x+", strict=True):
             axes.plot(np.arange(len(counts)), counts / counts.sum(), f"k{marker}", label=f"{name}, {counts.sum():,} games")
         axes.set(xlabel="patients saved", ylabel="probability", title="Patients saved, 4 players, 18 patients")
-        counted(axes, "x")
+        counted(axes)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
