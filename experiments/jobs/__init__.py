@@ -16,7 +16,6 @@ import hashlib
 import json as json_module
 import logging
 import multiprocessing
-import re
 import secrets
 import shutil
 import socket
@@ -41,7 +40,6 @@ from dice_envs.experiments.ui import console, seed_or_fresh
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds
-PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.npz")
 ON_NODES = __name__  # the module that every node must be able to import
 LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part ends
 MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause
@@ -86,25 +84,18 @@ class KeptParts:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock.enter_context(folder_lock(self.folder, "--json"))
         if not (self.folder / PLAN).exists():
-            self._remove_parts()  # orphaned: no plan describes them
             plan = {**self._plan, "seed": self.seed}
             write_text(self.folder / PLAN, json_module.dumps({**plan, "checksum": _checksum(plan)}))
         self._is_open = True
 
     def close(self, remove: bool) -> None:
-        """Release the folder, and remove the kept parts if asked to."""
+        """Release the folder, and remove it with the kept parts if asked to."""
         if remove and self._is_open:
-            with contextlib.suppress(OSError):  # files that cannot be removed stay
-                self._remove_parts()
-                (self.folder / PLAN).unlink()  # last: without a plan, parts could be taken for another run's
+            with contextlib.suppress(OSError):  # files that cannot be removed stay; each says of which work it is
+                (self.folder / PLAN).unlink()
         self._lock.close()
         if remove and self._is_open:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _remove_parts(self) -> None:
-        for path in self.folder.iterdir():
-            if PART.fullmatch(path.name):
-                path.unlink()
 
     def of_next_run(self, parts: int) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
         """The kept parts of the next call of `Workers.run`, by number, and a function that keeps another one."""

@@ -197,8 +197,8 @@ def test_a_damaged_plan_is_one_line(tmp_path, at_once, content, reason):
     assert plan.read_text() == content
 
 
-def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
-    """Earlier versions left such parts if they were killed while removing them."""
+def test_parts_without_a_plan_are_of_the_same_work_alone(tmp_path, at_once):
+    """A process that is killed while it removes them leaves such parts."""
     file = tmp_path / "out.json"
     stopped(file)
     (tmp_path / "out.json.parts" / jobs.PLAN).unlink()
@@ -206,7 +206,7 @@ def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
         assert kept.of_next_run(5)[0] == {}
     stopped(file, after=1)
     with kept_beside(file, True, {"of": "numbers"}, None) as kept:
-        assert sorted(kept.of_next_run(5)[0]) == [0]
+        assert sorted(kept.of_next_run(5)[0]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
