@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
+from dice_envs import TASKS, Batch, Task, Variant, agents, evaluate, measure, names, response_values
 from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
@@ -332,23 +332,18 @@ def _elo(share: float, seats: int, games: int) -> float:
 
 def _milliseconds(variant: Variant, player: Agent, games: int, seed: int) -> float:
     """Time a move in milliseconds, with this number of games at once and the agent in every seat."""
-    states = np.zeros(games, variant.game.state)
-    dealt, streams = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
-    states["rng"] = dealt["rng"]
-    index = np.arange(games)
-    seconds, moves, warm = 0.0, 0, False
+    batch, streams = Batch(variant, games, seed), new_streams(np.random.SeedSequence(seed).spawn(1)[0], games)
+    ask(player, variant, batch.states, np.arange(games), streams)  # the first move may compile or load something
+    seconds, moves = 0.0, 0
     while seconds < TIMING:
-        playing = index[states["seat"] != OVER] if warm else index[:0]
-        if not len(playing):
-            variant.kernels.deal(variant.params, states, index)
-            playing = index[states["seat"] != OVER]
+        playing = np.flatnonzero(batch.seats != OVER)
         start = time.perf_counter()
-        actions = ask(player, variant, states, playing, streams)
-        if warm:  # the first move may compile or load something
-            seconds += time.perf_counter() - start
-            moves += len(playing)
-        warm = True
-        variant.kernels.play(variant.params, states, playing, actions)
+        actions = ask(player, variant, batch.states, playing, streams)
+        seconds += time.perf_counter() - start
+        moves += len(playing)
+        batch.play(actions, playing)
+        if (batch.seats == OVER).all():
+            batch.deal()
     return 1000 * seconds / moves
 
 
