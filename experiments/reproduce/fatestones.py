@@ -33,13 +33,13 @@ from dice_envs import Agent, agents, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agent.matches import MOST_GAMES
-from dice_envs.agents.base import Deterministic, OfOneGame
+from dice_envs.agents.base import Checked, Deterministic, OfOneGame
 from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts.tree import SALT, Selection, choose_by_ucb, count_visit, keep_visits
 from dice_envs.core.dice import below, derived_seeds, mix
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_range
+from dice_envs.core.options import Range, check_range
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
@@ -335,7 +335,6 @@ def _draw(report: Path, points: list[dict[str, Any]]) -> None:
 # --- the searches ----------------------------------------------------------------------------------------------------
 
 HAND = 3  # dice of the source's hands
-MAX_SIMULATIONS = 1_000_000
 # A node's number: (own dice left, the other's, as bits), then 0 or 1 + the pair chosen, then 0 or 1 + the faces rolled.
 _ROLLS = 1 + NUM_FACES * NUM_FACES
 _A_POSITION = (1 + HAND * HAND) * _ROLLS
@@ -455,7 +454,7 @@ def _choose(params, options, state, stream):
 
 
 @dataclasses.dataclass(frozen=True)
-class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
+class ProjectSearch(Checked, OfOneGame, KernelAgent, Deterministic):
     """The FateStones project's own search. Ties are broken at random; the source takes the first of a set.
 
     Attributes:
@@ -465,10 +464,7 @@ class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
     plays = "fatestones"
     promises = Promises(memoryless=True)
 
-    simulations: int = 10
-
-    def __post_init__(self) -> None:
-        check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
+    simulations: Annotated[int, Range(1, 1_000_000)] = 10
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or hands of more than three dice."""

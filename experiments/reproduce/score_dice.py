@@ -48,12 +48,6 @@ class PaperTable:
         return [score_distribution(a, b, self.ties, self.pairing) for _, a, b, _ in self.rows]
 
 
-def _alike(section: str, title: str, ties: str, pairing: Pairing, by: str, published: str) -> PaperTable:
-    """Return a table of pools against their like: five dice of various sizes, or various numbers of d6."""
-    pools = [(size,) * 5 for size in (2, 4, 6, 8, 10)] if by == "sizes" else [(6,) * count for count in (1, 2, 3, 4, 5)]
-    return _table(section, title, ties, pairing, [(pool_name(pool), pool, pool) for pool in pools], published)
-
-
 def _table(
     section: str, title: str, ties: str, pairing: Pairing, games: Sequence[tuple[str, Pool, Pool]], published: str
 ) -> PaperTable:
@@ -63,40 +57,45 @@ def _table(
 
 
 _FIVE = (6,) * 5
+# Pools against their like: five dice of various sizes, and various numbers of d6.
+_SIZES, _NUMBERS = (
+    [(pool_name(pool), pool, pool) for pool in pools]
+    for pools in ([(size,) * 5 for size in (2, 4, 6, 8, 10)], [(6,) * count for count in (1, 2, 3, 4, 5)])
+)
 _EIGHTS = [(f"{5 - eights}d6/{eights}d8", _FIVE, (8,) * eights + (6,) * (5 - eights)) for eights in range(6)]
 
 TABLES: tuple[PaperTable, ...] = (
-    _alike("3.1", "Sorting dice, with ties", "none", "sorted", "sizes", """
+    _table("3.1", "Sorting dice, with ties", "none", "sorted", _SIZES, """
         0.00 24.61 0.632
         0.00 11.97 0.384
         0.00  9.91 0.340
         0.00  9.15 0.323
         0.00  8.64 0.315"""),
-    _alike("3.1", "Sorting dice, with ties", "none", "sorted", "numbers", """
+    _table("3.1", "Sorting dice, with ties", "none", "sorted", _NUMBERS, """
         0.00 16.67 1.095
         0.00 20.52 0.680
         0.00 13.91 0.504
         0.00 11.71 0.404
         0.00  9.91 0.340"""),
-    _alike("3.2", "Dice unsorted, with ties", "none", "unsorted", "sizes", """
+    _table("3.2", "Dice unsorted, with ties", "none", "unsorted", _SIZES, """
         0.00 24.61 0.632
         0.00 19.32 0.516
         0.00 16.69 0.490
         0.00 14.49 0.478
         0.00 12.71 0.471"""),
-    _alike("3.2", "Dice unsorted, with ties", "none", "unsorted", "numbers", """
+    _table("3.2", "Dice unsorted, with ties", "none", "unsorted", _NUMBERS, """
         0.00 16.67 1.095
         0.00 37.50 0.775
         0.00 17.82 0.632
         0.00 23.95 0.548
         0.00 16.69 0.490"""),
-    _alike("5.1", "Rolling sorted, A wins ties", "a", "sorted", "sizes", """
+    _table("5.1", "Rolling sorted, A wins ties", "a", "sorted", _SIZES, """
         89.06 0.00 0.238
         54.79 0.00 0.271
         38.21 0.00 0.282
         29.13 0.00 0.287
         23.48 0.00 0.289"""),
-    _alike("5.2", "Rolling unsorted, A wins ties", "a", "unsorted", "sizes", """
+    _table("5.2", "Rolling unsorted, A wins ties", "a", "unsorted", _SIZES, """
         79.30 0.00 0.316
         44.96 0.00 0.400
         30.68 0.00 0.424
@@ -143,25 +142,25 @@ TABLES: tuple[PaperTable, ...] = (
         -1.61 0.00 0.452
         -3.73 0.00 0.459
         -8.26 0.00 0.453"""),
-    _alike("8.1", "Rolling sorted, rerolling tied dice", "reroll", "sorted", "sizes", """
+    _table("8.1", "Rolling sorted, rerolling tied dice", "reroll", "sorted", _SIZES, """
         0.00 0.00 0.350
         0.00 0.00 0.311
         0.00 0.00 0.302
         0.00 0.00 0.298
         0.00 0.00 0.296"""),
-    _alike("8.1", "Rolling sorted, rerolling tied dice", "reroll", "sorted", "numbers", """
+    _table("8.1", "Rolling sorted, rerolling tied dice", "reroll", "sorted", _NUMBERS, """
         0.00  0.00 1.000
         0.00 34.15 0.616
         0.00  0.00 0.453
         0.00 21.00 0.361
         0.00  0.00 0.302"""),
-    _alike("8.2", "Rolling unsorted, rerolling ties", "reroll", "unsorted", "sizes", """
+    _table("8.2", "Rolling unsorted, rerolling ties", "reroll", "unsorted", _SIZES, """
         0.00 0.00 0.447
         0.00 0.00 0.447
         0.00 0.00 0.447
         0.00 0.00 0.447
         0.00 0.00 0.447"""),
-    _alike("8.2", "Rolling unsorted, rerolling ties", "reroll", "unsorted", "numbers", """
+    _table("8.2", "Rolling unsorted, rerolling ties", "reroll", "unsorted", _NUMBERS, """
         0.00  0.00 1.000
         0.00 50.00 0.707
         0.00  0.00 0.577
