@@ -29,12 +29,12 @@ ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--gam
 class Shuffled(Workers):
     """Imitates a cluster: parts in another order, with copies of their arguments and read-only arrays."""
 
-    def _each(self, function, shared, parts, sizes, done):
+    def _each(self, work, parts, sizes, done):
         import pickle
 
-        for number, part in reversed(parts):
-            given, own = pickle.loads(pickle.dumps((tuple(shared), tuple(part))))
-            result = function(*given, *own, done)
+        for number, part in reversed(parts.items()):
+            given, own = pickle.loads(pickle.dumps((work, tuple(part))))
+            result = given(*own, done)
             for array in result if isinstance(result, tuple) else (result,):
                 if isinstance(array, np.ndarray):
                     array.setflags(write=False)
