@@ -172,14 +172,10 @@ def sections_of(chapter: Chapter, apart: bool = False) -> list[Section]:
     return [Section("In short", [agree], first, chapter.plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
 
 
-def rounds_to(published: str, ours: Fraction | float) -> bool:
-    """Return whether our figure is within half of the last digit of what a source prints."""
-    return abs(Fraction(ours) - Fraction(published)) <= Fraction(1, 2 * 10 ** len(published.partition(".")[2]))
-
-
 def printed(source: str, figure: str, published: str, ours: Fraction | float, note: str = "") -> Finding:
-    """Return a row for an exact figure, which agrees if ours is the same to the digits that the source prints."""
-    return Finding(source, figure, float(published), float(ours), 0.0, rounds_to(published, ours), note)
+    """Return a row for an exact figure, which agrees if ours is within half of the last digit that the source prints."""
+    reach = Fraction(1, 2 * 10 ** len(published.partition(".")[2]))
+    return Finding(source, figure, float(published), float(ours), 0.0, abs(Fraction(ours) - Fraction(published)) <= reach, note)
 
 
 def crossed(rows: Sequence[Finding], pattern: str) -> tuple[list[str], dict[str, list[Finding | None]]]:
