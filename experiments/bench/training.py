@@ -110,7 +110,7 @@ def _tutorial_rate(steps: int) -> float:
 
         def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
             self.aec.reset(seed=seed)
-            return self.aec.last()[0]["observation"], {}
+            return self.aec.observe(self.aec.agent_selection)["observation"], {}
 
         def step(self, action: Any) -> Any:
             actor = self.aec.agent_selection
@@ -119,7 +119,7 @@ def _tutorial_rate(steps: int) -> float:
             return observation["observation"], float(self.aec.rewards[actor]), *rest
 
         def action_masks(self) -> Any:
-            return self.aec.last()[0]["action_mask"].astype(bool)
+            return self.aec.observe(self.aec.agent_selection)["action_mask"].astype(bool)
 
     model = MaskablePPO("MlpPolicy", OneGame(), device="cpu")
     model.learn(model.n_steps)
