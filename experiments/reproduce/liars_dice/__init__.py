@@ -117,11 +117,9 @@ def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                     ours, error = 100 * float(share), 100 * share_half_width(float(share), games)
                     # The article's own sampling error is much larger than ours, so both intervals count.
                     reach = (error**2 + (100 * share_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
-                    row = Finding(SOURCE, f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}", None, ours, error)
-                    if style == "its program":
-                        row.published, row.agrees = published, abs(ours - published) <= reach
-                        row.note = f"{count} of {PUBLISHED_GAMES:,}"
-                    rows.append(row)
+                    beside = (published, ours, error, abs(ours - published) <= reach, f"{count} of {PUBLISHED_GAMES:,}")
+                    figures = beside if style == "its program" else (None, ours, error)
+                    rows.append(Finding(SOURCE, f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}", *figures))
     return rows
 
 
