@@ -275,11 +275,12 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     return rows
 
 
-def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> dict[str, float]:
     """Return a search's share of the edge and its exploitability, each with its error."""
     result = evaluate(configure("fatestones"), agent_of(spec), hands, seed)
     done(1)
-    return [*result.edge_share(), *result.exploitability()]
+    (share, share_error), (lost, lost_error) = result.edge_share(), result.exploitability()
+    return {"edge_share": share, "edge_share_ci95": share_error, "exploitability": lost, "exploitability_ci95": lost_error}
 
 
 def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
@@ -289,19 +290,9 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
     parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
     with ui.progress("points of curves", len(parts)) as done:
         found = workers.run(_evaluated, (seed,), parts, done=done)
-    for (label, size), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
-        points.append(
-            {
-                "game": "fatestones",
-                "rule": label,
-                "simulations": size,
-                "draws": len(some),
-                "edge_share": share,
-                "edge_share_ci95": share_error,
-                "exploitability": lost,
-                "exploitability_ci95": lost_error,
-            }
-        )
+    for (label, size), (_, some), figures in zip(places, parts, found, strict=True):
+        points.append({"game": "fatestones", "rule": label, "simulations": size, "draws": len(some), **figures})
+        share, share_error, lost, lost_error = figures.values()
         note = f"{len(some):,} draws"
         rows.append(Finding("search", f"{label}, {size:,}: share of the edge", None, share, share_error, note=note))
         rows.append(Finding("search", f"{label}, {size:,}: exploitability", None, lost, lost_error))
