@@ -26,7 +26,7 @@ from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST
-from dice_envs.exact.progress import Unwanted, followed, say
+from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
 from dice_envs.experiments.words import advice_text, review_lines
@@ -176,7 +176,7 @@ class Games:
         with lock:
             while table.over and not sitting.over:  # agents play on when the assistant is out of the game
                 sitting.step()
-        found = review(sitting, done=lambda moves, of: say(f"reviewed {moves} of {of} moves"))
+        found = review(sitting)
         lines = review_lines(found, sitting, seat, commands=False)
         return Text.from_ansi("\n".join([f"{table.variant.game.title}, seed {sitting.seed}", *lines])).plain
 

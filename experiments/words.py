@@ -13,8 +13,8 @@ import typer
 
 from dice_envs import Variant
 from dice_envs.core.options import did_you_mean, shown
-from dice_envs.experiments.ui import console, progress
-from dice_envs.table.advice import Advice, Judged, Review, Split, level, review
+from dice_envs.experiments.ui import console
+from dice_envs.table.advice import Advice, Judged, Review, Split, level
 from dice_envs.table.sitting import Entry, Sitting
 
 MOST_LISTED = 12  # legal actions; of more, the first and the last are listed
@@ -175,19 +175,6 @@ def entry_text(variant: Variant, entry: Entry, viewer: int | None) -> str:
 
 
 # --- reviews -----------------------------------------------------------------------------------------------------------
-
-
-def make_review(sitting: Sitting, agents: bool) -> Review:
-    """Return the review of a game, with a progress bar."""
-    with progress("reviewing, moves", len(sitting)) as advance:
-        before = 0
-
-        def done(moves: int, of: int) -> None:
-            nonlocal before
-            advance(moves - before)
-            before = moves
-
-        return review(sitting, agents, done)
 
 
 def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: bool = True) -> Iterator[str]:

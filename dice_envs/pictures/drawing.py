@@ -56,27 +56,27 @@ PIPS = {
 
 
 class Rect(NamedTuple):
-    """A rectangle with round corners."""
+    """A rectangle with round corners. Its fields, and those of a circle, have the names of SVG's attributes."""
 
     x: float
     y: float
     width: float
     height: float
-    radius: float
+    rx: float
     fill: str
-    edge: str = "none"
-    stroke: float = 0.0
+    stroke: str | None = None
+    stroke_width: float = 0.0
 
 
 class Circle(NamedTuple):
-    """A circle around (x, y)."""
+    """A circle around (cx, cy)."""
 
-    x: float
-    y: float
-    radius: float
+    cx: float
+    cy: float
+    r: float
     fill: str
-    edge: str = "none"
-    stroke: float = 0.0
+    stroke: str | None = None
+    stroke_width: float = 0.0
 
 
 class Polygon(NamedTuple):

@@ -46,7 +46,11 @@ def ansi(picture: Picture) -> str:
 
 def in_words(picture: Picture) -> str:
     """The picture in one line of words, without its title."""
-    rows = [" ".join(filter(None, [_row_text(row), _row_numbers(row)])) for row in picture.rows]
+    rows = []
+    for row in picture.rows:
+        strips = [_group_text(group) for group in row.groups if group.strip]
+        dice = "" if row.lead else _numbers(map(as_die, row.dice))
+        rows.append(f"{_row_text(row)} {', '.join(filter(None, [dice, *strips]))}".strip())
     return ". ".join([*rows, *picture.notes])
 
 
@@ -163,11 +167,6 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     return "\n".join(lines)
 
 
-def _row_numbers(row: Row) -> str:
-    strips = [_group_text(group) for group in row.groups if group.strip]
-    return ", ".join(filter(None, ["" if row.lead else _numbers(map(as_die, row.dice)), *strips]))
-
-
 def _fitted(diagram: drawing.Diagram, size: tuple[int, int] | None) -> tuple[int, int, float]:
     """Height and width in pixels, and the scale at which the drawing fits into them."""
     height, width = size or (diagram.height, diagram.width)
@@ -195,11 +194,6 @@ def _attributes(**values: Any) -> str:
 def _element(shape: drawing.Shape) -> str:
     """The shape as an element of SVG."""
     match shape:
-        case drawing.Rect():
-            place = _attributes(x=shape.x, y=shape.y, width=shape.width, height=shape.height, rx=shape.radius, fill=shape.fill)
-            return f"<rect {place}{_edge(shape)}/>"
-        case drawing.Circle():
-            return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius, fill=shape.fill)}{_edge(shape)}/>"
         case drawing.Polygon():
             points = " ".join(f"{_short(x)},{_short(y)}" for x, y in shape.points)
             return f'<polygon points="{points}" fill="{shape.fill}"/>'
@@ -210,10 +204,9 @@ def _element(shape: drawing.Shape) -> str:
             first, *more = map(_escaped, shape.lines)
             below = _attributes(x=shape.x, dy=shape.size * drawing.LEADING)
             return f"<text {place}>{first}{''.join(f' <tspan {below}>{line}</tspan>' for line in more)}</text>"
-
-
-def _edge(shape: drawing.Rect | drawing.Circle) -> str:
-    return f" {_attributes(stroke=shape.edge, stroke_width=shape.stroke)}" if shape.stroke else ""
+        case _:
+            given = {name: value for name, value in shape._asdict().items() if shape.stroke or not name.startswith("stroke")}
+            return f"<{type(shape).__name__.lower()} {_attributes(**given)}/>"
 
 
 # --- images -----------------------------------------------------------------------------------------------------------
@@ -261,20 +254,17 @@ def _corners(left: float, top: float, right: float, bottom: float, stroke: float
     )
 
 
-def _outline(shape: drawing.Rect | drawing.Circle, scale: float) -> dict[str, Any]:
-    return {"outline": shape.edge, "width": max(1, round(shape.stroke * scale))} if shape.stroke else {}
-
-
 def _paint(shape: drawing.Shape, draw: Any, scale: float) -> None:
     """Draw the shape on an image that has `scale` pixels for each pixel of the layout."""
     match shape:
         case drawing.Rect():
-            box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke, scale)
-            radius = (shape.radius + shape.stroke / 2) * scale if shape.radius else 0
-            draw.rounded_rectangle(box, radius=radius, fill=shape.fill, **_outline(shape, scale))
+            box = _corners(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height, shape.stroke_width, scale)
+            radius = (shape.rx + shape.stroke_width / 2) * scale if shape.rx else 0
+            draw.rounded_rectangle(box, radius, shape.fill, shape.stroke, max(1, round(shape.stroke_width * scale)))
         case drawing.Circle():
-            x, y, r = shape.x, shape.y, shape.radius
-            draw.ellipse(_corners(x - r, y - r, x + r, y + r, shape.stroke, scale), fill=shape.fill, **_outline(shape, scale))
+            x, y, r = shape.cx, shape.cy, shape.r
+            box = _corners(x - r, y - r, x + r, y + r, shape.stroke_width, scale)
+            draw.ellipse(box, shape.fill, shape.stroke, max(1, round(shape.stroke_width * scale)))
         case drawing.Polygon():
             draw.polygon([(x * scale, y * scale) for x, y in shape.points], fill=shape.fill)
         case drawing.Text():

@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.measuring import odds, play_out
+from dice_envs.exact.progress import is_followed, say
 from dice_envs.table.sitting import Entry, Sitting
 
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
@@ -328,16 +329,17 @@ class Review:
         return found
 
 
-def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], Any] = lambda moves, of: None) -> Review:
+def review(sitting: Sitting, agents: bool = False, done: Callable[[int], Any] = lambda moves: None) -> Review:
     """Compare every move of a person with the best one, and divide the results into play and luck.
 
     Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
-    shows, without the division. A move is left out where no sample tells its choices apart.
+    shows, without the division. A move is left out where no sample tells its choices apart. A listener of
+    `dice_envs.exact.progress` hears how many moves are reviewed.
 
     Args:
         sitting: a game that is over; a review shows what was hidden.
         agents: whether to review the agents' moves too.
-        done: progress callback, called with (moves reviewed, moves in all).
+        done: progress callback, called with the number of moves since the last call.
 
     Raises:
         ValueError: the game is not over.
@@ -361,14 +363,22 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int, int], An
     return _by_response_values(sitting, seats, entries, values, done)
 
 
-def _by_single_values(
-    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int, int], Any]
-) -> Review:
+def _told(entries: Sequence[Entry], moves: int, done: Callable[[int], Any]) -> Iterator[Entry]:
+    """Yield moves to review, and tell how many of all `moves` are reviewed."""
+    before = 0
+    for entry in entries:
+        done(entry.number - before)
+        before = entry.number
+        if is_followed():
+            say(f"reviewed {entry.number} of {moves} moves")
+        yield entry
+
+
+def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int], Any]) -> Review:
     """Review by the values that `give_hint` shows."""
     each = {}
     most = min(MOST_MOVES, MOST_REVIEWED // max(len(entries), 1))
-    for entry in entries:
-        done(entry.number, len(sitting))
+    for entry in _told(entries, len(sitting), done):
         state = sitting.position(entry.number - 1).state
         values = values_of(sitting.variant, state, entry.number, most, entry.action)
         if values is not None:
@@ -398,7 +408,7 @@ def _by_response_values(
     seats: Sequence[int],
     entries: Sequence[Entry],
     values: ResponseValues,
-    done: Callable[[int, int], Any],
+    done: Callable[[int], Any],
 ) -> Review:
     """Review by the values against optimal play, with results divided into play and luck."""
     positions = [sitting.position(entry.number - 1) for entry in entries]
@@ -408,8 +418,7 @@ def _by_response_values(
     found: ActionValues | None = None
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
-    for entry, position, own in zip(entries, positions, still, strict=True):
-        done(entry.number, len(sitting))
+    for entry, position, own in zip(_told(entries, len(sitting), done), positions, still, strict=True):
         found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])

@@ -98,7 +98,9 @@ def main(
     check_table(variant, len(agents), games)
     check_match(games, match)
     if without_luck:
-        _check_without_luck(variant, games, match)
+        if variant.facts.num_seats != 2 or variant.facts.cooperative:
+            raise ValueError(f"--without-luck is for pairs that play against each other, which {variant} is not: leave it out")
+        check_games(games, match)
     given = {"log": log is not None, "ray": ray is not None, "resume": resume, "without-luck": without_luck}
     _check_together(exact, match, [name for name, is_given in given.items() if is_given])
     writer: Any = log_writer(variant, len(agents)) if log is not None else None
@@ -158,13 +160,6 @@ def _check_together(exact: bool, match: int, given: Sequence[str]) -> None:
             raise ValueError(f"--exact plays no games: leave out --{name} or --exact")
         if "log" in given and name != "log":
             raise ValueError(f"--log records games that are played here, in one go: leave out --{name} or --log")
-
-
-def _check_without_luck(variant: Variant, games: int, match: int) -> None:
-    """Raise ValueError where luck cannot be taken out."""
-    if variant.facts.num_seats != 2 or variant.facts.cooperative:
-        raise ValueError(f"--without-luck is for pairs that play against each other, which {variant} is not: leave it out")
-    check_games(games, match)
 
 
 # --- tournaments -----------------------------------------------------------------------------------------------------
@@ -477,12 +472,9 @@ def known_values(
         agents: the agents.
         done: progress callback, as for `response_values`; it may raise TooLong.
     """
-    found: dict[str, ResponseValues | None] = {}
-    reasons, part = [], _part_of(done, len(set(specs)))
-    for spec, agent in zip(specs, agents, strict=True):
-        if spec in found:
-            continue
-        found[spec] = None
+    found: dict[str, ResponseValues | None] = dict.fromkeys(specs)
+    reasons, part = [], _part_of(done, len(found))
+    for spec, agent in dict(zip(specs, agents, strict=True)).items():
         try:
             values = response_values(variant, agent, done=part)
             if scale_of(variant, values).unit != GAMES_WON:

@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
 from dice_envs.exact.intervals import match_half_width
-from dice_envs.experiments.ui.grids import Grid, joined, legend, letters, plus_minus, short
+from dice_envs.experiments.ui.grids import Grid, joined, letters, plus_minus, short
 from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
 Matrix = list[list[float | None]]
@@ -355,8 +355,10 @@ def _optimal_cells(result: Result) -> list[str]:
     return [f"{earned:.4f}", *(f"{100 * chance:.2f}" for chance in others[:1])]
 
 
-def _legend(result: Result) -> list[str]:
-    return [f"  {line}" for line in legend(result.agents)]
+def legend(names: Sequence[str]) -> list[str]:
+    """Return a line for each name that is cut in tables, with its letter among all names."""
+    named = zip(letters(len(names)), names, strict=True)
+    return [f"  {letter} = {name}" for letter, name in named if short(name) != name]
 
 
 def _win_grid(result: Result) -> Grid:
@@ -381,7 +383,8 @@ def _win_grid(result: Result) -> Grid:
         rows.append(cells)
     if result.seats == 1 and (best := _optimal_cells(result)):
         rows.append(["optimal play", *[""] * n, *best[: 1 + wins]])
-    return Grid(_title(result, won), headings, rows, notes=[*_ties(result), *result.notes, *_legend(result)], rules=[n - 1])
+    notes = [*_ties(result), *result.notes, *legend(result.agents)]
+    return Grid(_title(result, won), headings, rows, notes=notes, rules=[n - 1])
 
 
 def _luck_grid(result: Result) -> Grid:
@@ -428,7 +431,7 @@ def _team_grid(result: Result) -> Grid:
     if best := _optimal_cells(result):
         rows.append(["optimal play", best[0], "", *best[1 : 1 + wins]])
     several = ["  each optimum is that of the best play for it alone"] if result.optimal and wins and len(best) > 1 else []
-    notes = [*several, *_legend(result)]
+    notes = [*several, *legend(result.agents)]
     return Grid(_title(result, f"what the team earns{unit}"), headings, rows, notes=notes, rules=[len(result.teams) - 1])
 
 

@@ -104,12 +104,9 @@ def _tutorial_rate(steps: int) -> float:
     from sb3_contrib import MaskablePPO
 
     class OneGame(gymnasium.Env[Any, Any]):
-        def __init__(self) -> None:
-            self.aec = connect_four_v3.env()
-            self.aec.reset()
-            agent = self.aec.possible_agents[0]
-            self.observation_space = self.aec.observation_space(agent)["observation"]
-            self.action_space = self.aec.action_space(agent)
+        aec = connect_four_v3.env()
+        observation_space = aec.observation_space("player_0")["observation"]
+        action_space = aec.action_space("player_0")
 
         def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
             self.aec.reset(seed=seed)
@@ -118,9 +115,8 @@ def _tutorial_rate(steps: int) -> float:
         def step(self, action: Any) -> Any:
             actor = self.aec.agent_selection
             self.aec.step(int(action))
-            reward = self.aec.rewards[actor]
-            observation, _, terminated, truncated, info = self.aec.last()
-            return observation["observation"], float(reward), terminated, truncated, info
+            observation, _, *rest = self.aec.last()
+            return observation["observation"], float(self.aec.rewards[actor]), *rest
 
         def action_masks(self) -> Any:
             return self.aec.observe(self.aec.agent_selection)["action_mask"].astype(bool)

@@ -1,7 +1,8 @@
 """The commands: a module each, of the command's name, or the package that does its work. `main` is the command, whose arguments
 are the options.
 
-A module with `group` in place of `main` holds a group of commands, one with `COMMANDS` those named there.
+A module with `COMMANDS` holds those named there. `GROUP` is the help of a group, of the commands in `COMMANDS` and those of the
+modules inside a package; `wrapped` wraps each of them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def commands() -> dict[str, Any]:
     """Return every command: name → function, module or package."""
     found: dict[str, Any] = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
     for name, module in modules(sys.modules[__name__]).items():
-        found |= vars(module).get("COMMANDS", {name: module})
+        found |= {name: module} if "GROUP" in vars(module) else vars(module).get("COMMANDS", {name: module})
     return found
 
 
@@ -71,7 +72,7 @@ def add_commands(
     listed: Mapping[str, Sequence[str]] | None = None,
     wrapped: Callable[..., Any] = lambda command: command,
 ) -> None:
-    """Add functions and modules to the app as commands, `guarded` and `wrapped`: a module's `main`, or all of its `group`.
+    """Add functions and modules to the app as commands, `guarded` and `wrapped`: a module's `main`, or its group.
 
     `listed` has the headings of --help, each with its commands in order; others follow by name. A command's name has
     hyphens for underscores. The name with underscores works, too, but is not listed.
@@ -79,10 +80,14 @@ def add_commands(
     headings = {name: heading for heading, names in (listed or {}).items() for name in names}
     for name in dict.fromkeys([*headings, *found]):
         module, heading = found[name], headings.get(name, "More" if listed else None)
-        if "group" in vars(module):
-            app.add_typer(module.group(), name=name, rich_help_panel=heading)
+        if "GROUP" in (its := vars(module)):
+            group = typer.Typer(no_args_is_help=True, help=its["GROUP"])
+            group.callback()(lambda: None)  # without it, typer takes an only command for the group
+            inside = {**its.get("COMMANDS", {}), **(modules(module) if "__path__" in its else {})}
+            add_commands(group, inside, wrapped=its.get("wrapped", wrapped))
+            app.add_typer(group, name=name, rich_help_panel=heading)
             continue
-        command = guarded(wrapped(vars(module).get("main", module)))
+        command = guarded(wrapped(its.get("main", module)))
         app.command(name.replace("_", "-"), rich_help_panel=heading)(command)
         if "_" in name:
             app.command(name, hidden=True)(command)

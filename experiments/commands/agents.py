@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ def list_games(
     for name in [game] if game else names():
         variant = configure(name)
         defaults = vars(variant.options)
-        ui.print_heading(name, variant.game.title)
+        _heading(name, variant.game.title)
         if name in names():  # Gymnasium and PettingZoo do not know a game of one's own
             _flow(f"Gymnasium: dice_envs/{variant.game.env_name}-v0; PettingZoo: dice_envs.{name}_v0")
         if not game:
@@ -50,6 +51,10 @@ def list_games(
             _flow(line, 4, 8)
     if not game:
         ui.console.print("\n`games GAME` says what each option means.")
+
+
+def _heading(name: str, title: str) -> None:
+    ui.console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
 
 
 def _flow(text: str, margin: int = 2, hanging: int = 6) -> None:
@@ -84,10 +89,26 @@ def list_agents(
 
 
 def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> None:
-    ui.print_heading(heading, title)
+    _heading(heading, title)
     for name, factory in factories.items():
         ui.console.print(Text.assemble("\n  ", (name, "bold")))
-        ui.print_docstring(factory.__doc__ or "")
+        _print_docstring(factory.__doc__ or "")
+
+
+def _print_docstring(text: str) -> None:
+    """Print a docstring. Its lines flow to the terminal's width; each entry of a section begins a line."""
+    flowing: list[tuple[int, str]] = []  # indentation and text of what begins a line
+    goes_on = False
+    for line in inspect.cleandoc(text).splitlines():
+        words = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if goes_on and words and (indent == 0 or indent > flowing[-1][0]):
+            flowing[-1] = (flowing[-1][0], f"{flowing[-1][1]} {words}")
+        else:
+            flowing.append((indent, words))
+        goes_on = bool(words) and not words.endswith(":")
+    for indent, words in flowing:
+        _flow(words, 4 + indent, 4 + 2 * indent)
 
 
 def add_policy(folder: Path) -> None:

@@ -30,7 +30,6 @@ from dice_envs.evaluation.games import NO_COST, costs_of
 from dice_envs.exact import GameExact
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
-from dice_envs.experiments.commands import guarded
 from dice_envs.experiments.commands.leaderboard import usual_agents
 from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
 from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
@@ -48,14 +47,6 @@ INTRO = (
     "Every player moves through words: a prompt, and a reply. Regret is what a move gives away with optimal play afterwards, "
     "computed exactly. The result is against optimal play, with the luck taken out."
 )
-
-
-def group() -> typer.Typer:
-    """Return the group of commands."""
-    app = typer.Typer(no_args_is_help=True, help="Fixed tests of language models.")
-    app.callback()(lambda: None)  # without it, typer takes the only command for the group
-    app.command("language")(guarded(language))
-    return app
 
 
 def language(
@@ -118,6 +109,10 @@ def language(
         lambda: ui.write_json(json, {"command": command, "seed": seed, "scores": scores}),
         lambda: _write_report(report, found, about) if report is not None else None,
     )
+
+
+GROUP = "Fixed tests of language models."
+COMMANDS = {"language": language}
 
 
 def _write_report(folder: Path, found: Mapping[str, Sequence[Score]], about: About) -> None:

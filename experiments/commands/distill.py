@@ -142,17 +142,15 @@ def main(
 def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     """Return the policy with the floor for which best responses win least, its measures, and the seconds of measuring."""
     measure(policy.variant, "random")  # the scores' reference, computed first so that its seconds do not count
-    best: tuple[NetworkPolicy, Measures, float] | None = None
+    found: list[tuple[NetworkPolicy, Measures, float]] = []
     for floor in FLOORS:
         candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
         name, start = f"floor {floor:g}", time.monotonic()
         with ui.progress(f"measuring {name}") as done:
             measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
         ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
-        if best is None or measured.measures[0].value < best[1].measures[0].value:
-            best = candidate, measured, time.monotonic() - start
-    assert best is not None
-    return best
+        found.append((candidate, measured, time.monotonic() - start))
+    return min(found, key=lambda each: each[1].measures[0].value)
 
 
 def _command(option: list[str], settings: DistillSettings, seed: int, device: str) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dice_envs import TASKS, Task, Variant, agents, evaluate, measure, names, response_values
+from dice_envs import TASKS, Batch, Task, Variant, agents, evaluate, measure, names, response_values
 from dice_envs.agent import Agent, ask, check_plays, resolve
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
@@ -98,8 +98,7 @@ def main(
     given = {"names": [task.name for task in tasks], "agents": specs}
     with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
         ui.console.print(f"seed {seed}")
-        with ui.progress("agents on tasks", len(plan(tasks, specs or None))) as done:
-            found = board([task.name for task in tasks], specs or None, seed, sample, minutes, done, workers)
+        found = board(tasks, specs or None, seed, sample, minutes, workers)
         nowhere = unmeasured(found, specs)
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
         typed = {"sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
@@ -217,29 +216,18 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
     return list(tasks.values()) or list(TASKS.values()), list(dict.fromkeys(specs))
 
 
-def plan(tasks: Sequence[Task], specs: Sequence[str] | None) -> list[tuple[Task, str]]:
-    """List the measurements, each of an agent by its spec on a task; see `board`."""
-    return [
-        (task, spec)
-        for task in tasks
-        for spec in dict.fromkeys(["random", *(usual_agents(task.game) if specs is None else specs)])
-    ]
-
-
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _standing(seed: int, sample: int | None, minutes: float, task: str | Task, spec: str, done: Any) -> dict[str, Any]:
+def _standing(seed: int, sample: int | None, minutes: float, task: Task, spec: str, done: Any) -> dict[str, Any]:
     """Measure one agent on one task; returns a Standing as a dict."""
-    of = TASKS[task] if isinstance(task, str) else task
-    found = Standing(of.name, spec)
-    variant = of.variant
+    found, variant = Standing(task.name, spec), task.variant
     try:
-        player = resolve(spec, of.game)
+        player = resolve(spec, task.game)
         check_plays(player, variant)
         about = getattr(asked(spec, variant).agent, "about", None) or {}
-        by_play = _against_field if of.field else _measured
-        by_play(found, of, variant, player, seed, sample, minutes)
+        by_play = _against_field if task.field else _measured
+        by_play(found, task, variant, player, seed, sample, minutes)
         if not found.missing:
             found.steps, found.minutes = about.get("steps"), about.get("minutes")
             found.batch_ms, found.alone_ms = (_milliseconds(variant, player, games, seed) for games in (TIMED, 1))
@@ -332,23 +320,18 @@ def _elo(share: float, seats: int, games: int) -> float:
 
 def _milliseconds(variant: Variant, player: Agent, games: int, seed: int) -> float:
     """Time a move in milliseconds, with this number of games at once and the agent in every seat."""
-    states = np.zeros(games, variant.game.state)
-    dealt, streams = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
-    states["rng"] = dealt["rng"]
-    index = np.arange(games)
-    seconds, moves, warm = 0.0, 0, False
+    batch, streams = Batch(variant, games, seed), new_streams(np.random.SeedSequence(seed).spawn(1)[0], games)
+    ask(player, variant, batch.states, np.arange(games), streams)  # the first move may compile or load something
+    seconds, moves = 0.0, 0
     while seconds < TIMING:
-        playing = index[states["seat"] != OVER] if warm else index[:0]
-        if not len(playing):
-            variant.kernels.deal(variant.params, states, index)
-            playing = index[states["seat"] != OVER]
+        playing = np.flatnonzero(batch.seats != OVER)
         start = time.perf_counter()
-        actions = ask(player, variant, states, playing, streams)
-        if warm:  # the first move may compile or load something
-            seconds += time.perf_counter() - start
-            moves += len(playing)
-        warm = True
-        variant.kernels.play(variant.params, states, playing, actions)
+        actions = ask(player, variant, batch.states, playing, streams)
+        seconds += time.perf_counter() - start
+        moves += len(playing)
+        batch.play(actions, playing)
+        if (batch.seats == OVER).all():
+            batch.deal()
     return 1000 * seconds / moves
 
 
@@ -358,10 +341,9 @@ def board(
     seed: int = 0,
     sample: int | None = None,
     minutes: float = 3.0,
-    done: Callable[[float], Any] = lambda amount: None,
     workers: Workers = HERE,
 ) -> Board:
-    """Measure agents on tasks, the package's or your own.
+    """Measure agents on tasks, the package's or your own, and show the progress.
 
     Args:
         tasks: names in `dice_envs.TASKS`, or Tasks of your own; all if left out.
@@ -371,7 +353,6 @@ def board(
         sample: deals or games to sample where there are too many for all of them; None: the game's number, fewer where
             that would take too long.
         minutes: time limit of one agent on one task.
-        done: progress callback, called after each agent on each task.
         workers: run the parts, each an agent on a task.
 
     Returns:
@@ -388,8 +369,10 @@ def board(
         raise ValueError(f"there is no task {shown(unknown[0])}; tasks are: {', '.join(TASKS)}")
     seed = check_seed(seed)
     wanted = [TASKS[each] if isinstance(each, str) else each for each in tasks or TASKS]
-    parts = [(task.name if TASKS.get(task.name) == task else task, spec) for task, spec in plan(wanted, agents)]
-    found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts, done=done)]
+    specs = {task.game: usual_agents(task.game) if agents is None else agents for task in wanted}
+    parts = [(task, spec) for task in wanted for spec in dict.fromkeys(["random", *specs[task.game]])]
+    with ui.progress("agents on tasks", len(parts)) as done:
+        found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts, done=done)]
     places = []
     for task in wanted:
         mine = sorted((each for each in found if each.task == task.name), key=_order)

@@ -19,7 +19,7 @@ from dice_envs.core.options import check_range, did_you_mean
 from dice_envs.experiments import ui, words
 from dice_envs.experiments.jobs.guard import answer_interrupt
 from dice_envs.pictures.render import ansi
-from dice_envs.table.advice import give_hint, give_odds
+from dice_envs.table.advice import give_hint, give_odds, review
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -348,7 +348,8 @@ class Terminal:
 
     def show_review(self) -> None:
         """Show the cost of each move of a person, and how much of the result was luck."""
-        found = words.make_review(self.sitting, agents=not self.sitting.people)
+        with ui.progress("reviewing, moves", len(self.sitting)) as done:
+            found = review(self.sitting, agents=not self.sitting.people, done=done)
         for line in words.review_lines(found, self.sitting, self._reader):
             words.say(line)
 

@@ -61,6 +61,16 @@ def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:
     return nn.Sequential(layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2])
 
 
+def policy_of(logits: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Policy:
+    """The policy as `dice_envs.measure` takes it, from observations and action masks → logits, −inf for illegal actions."""
+
+    def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
+        with torch.no_grad():
+            return torch.softmax(logits(torch.from_numpy(observations), torch.from_numpy(masks)), dim=1)
+
+    return policy
+
+
 def print_wins(variant: Variant, policy: Policy, opponent: str) -> None:
     """Print how often a policy wins against an opponent, and how often a best response does: no games are played."""
     wins = winning_shares(variant, [policy, opponent])[0]

@@ -14,14 +14,13 @@ import time
 from typing import Any
 
 import gymnasium
-import numpy as np
 import torch
 from torch import nn
 from torch.distributions import Categorical
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
-from dice_envs.experiments.examples import CommandLine, print_wins
+from dice_envs.experiments.examples import CommandLine, policy_of, print_wins
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # this opponent's past rounds tell nothing
 OPPONENT = "numbers"
@@ -140,12 +139,7 @@ def train(steps: int, seed: int) -> ActorCritic:
 
 def report(agent: ActorCritic) -> None:
     """Print how good the policy is: exact figures, no games are played."""
-
-    def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        """The policy as `measure` takes it: observations and action masks of n positions → action probabilities."""
-        with torch.no_grad():
-            return agent.policy(torch.from_numpy(observations), torch.from_numpy(masks)).probs
-
+    policy = policy_of(lambda observations, masks: agent.policy(observations, masks).logits)
     variant = dice_envs.configure("liars_dice", **GAME)
     print_wins(variant, policy, OPPONENT)
     exploitability = dice_envs.measure(variant, policy).measures[0]

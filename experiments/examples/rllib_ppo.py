@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -40,7 +39,7 @@ from ray.tune.registry import register_env
 import dice_envs
 from dice_envs.core.dice import derived_seeds
 from dice_envs.exact.liars_dice.measures import winning_shares
-from dice_envs.experiments.examples import CommandLine
+from dice_envs.experiments.examples import CommandLine, policy_of
 
 RULES = {"rules": "openspiel", "num_dice": 1}
 OPPONENT = "random"
@@ -164,20 +163,14 @@ def with_itself(config: PPOConfig, network: RLModuleSpec) -> PPOConfig:
     )
 
 
-def policy_of(module: Any) -> Callable[[np.ndarray, np.ndarray], torch.Tensor]:
-    """The network as `dice_envs.measure` takes a policy: a function of observations and masks."""
-
-    def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        seen = {"observation": torch.from_numpy(observations), "action_mask": torch.from_numpy(masks)}
-        with torch.no_grad():
-            return torch.softmax(module.forward_inference({Columns.OBS: seen})[Columns.ACTION_DIST_INPUTS], dim=1)
-
-    return policy
-
-
 def report(when: str, module: Any) -> None:
     """Print how good the policy is: exact figures, no games are played."""
-    variant, policy = dice_envs.configure("liars_dice", **RULES), policy_of(module)
+
+    def logits(observations: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        seen = {"observation": observations, "action_mask": masks}
+        return module.forward_inference({Columns.OBS: seen})[Columns.ACTION_DIST_INPUTS]
+
+    variant, policy = dice_envs.configure("liars_dice", **RULES), policy_of(logits)
     wins, most = winning_shares(variant, [policy, OPPONENT])[0], dice_envs.measure(variant, OPPONENT).measures[1].value
     measured = dice_envs.measure(variant, policy)
     print(

@@ -29,7 +29,7 @@ from tianshou.utils.net.common import ActionReprNet
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
-from dice_envs.experiments.examples import CommandLine, network
+from dice_envs.experiments.examples import CommandLine, network, policy_of
 
 GAME: dict[str, Any] = {"rules": "openspiel", "num_dice": 1}  # options of Liar's Dice
 
@@ -150,13 +150,7 @@ def train(algorithm: PaidBySeat, steps: int, seed: int) -> None:
 def exploitability(algorithm: PaidBySeat) -> float:
     """Return how far the policy is from optimal play, exactly."""
     actor = algorithm.get_algorithm("player_0").policy.actor
-
-    def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        """The policy as `measure` takes it: observations and action masks of n positions → action probabilities."""
-        with torch.no_grad():
-            logits, _ = actor(Batch(obs=observations, mask=masks != 0))
-        return torch.softmax(logits, dim=1)
-
+    policy = policy_of(lambda observations, masks: actor(Batch(obs=observations, mask=masks != 0))[0])
     return dice_envs.measure("liars_dice", policy, **GAME).measures[0].value
 
 

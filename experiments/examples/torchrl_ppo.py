@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
 import torch
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
@@ -28,7 +27,7 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import dice_envs
-from dice_envs.experiments.examples import CommandLine, network, print_wins
+from dice_envs.experiments.examples import CommandLine, network, policy_of, print_wins
 
 GAME: dict[str, Any] = {"num_dice": 2, "past_rounds": False}  # past rounds tell nothing about this opponent
 OPPONENT = "numbers"
@@ -138,13 +137,11 @@ def train(steps: int, seed: int, device: str) -> ProbabilisticActor:
 def report(actor: ProbabilisticActor) -> None:
     """Print how good the policy is: exact figures, no games are played."""
 
-    def policy(observations: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        """The policy as `measure` takes it: observations and action masks of n positions → action probabilities."""
-        data = {"observation": torch.from_numpy(observations), "action_mask": torch.from_numpy(masks) != 0}
-        with torch.no_grad():
-            return actor.get_dist(TensorDict(data, batch_size=len(observations))).probs
+    def logits(observations: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        data = {"observation": observations, "action_mask": masks != 0}
+        return actor.get_dist(TensorDict(data, batch_size=len(observations))).logits
 
-    print_wins(dice_envs.configure("liars_dice", **GAME), policy, OPPONENT)
+    print_wins(dice_envs.configure("liars_dice", **GAME), policy_of(logits), OPPONENT)
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ import hashlib
 import json as json_module
 import logging
 import multiprocessing
-import re
 import secrets
 import shutil
 import socket
@@ -41,7 +40,6 @@ from dice_envs.experiments.ui import console, seed_or_fresh
 Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds
-PART = re.compile(r"[0-9]{3,}_[0-9]{6,}\.npz")
 ON_NODES = __name__  # the module that every node must be able to import
 LOOK_EVERY = 5.0  # seconds between two checks for lost nodes, while no part ends
 MOST_RETRIES = 20  # of a part whose worker has died; then the part itself is taken to be the cause
@@ -85,25 +83,18 @@ class KeptParts:
         """Begin to write. ValueError if another process uses the folder, OSError if nothing can be written."""
         self._lock.enter_context(folder_lock(self.folder, "--json"))
         if not (self.folder / PLAN).exists():
-            self._remove_parts()  # orphaned: no plan describes them
             plan = {**self._plan, "seed": self.seed}
             write_text(self.folder / PLAN, json_module.dumps({**plan, "checksum": _checksum(plan)}))
         self._is_open = True
 
     def close(self, remove: bool) -> None:
-        """Release the folder, and remove the kept parts if asked to."""
+        """Release the folder, and remove it with the kept parts if asked to."""
         if remove and self._is_open:
-            with contextlib.suppress(OSError):  # files that cannot be removed stay
-                self._remove_parts()
-                (self.folder / PLAN).unlink()  # last: without a plan, parts could be taken for another run's
+            with contextlib.suppress(OSError):  # files that cannot be removed stay; each says of which work it is
+                (self.folder / PLAN).unlink()
         self._lock.close()
         if remove and self._is_open:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _remove_parts(self) -> None:
-        for path in self.folder.iterdir():
-            if PART.fullmatch(path.name):
-                path.unlink()
 
     def of_next_run(self, parts: int) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
         """The kept parts of the next call of `Workers.run`, by number, and a function that keeps another one."""
@@ -206,14 +197,15 @@ class Workers:
             done: progress callback. The amounts that `function` reports add up to its part's size.
         """
         size = [1.0] * len(parts) if sizes is None else sizes
+        work = functools.partial(function, *shared)
         if not self.chats:
-            return self._kept_or_done(function, shared, parts, size, done)
+            return self._kept_or_done(work, parts, size, done)
         replies, kept = _size(self.chats), self.kept
         new = kept if kept is not None and not (kept.folder / PLAN).exists() else None
         if new is not None:
             new.open()  # before a part is finished: each reply is kept, and a resumed run needs the seed
         try:
-            told = self._kept_or_done(_told, (function, shared, self.chats), parts, size, done)
+            told = self._kept_or_done(functools.partial(_told, work, self.chats), parts, size, done)
         except BaseException:
             if new is not None and _size(self.chats) == replies:
                 new.close(remove=True)  # no reply has come: there is nothing to resume
@@ -225,33 +217,29 @@ class Workers:
             ]
         return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in told]
 
-    def _kept_or_done(
-        self, function: Any, shared: Sequence[Any], parts: Sequence[Any], size: Sequence[float], done: Done
-    ) -> list[Any]:
+    def _kept_or_done(self, work: Any, parts: Sequence[Any], size: Sequence[float], done: Done) -> list[Any]:
         """Return the result of each part, in the order of the parts: a kept one, or one that is done and kept now."""
         results, keep = self.kept.of_next_run(len(parts)) if self.kept else ({}, lambda number, result: None)
         for number in results:
             done(size[number])
-        left = [number for number in range(len(parts)) if number not in results]
-        for number, result in self._each(function, shared, [(number, parts[number]) for number in left], size, done):
+        left = {number: part for number, part in enumerate(parts) if number not in results}
+        for number, result in self._each(work, left, size, done):
             keep(number, result)
             results[number] = result
         return [results[number] for number in range(len(parts))]
 
     def as_done(self, function: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
         """Yield each part's number and `function(*part, done)` as parts finish. They are not kept: that is up to the caller."""
-        return self._each(function, (), list(enumerate(parts)), [1.0] * len(parts), lambda amount: None)
+        return self._each(function, dict(enumerate(parts)), [1.0] * len(parts), lambda amount: None)
 
     def map(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
         """Like Python's `map`; each call is a part."""
         return self.run(_call, (function,), [(argument,) for argument in arguments])
 
-    def _each(
-        self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
-    ) -> Iterator[tuple[int, Any]]:
+    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
         """Yield the number and result of each part as parts finish."""
-        for number, part in parts:
-            yield number, function(*shared, *part, done)
+        for number, part in parts.items():
+            yield number, work(*part, done)
 
 
 HERE = Workers()
@@ -269,15 +257,13 @@ class Processes(Workers):
         super().__init__(kept)
         self.number = number
 
-    def _each(
-        self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
-    ) -> Iterator[tuple[int, Any]]:
+    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
         # Spawned, because a fork would copy locks that threads of PyTorch and numba hold.
         context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
         pool = concurrent.futures.ProcessPoolExecutor(self.number, context, follow_parent)
         try:
             with held_back():  # Ctrl-C is this process's alone
-                numbers = {pool.submit(_compute, function, shared, part): number for number, part in parts}
+                numbers = {pool.submit(_compute, work, part): number for number, part in parts.items()}
             for ready in concurrent.futures.as_completed(numbers):
                 result, number = ready.result(), numbers[ready]
                 done(sizes[number])
@@ -300,15 +286,14 @@ class OnRay(Workers):
         cores: of each part.
 
     Raises:
-        ImportError: Ray is not installed.
         ValueError: there is no such cluster, no node has enough cores, or a node has no sources or other ones.
     """
 
     def __init__(self, address: str, kept: KeptParts | None = None, cores: int = 1) -> None:
         super().__init__(kept)
+        import ray
+
         self.cores = cores
-        with needs("ray", "--ray"):
-            import ray
         where: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             ray.init(address, **where, logging_level=logging.ERROR, log_to_driver=False)
@@ -318,20 +303,12 @@ class OnRay(Workers):
                 f"--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST:PORT), not {shown(address)}: {reason}"
             ) from None
         self._nodes = _living()
-        try:
-            most = max((int(node["Resources"].get("CPU", 0)) for node in self._nodes.values()), default=0)
-            if most < cores:
-                raise ValueError(
-                    f"--threads must be {most} at most on this cluster, the cores of its largest node, not {cores}"
-                )
-            _check_sources(self._nodes.values())
-        except BaseException:
-            ray.shutdown()
-            raise
+        most = max((int(node["Resources"].get("CPU", 0)) for node in self._nodes.values()), default=0)
+        if most < cores:
+            raise ValueError(f"--threads must be {most} at most on this cluster, the cores of its largest node, not {cores}")
+        _check_sources(self._nodes.values())
 
-    def _each(
-        self, function: Any, shared: Sequence[Any], parts: Sequence[tuple[int, Any]], sizes: Sequence[float], done: Done
-    ) -> Iterator[tuple[int, Any]]:
+    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
         """As for Workers. After an error, parts that are still computed end with the connection, in `on_ray`.
 
         They are not cancelled: Ray 2.60 aborts the process when a part that is cancelled ends at that moment.
@@ -343,9 +320,9 @@ class OnRay(Workers):
         import ray
 
         # "SPREAD": parts are coarse, so an idle node is better than the one that holds the arguments.
-        work = ray.remote(num_cpus=self.cores, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
-        given, version = ray.put(tuple(shared)), stamp()
-        numbers = {work.remote(version, function, given, tuple(part)): number for number, part in parts}
+        there = ray.remote(num_cpus=self.cores, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
+        given, version = ray.put(work), stamp()
+        numbers = {there.remote(version, given, tuple(part)): number for number, part in parts.items()}
         try:
             while numbers:
                 for ready in ray.wait(list(numbers), num_returns=1, timeout=LOOK_EVERY)[0]:
@@ -427,10 +404,10 @@ def _size(chats: Sequence[Chat]) -> int:
     return sum(path.stat().st_size for path in {Path(chat.log) for chat in chats if chat.log} if path.exists())
 
 
-def _told(function: Callable[..., Any], shared: Sequence[Any], chats: Sequence[Chat], *part: Any) -> dict[str, Any]:
+def _told(work: Callable[..., Any], chats: Sequence[Chat], *part: Any) -> dict[str, Any]:
     """Return the result of a part in the form of JSON, and what each language model has used for it."""
     before = [dataclasses.astuple(chat.tally) for chat in chats]
-    found = function(*shared, *part)
+    found = work(*part)
     after = [dataclasses.astuple(chat.tally) for chat in chats]
     used = [[late - early for early, late in zip(*each, strict=True)] for each in zip(before, after, strict=True)]
     return {"found": found.tolist() if isinstance(found, np.ndarray) else found, "used": used}
@@ -442,30 +419,34 @@ def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:
     return result
 
 
-def _do(version: str, function: Callable[..., Any], shared: tuple[Any, ...], part: tuple[Any, ...]) -> Any:
+def _do(version: str, work: Callable[..., Any], part: tuple[Any, ...]) -> Any:
     """Compute a part on a node, which must have the same sources."""
     if stamp() != version:
         raise ValueError(f"{socket.gethostname()} has other sources of dice-envs than the machine that sends it work")
-    return _compute(function, shared, part)
+    return _compute(work, part)
 
 
-def _compute(function: Callable[..., Any], shared: Sequence[Any], part: Sequence[Any]) -> Any:
+def _compute(work: Callable[..., Any], part: Sequence[Any]) -> Any:
     """Compute a part in another process, where only its end is reported."""
-    return function(*shared, *part, lambda amount: None)
+    return work(*part, lambda amount: None)
 
 
 @contextlib.contextmanager
 def on_ray(address: str | None, kept: KeptParts | None = None, cores: int = 1) -> Iterator[Workers]:
-    """Yield a cluster's workers, for as long as the block runs; without an address, this process."""
+    """Yield a cluster's workers, for as long as the block runs; without an address, this process.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ValueError: as for `OnRay`.
+    """
     if address is None:
         yield Workers(kept)
         return
-    workers = OnRay(address, kept, cores)
-    try:
-        yield workers
-    finally:
+    with needs("ray", "--ray"):
         import ray
-
+    try:
+        yield OnRay(address, kept, cores)
+    finally:
         ray.shutdown()
 
 

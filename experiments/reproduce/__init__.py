@@ -17,27 +17,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.text import Text
 
 from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.options import check_range
 from dice_envs.experiments import ui
-from dice_envs.experiments.commands import add_commands, guarded, modules
+from dice_envs.experiments.commands import modules
 from dice_envs.experiments.ui.grids import Grid, figure_text
 from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, heat_map, plots_noted, saved_plot, write_page
 
 INDEPENDENT = "independent computation"  # the source of figures that were computed by another program, and not published
 LEAST_GAMES = 1000  # accepted by every source
 FILES = ("json", "report", "resume", "ray")  # parameters that do not change the results, only where they are made or written
-
-
-def group() -> typer.Typer:
-    """Return the group of commands."""
-    app = typer.Typer(no_args_is_help=True, help="Every figure of a source, published beside computed.")
-    app.command("all")(guarded(all_sources))
-    add_commands(app, modules(sys.modules[__name__]), wrapped=_with_page)
-    return app
 
 
 def all_sources(
@@ -81,15 +72,19 @@ def _intro(what: str) -> list[str]:
     return [f"{what} Published figures stand beside ours; ± is the half-width of a 95 % interval; exact figures are marked."]
 
 
-def _with_page(main: Callable[..., Chapter]) -> Callable[..., Chapter]:
-    """Wrap the command `main` of a source so that it also writes a page into the folder of `--report`."""
+GROUP = "Every figure of a source, published beside computed."
+COMMANDS = {"all": all_sources}
+
+
+def wrapped(main: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the command of a source, which returns its chapter, so that it also writes a page into the folder of `--report`."""
     parameters = inspect.signature(main).parameters
 
     @functools.wraps(main)
-    def run(**given: Any) -> Chapter:
-        chapter = main(**given)
+    def run(**given: Any) -> Chapter | None:
+        chapter: Chapter | None = main(**given)
         report = given.get("report")
-        if report is not None:
+        if chapter is not None and report is not None:
             changed = {name: value for name, value in given.items() if value != parameters[name].default and name not in FILES}
             options = {name: value for name, value in given.items() if name not in (*FILES, "seed") and value is not None}
             name = main.__module__.rpartition(".")[2].replace("_", "-")
@@ -177,14 +172,10 @@ def sections_of(chapter: Chapter, apart: bool = False) -> list[Section]:
     return [Section("In short", [agree], first, chapter.plots), *(Section(grid.title, grids=[grid]) for grid in grids)]
 
 
-def rounds_to(published: str, ours: Fraction | float) -> bool:
-    """Return whether our figure is within half of the last digit of what a source prints."""
-    return abs(Fraction(ours) - Fraction(published)) <= Fraction(1, 2 * 10 ** len(published.partition(".")[2]))
-
-
 def printed(source: str, figure: str, published: str, ours: Fraction | float, note: str = "") -> Finding:
-    """Return a row for an exact figure, which agrees if ours is the same to the digits that the source prints."""
-    return Finding(source, figure, float(published), float(ours), 0.0, rounds_to(published, ours), note)
+    """Return a row for an exact figure, which agrees if ours is within half of the last digit that the source prints."""
+    reach = Fraction(1, 2 * 10 ** len(published.partition(".")[2]))
+    return Finding(source, figure, float(published), float(ours), 0.0, abs(Fraction(ours) - Fraction(published)) <= reach, note)
 
 
 def crossed(rows: Sequence[Finding], pattern: str) -> tuple[list[str], dict[str, list[Finding | None]]]:

@@ -33,13 +33,13 @@ from dice_envs import Agent, agents, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agent.matches import MOST_GAMES
-from dice_envs.agents.base import Deterministic, OfOneGame
+from dice_envs.agents.base import Checked, Deterministic, OfOneGame
 from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts.tree import SALT, Selection, choose_by_ucb, count_visit, keep_visits
 from dice_envs.core.dice import below, derived_seeds, mix
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_range
+from dice_envs.core.options import Range, check_range
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95
@@ -275,11 +275,12 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     return rows
 
 
-def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> dict[str, float]:
     """Return a search's share of the edge and its exploitability, each with its error."""
     result = evaluate(configure("fatestones"), agent_of(spec), hands, seed)
     done(1)
-    return [*result.edge_share(), *result.exploitability()]
+    (share, share_error), (lost, lost_error) = result.edge_share(), result.exploitability()
+    return {"edge_share": share, "edge_share_ci95": share_error, "exploitability": lost, "exploitability_ci95": lost_error}
 
 
 def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Workers) -> list[dict[str, Any]]:
@@ -289,19 +290,9 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
     parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
     with ui.progress("points of curves", len(parts)) as done:
         found = workers.run(_evaluated, (seed,), parts, done=done)
-    for (label, size), (_, some), (share, share_error, lost, lost_error) in zip(places, parts, found, strict=True):
-        points.append(
-            {
-                "game": "fatestones",
-                "rule": label,
-                "simulations": size,
-                "draws": len(some),
-                "edge_share": share,
-                "edge_share_ci95": share_error,
-                "exploitability": lost,
-                "exploitability_ci95": lost_error,
-            }
-        )
+    for (label, size), (_, some), figures in zip(places, parts, found, strict=True):
+        points.append({"game": "fatestones", "rule": label, "simulations": size, "draws": len(some), **figures})
+        share, share_error, lost, lost_error = figures.values()
         note = f"{len(some):,} draws"
         rows.append(Finding("search", f"{label}, {size:,}: share of the edge", None, share, share_error, note=note))
         rows.append(Finding("search", f"{label}, {size:,}: exploitability", None, lost, lost_error))
@@ -335,7 +326,6 @@ def _draw(report: Path, points: list[dict[str, Any]]) -> None:
 # --- the searches ----------------------------------------------------------------------------------------------------
 
 HAND = 3  # dice of the source's hands
-MAX_SIMULATIONS = 1_000_000
 # A node's number: (own dice left, the other's, as bits), then 0 or 1 + the pair chosen, then 0 or 1 + the faces rolled.
 _ROLLS = 1 + NUM_FACES * NUM_FACES
 _A_POSITION = (1 + HAND * HAND) * _ROLLS
@@ -455,7 +445,7 @@ def _choose(params, options, state, stream):
 
 
 @dataclasses.dataclass(frozen=True)
-class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
+class ProjectSearch(Checked, OfOneGame, KernelAgent, Deterministic):
     """The FateStones project's own search. Ties are broken at random; the source takes the first of a set.
 
     Attributes:
@@ -465,10 +455,7 @@ class ProjectSearch(OfOneGame, KernelAgent, Deterministic):
     plays = "fatestones"
     promises = Promises(memoryless=True)
 
-    simulations: int = 10
-
-    def __post_init__(self) -> None:
-        check_range("simulations", self.simulations, 1, MAX_SIMULATIONS)
+    simulations: Annotated[int, Range(1, 1_000_000)] = 10
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or hands of more than three dice."""

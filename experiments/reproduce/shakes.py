@@ -292,13 +292,9 @@ def _played_rows(played: list[tuple[str, np.ndarray, Performance]], goal: int) -
         win_half = share_half_width(win, games)
         # The two tails are put together, so that the chi-square distribution is a fair approximation.
         low, high = np.flatnonzero(result.distribution * games >= 10)[[0, -1]]
-        expected = result.distribution[low : high + 1] * games
-        expected[0] += result.distribution[:low].sum() * games
-        expected[-1] += result.distribution[high + 1 :].sum() * games
-        seen = counts[low : high + 1].astype(float)
-        seen[0] += counts[:low].sum()
-        seen[-1] += counts[high + 1 :].sum()
-        p = float(chisquare(seen, expected * seen.sum() / expected.sum()).pvalue)
+        begins = [0, *range(low + 1, high + 1)]
+        seen, expected = (np.add.reduceat(each, begins) for each in (counts, result.distribution * games))
+        p = float(chisquare(seen, expected).pvalue)
         gap = float(np.abs(np.cumsum(counts) / games - np.cumsum(result.distribution)).max())
         bound = float(np.sqrt(np.log(2 / 0.05) / (2 * games)))  # Dvoretzky, Kiefer, Wolfowitz: exceeded in 5 % of samples
         fits = f"and chi-square p = {p:.4f}, which must be above 0.0001"
@@ -324,5 +320,5 @@ def _draw_distributions(report: Path, exact: dict[str, Performance], played: lis
         for (name, counts, _), marker in zip(played, "x+", strict=True):
             axes.plot(np.arange(len(counts)), counts / counts.sum(), f"k{marker}", label=f"{name}, {counts.sum():,} games")
         axes.set(xlabel="patients saved", ylabel="probability", title="Patients saved, 4 players, 18 patients")
-        counted(axes, "x")
+        counted(axes)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -271,5 +271,5 @@ def _draw(folder: Path) -> None:
         axes.axvline(30, color="grey", linewidth=0.8, linestyle=":")
         axes.set(xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %")
         axes.set_title("The game of 30s: scores of the strategies")
-        counted(axes, "x")
+        counted(axes)
         axes.legend(loc="upper left")

@@ -86,4 +86,4 @@ def plot_histogram(axes: Any, result: ScoreDistribution, title: str) -> None:
     if len(scores) <= MOST_TICKS:
         axes.set_xticks(scores)
     else:
-        counted(axes, "x")
+        counted(axes)

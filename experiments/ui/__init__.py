@@ -11,13 +11,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import inspect
 import json
 import os
 import shutil
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +25,6 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from dice_envs.core.dice import fresh_seed
 from dice_envs.core.files import behind_links, write_text
@@ -226,28 +223,6 @@ def _discard_unwritten() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def print_heading(name: str, title: str) -> None:
-    """Print an empty line, then a name in bold and its title."""
-    console.print(Text.assemble("\n", (name, "bold"), f"  {title}"))
-
-
-def print_docstring(text: str, margin: int = 4) -> None:
-    """Print a docstring behind a margin. Its lines flow to the terminal's width; each entry of a section begins a line."""
-    flowing: list[tuple[int, str]] = []  # indentation and text of what begins a line
-    goes_on = False
-    for line in inspect.cleandoc(text).splitlines():
-        words = line.strip()
-        indent = len(line) - len(line.lstrip())
-        if goes_on and words and (indent == 0 or indent > flowing[-1][0]):
-            flowing[-1] = (flowing[-1][0], f"{flowing[-1][1]} {words}")
-        else:
-            flowing.append((indent, words))
-        goes_on = bool(words) and not words.endswith(":")
-    for indent, words in flowing:
-        first, others = " " * (margin + indent), " " * (margin + 2 * indent)
-        console.print(textwrap.fill(words, console.width, initial_indent=first, subsequent_indent=others))
 
 
 def print_mode(variant: Variant, policy: str = "") -> None:

@@ -8,7 +8,7 @@ import string
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from rich.cells import cell_len
+from rich.measure import measure_renderables
 from rich.table import Table
 from rich.text import Text
 
@@ -48,8 +48,8 @@ class Grid:
 
         Where it would break a word, columns of words stand below it, the last first.
         """
-        numbers = range(len(self.headings or self.rows[0]))
-        columns = [each for each in numbers if not self.rows or any(str(row[each]) for row in self.rows)]
+        headings = self.headings or [""] * len(self.rows[0])
+        columns = [each for each in range(len(headings)) if not self.rows or any(str(row[each]) for row in self.rows)]
         names, below = [each for each in columns if each in self.words] or columns[:1], list[int]()
         while (widths := self._widths(columns)) is None and (words := [each for each in names[1:] if each not in self.whole]):
             columns.remove(words[-1])
@@ -58,14 +58,13 @@ class Grid:
         table = Table(title=self.title or None, title_justify="left", show_header=bool(self.headings))
         for place, number in enumerate(columns):
             justify: Literal["left", "right"] = "left" if number in self.words else "right"
-            heading = self.headings[number] if self.headings else ""
-            table.add_column(heading, justify=justify, no_wrap=number in self.whole, overflow="fold")
+            table.add_column(headings[number], justify=justify, no_wrap=number in self.whole, overflow="fold")
             table.columns[-1].width = None if widths is None else widths[place]
         for number, row in enumerate(self.rows):
             table.add_row(*(row[column] for column in columns), end_section=number in self.rules)
         console.print(table)
         for row in self.rows if below else ():
-            told = [f"{self.headings[each]} {row[each]}".strip() for each in below if str(row[each])]
+            told = [f"{headings[each]} {row[each]}".strip() for each in below if str(row[each])]
             if told:
                 console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
 
@@ -73,10 +72,10 @@ class Grid:
         """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""
         widths, least = [], []
         for number in columns:
-            cells = [*self.headings[number : number + 1], *(str(row[number]) for row in self.rows)]
-            widths.append(max(cell_len(line) for cell in cells for line in cell.splitlines() or [""]))
-            parts = [part for cell in cells for part in (cell.splitlines() if number in self.whole else cell.split())]
-            least.append(max(map(cell_len, parts), default=0))
+            cells = [Text(str(row[number])) for row in (self.headings, *self.rows) if row]
+            word, line = measure_renderables(console, console.options, cells)
+            widths.append(line)
+            least.append(line if number in self.whole else word)
         for _ in range(sum(widths) + 3 * len(columns) + 1 - console.width):
             wide = [(width, place) for place, width in enumerate(widths) if width > least[place]]
             if not wide:
@@ -133,11 +132,6 @@ def short(name: str, most: int = LONGEST) -> str:
         return name
     end = (most - 1) // 2
     return f"{name[: most - 1 - end]}…{name[-end:]}"
-
-
-def legend(names: Sequence[str]) -> list[str]:
-    """Return `A = NAME` for each name that `short` cuts, with its letter among all names."""
-    return [f"{letter} = {name}" for letter, name in zip(letters(len(names)), names, strict=True) if len(name) > LONGEST]
 
 
 def joined(names: Sequence[str]) -> str:

@@ -112,11 +112,11 @@ def heat_map(
     axes.set_yticks(range(len(lines)), lines)
 
 
-def counted(axes: Any, which: Literal["x", "y"]) -> None:
-    """Label the x or y axis with whole numbers only, for an axis that counts."""
+def counted(axes: Any) -> None:
+    """Label the x axis with whole numbers only, for an axis that counts."""
     from matplotlib.ticker import MaxNLocator
 
-    (axes.xaxis if which == "x" else axes.yaxis).set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:

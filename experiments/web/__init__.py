@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import functools
 import os
 import secrets
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
-from dice_envs.agent import Agent, check_in_passing
+from dice_envs.agent import check_in_passing
 from dice_envs.agent.casting import make_harmless
 from dice_envs.agents import in_words
-from dice_envs.core.game import Picture, Variant
-from dice_envs.exact.progress import Unwanted, followed, say
+from dice_envs.core.game import Picture
+from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.table.advice import Advice, Review, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
@@ -30,14 +31,8 @@ Kind = Literal["seat", "together", "watch", "maker"]
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
 SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks
 
-
-def make_agent(variant: Variant, spec: str) -> Agent:
-    """Make the agent of a spec that was typed on a page, is in an uploaded game, or comes from an assistant.
-
-    Raises:
-        ValueError: as in `make_harmless`; or the agent needs more time, memory or threads than people wait for.
-    """
-    return make_harmless(variant, spec, check_in_passing)
+# Makes an agent that was typed on a page, is in an uploaded game or comes from an assistant, if people can wait for it.
+make_agent = functools.partial(make_harmless, check=check_in_passing)
 
 
 class Table:
@@ -259,14 +254,11 @@ class Table:
         if not sitting.over:
             raise ValueError("a game is reviewed when it is over")
 
-        def report(moves: int, of: int) -> None:
-            say(f"reviewed {moves} of {of} moves")
-
         self.reviewing = True
         self.changed()
         found = None
         try:
-            found = await self.work(lambda: review(sitting, agents=True, done=report), lambda: course == self._courses)
+            found = await self.work(lambda: review(sitting, agents=True), lambda: course == self._courses)
         finally:
             if course == self._courses:
                 self.review, self.reviewing = found, False

@@ -99,7 +99,8 @@ def show_moves(page: TablePage) -> None:
                 content = dice.get(number[1], "") if number else ""
                 add(content or html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
     if grid:
-        _picker(page, grid, page.quantity or _usual_row(grid, shares), add)
+        (row, _), liked = max(grid.actions.items(), key=lambda each: shares.get(each[1], 0.0))  # what optimal play does most
+        _picker(page, grid, page.quantity or (row if shares.get(liked) else grid.rows[0]), add)
         _grid(grid, add)
 
 
@@ -110,12 +111,6 @@ def _dice_to_choose(place: Place) -> dict[str, str]:
     held = {(label := each.label.partition(":"))[0]: f"{die(each.face or 0)}{label[2]}" for each in dice}
     strips = {group.label: "".join(die(as_die(face).face or 0) for face in group.dice) for group in row.groups if group.strip}
     return {**held, **strips}
-
-
-def _usual_row(grid: BidGrid, shares: Mapping[int, float]) -> int:
-    """Return the number of dice of the bid that optimal play takes most often, or the lowest."""
-    (row, _), liked = max(grid.actions.items(), key=lambda each: shares.get(each[1], 0.0))
-    return row if shares.get(liked) else grid.rows[0]
 
 
 def _picker(page: TablePage, grid: BidGrid, chosen: int, add: Add) -> None:

@@ -139,19 +139,11 @@ def button(
     """
     key = key or KEYS.get(name, "")
     made = markup(content or html.escape(text), classes, "button")
-    made.props["type"] = "button"
-    if content:
-        made.props["aria-label"] = in_names(text)
-    if name:
-        made.props["data-name"] = name
-    if key:
-        made.props["data-key"] = made.props["aria-keyshortcuts"] = key
-    if title:
-        made.props["title"] = title
+    given: dict[str, Any] = {"type": "button", "data-name": name, "data-key": key, "aria-keyshortcuts": key, "title": title}
+    given |= {"aria-label": in_names(text) if content else "", "disabled": not enabled or action is None}
+    made.props.update({attribute: value for attribute, value in given.items() if value})
     if enabled and action is not None:
         made.on("click", reporting(action), args=[])
-    else:
-        made.props["disabled"] = True
     return made
 
 
@@ -187,17 +179,30 @@ def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
 # --- the style sheet ---------------------------------------------------------------------------------------------------
 
 
-# Colour of the pictures → the same on a dark screen. Dice keep their colours.
-_DARK = {
-    drawing.PANEL: "#1d2530",
-    drawing.EDGE: "#3a4655",
-    drawing.SOFT: "#a3afbf",
-    drawing.FAINT: "#76818f",
-    drawing.FAINT_EDGE: "#4b5664",
-    drawing.ACCENT: "#6ea3f2",
-    drawing.ACCENT_PANEL: "#1c2b42",
+# Colours by name, on light and on dark screens.
+COLOURS = {
+    "page": ("#eef1f5", "#0f141b"),
+    "paper": (drawing.PAPER, "#161c25"),
+    "panel": (drawing.PANEL, "#1d2530"),
+    "edge": (drawing.EDGE, "#3a4655"),
+    "ink": (drawing.INK, "#e6ebf2"),
+    "soft": (drawing.SOFT, "#a3afbf"),
+    "faint": (drawing.FAINT, "#76818f"),
+    "faint-edge": (drawing.FAINT_EDGE, "#4b5664"),
+    "accent": (drawing.ACCENT, "#6ea3f2"),
+    "accent-panel": (drawing.ACCENT_PANEL, "#1c2b42"),
+    "on-accent": ("#ffffff", "#0f141b"),
+    "good": ("#1d7a50", "#63c898"),
+    "slip": ("#94600a", "#e0b050"),
+    "own": ("#8b3fc4", "#c79af0"),
+    "bad": ("#b93a52", "#f08a9b"),
 }
-_DARK_PAPER, _DARK_PAGE, _DARK_INK = "#161c25", "#0f141b", "#e6ebf2"
+_LIGHT, _DARK = (" ".join(f"--{name}: {both[dark]};" for name, both in COLOURS.items()) for dark in (0, 1))
+_PICTURES = "\n".join(
+    f".picture svg [{drawn}='{COLOURS[name][0]}'] {{ {drawn}: var(--{name}); }}"
+    for name in ("panel", "edge", "soft", "faint", "faint-edge", "accent", "accent-panel")  # dice keep their colours
+    for drawn in ("fill", "stroke")
+)
 
 
 def die(face: int) -> str:
@@ -211,30 +216,9 @@ def die(face: int) -> str:
     return f'<svg class="die" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true">{box}{pips}</svg>'
 
 
-def _dark_pictures() -> str:
-    rules = [
-        f".body--dark .picture svg > rect[width='100%'] {{ fill: {_DARK_PAPER}; }}",
-        f".body--dark .picture svg text[fill='{drawing.INK}']:not([text-anchor='middle']) {{ fill: {_DARK_INK}; }}",
-    ]
-    for light, dark in _DARK.items():
-        rules.append(f".body--dark .picture svg [fill='{light}'] {{ fill: {dark}; }}")
-        rules.append(f".body--dark .picture svg [stroke='{light}'] {{ stroke: {dark}; }}")
-    return "\n".join(rules)
-
-
 CSS = f"""
-:root {{
-  --page: #eef1f5; --paper: {drawing.PAPER}; --panel: {drawing.PANEL}; --edge: {drawing.EDGE};
-  --ink: {drawing.INK}; --soft: {drawing.SOFT};
-  --accent: {drawing.ACCENT}; --accent-panel: {drawing.ACCENT_PANEL}; --on-accent: #ffffff;
-  --good: #1d7a50; --slip: #94600a; --own: #8b3fc4; --bad: #b93a52;
-}}
-.body--dark {{
-  --page: {_DARK_PAGE}; --paper: {_DARK_PAPER}; --panel: {_DARK[drawing.PANEL]}; --edge: {_DARK[drawing.EDGE]};
-  --ink: {_DARK_INK}; --soft: {_DARK[drawing.SOFT]};
-  --accent: {_DARK[drawing.ACCENT]}; --accent-panel: {_DARK[drawing.ACCENT_PANEL]}; --on-accent: #0f141b;
-  --good: #63c898; --slip: #e0b050; --own: #c79af0; --bad: #f08a9b;
-}}
+:root {{ {_LIGHT} }}
+.body--dark {{ {_DARK} }}
 body, body.body--dark {{ background: var(--page); color: var(--ink); }}
 body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .nicegui-content {{ padding: 0; gap: 0; align-items: stretch; width: 100%; }}
@@ -243,8 +227,9 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .bar h1 {{ font-size: 19px; font-weight: 700; line-height: 1.2; margin: 0; }}
 .bar .about {{ color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }}
 .bar .end {{ margin-left: auto; }}
-.table {{ display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; padding: 14px 20px 40px; max-width: 1180px;
-  margin: 0 auto; width: 100%; box-sizing: border-box; }}
+.table, .narrow {{ margin: 0 auto; width: 100%; padding: 14px 20px 40px; box-sizing: border-box; }}
+.table {{ display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; max-width: 1180px; }}
+.narrow {{ max-width: 860px; }}
 @media (min-width: 960px) {{
   .table {{ grid-template-columns: minmax(0, 680px) minmax(300px, 1fr); align-items: start; }}
 }}
@@ -253,6 +238,9 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .card h2 {{ font-size: 15px; font-weight: 700; line-height: 1.3; margin: 0 0 8px; }}
 .picture {{ padding: 4px; overflow: hidden; }}
 .picture svg {{ display: block; width: 100%; height: auto; }}
+.picture svg > rect[width='100%'] {{ fill: var(--paper); }}
+.picture svg text[fill='{drawing.INK}']:not([text-anchor='middle']) {{ fill: var(--ink); }}
+{_PICTURES}
 .words {{ color: var(--soft); font-size: 14px; }}
 .bad {{ color: var(--bad); }}
 .line {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }}
@@ -277,7 +265,6 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .faces button.move:disabled {{ background: none; border-style: dashed; }}
 .every {{ display: none; }}
 .guide {{ border-color: var(--accent); }}
-.said {{ color: var(--soft); font-size: 14px; }}
 .said b {{ display: block; font-size: 16px; color: var(--ink); }}
 .said.mine b {{ color: var(--accent); }}
 .close td:nth-child(2) {{ font-weight: 700; }}
@@ -297,8 +284,7 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
-.entries li {{ border-top: 1px solid var(--edge); }}
-.entries li:first-child {{ border-top: 0; }}
+.entries li + li {{ border-top: 1px solid var(--edge); }}
 .seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr); gap: 2px 6px; width: 100%;
   text-align: left; font: inherit; color: inherit; background: none;
   border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
@@ -313,16 +299,15 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .hint .share {{ width: 34%; }}
 .hint .track {{ display: block; height: 8px; border-radius: 4px; background: var(--edge); overflow: hidden; }}
 .hint .track span {{ display: block; height: 100%; background: var(--accent); }}
-.split {{ font-size: 16px; font-weight: 600; margin: 0 0 8px; }}
+.split {{ font-size: 16px; font-weight: 600; }}
 .mark {{ display: inline-block; border-radius: 6px; padding: 1px 7px; font-size: 12.5px; font-weight: 600; white-space: nowrap;
   border: 1px solid currentColor; }}
 .mark.best {{ color: var(--good); }}
 .mark.fine {{ color: var(--soft); }}
 .mark.slip {{ color: var(--slip); }}
 .mark.blunder {{ color: var(--bad); }}
-.marks {{ gap: 6px; margin: 0 0 8px; display: flex; flex-wrap: wrap; }}
-.graph {{ height: 258px; cursor: pointer; margin-bottom: 8px; }}
-.pick.small {{ margin-bottom: 8px; }}
+.graph {{ height: 258px; cursor: pointer; }}
+.split, .marks, .graph, .pick.small {{ margin: 0 0 8px; }}
 .tool.chosen {{ border-color: var(--accent); color: var(--accent); font-weight: 600; }}
 .advice .line {{ margin: 10px 0; }}
 .lesson {{ margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
@@ -347,8 +332,6 @@ body:has(#app > *) .loading {{ display: none; }}
 .pick a {{ color: var(--ink); text-decoration: none; border: 1px solid var(--edge); background: var(--panel);
   border-radius: 8px; padding: 9px 15px; font-weight: 600; }}
 .pick a.chosen {{ background: var(--accent); color: var(--on-accent); border-color: var(--accent); }}
-.narrow {{ max-width: 860px; margin: 0 auto; width: 100%; padding: 14px 20px 40px; box-sizing: border-box; display: flex;
-  flex-direction: column; gap: 14px; flex-wrap: nowrap; }}
 .link {{ overflow-wrap: anywhere; color: var(--accent); }}
 ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
 .seat {{ display: grid; grid-template-columns: 84px minmax(120px, 1fr) minmax(120px, 1fr); gap: 10px; align-items: center; }}
@@ -375,5 +358,4 @@ ul.rules {{ margin: 0 0 12px; padding-left: 18px; }}
   .table:has(.guide > *) .advice {{ scroll-margin-bottom: 38vh; }}
   .grid button.move {{ gap: 2px; font-size: 13px; letter-spacing: -0.02em; }}
 }}
-{_dark_pictures()}
 """

@@ -179,7 +179,7 @@ class StartPage:
         self.seats = [PERSON]  # PERSON or an agent's spec
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
-        with ui.element("div").classes("narrow"):
+        with ui.element("div").classes("narrow column"):
             with ui.element("nav").classes("pick").props('aria-label="games"'):
                 for each, tile in tiles().items():
                     link = ui.link(tile.title, f"/?game={each}{query}").classes("chosen" if each == key else "")
@@ -375,7 +375,7 @@ def link_page(table: Table, base: str, alone: bool) -> None:
     """
     sitting = table.sitting
     begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if alone else "")
-    with ui.element("div").classes("narrow"):
+    with ui.element("div").classes("narrow column"):
         with ui.element("section").classes("card column"):
             heading("One link for each person")
             words("Open one yourself and send the others on. Whoever has a link plays that seat and sees its dice.")
@@ -385,9 +385,8 @@ def link_page(table: Table, base: str, alone: bool) -> None:
                     "bad",
                 )
             for path, place in table.links.items():
-                if place.kind == "seat":
-                    name = "player" if place.seat is None else sitting.variant.seat_name(place.seat)
-                    _link(name, base + path, path)
+                if place.seat is not None:
+                    _link(sitting.variant.seat_name(place.seat), base + path, path)
         with ui.element("section").classes("card column"):
             heading("Or everybody on this device")
             words("The dice are covered whenever it is somebody else's turn.")

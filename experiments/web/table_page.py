@@ -106,7 +106,7 @@ class TablePage:
                     self.pictures = [ui.html("", sanitize=False).classes(f"{width}-only") for width in ("wide", "narrow")]
                 with ui.element("section").classes("card"):
                     # Built once: a screen reader says what changes in it.
-                    self.said = words("", "said").props("role=status aria-live=polite")
+                    self.said = words("", "words said").props("role=status aria-live=polite")
                     self.moves = ui.element("div").classes("moves").props("tabindex=-1")
                 self.steps = ui.element("section").classes("card steps")
             with ui.element("div").classes("column"):
@@ -317,7 +317,9 @@ class TablePage:
             title = "possible once the game is over: a saved game reveals all that is hidden" if secret else "as a file"
             button("Save", self._save, enabled=place.may_save, name="save", title=title)
             if self._paced:
-                self._pace()
+                select = ui.select(SPEEDS, value=table.pause if table.pause in SPEEDS else PAUSE).classes("pace")
+                select.props('outlined dense options-dense aria-label="speed of the agents"')
+                select.on_value_change(lambda event: setattr(table, "pause", event.value))
         if secret:
             words("Saving is possible once the game is over: the file reveals all that is hidden.", "words note")
 
@@ -327,11 +329,6 @@ class TablePage:
         sitting = self.place.sitting
         agents = len(sitting.seats) - len(sitting.people)
         return self.place.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over
-
-    def _pace(self) -> None:
-        select = ui.select(SPEEDS, value=self.table.pause if self.table.pause in SPEEDS else PAUSE).classes("pace")
-        select.props('outlined dense options-dense aria-label="speed of the agents"')
-        select.on_value_change(lambda event: setattr(self.table, "pause", event.value))
 
     async def _again(self) -> None:
         if not self.place.may_begin_again:

@@ -9,8 +9,9 @@ import pytest
 from dice_envs import Uniform, configure, make_agent, measure
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
 from dice_envs.experiments.arena import best_responses, expanded, tournament
+from dice_envs.experiments.arena.results import legend
 from dice_envs.experiments.ui import console
-from dice_envs.experiments.ui.grids import joined, legend, letters, short
+from dice_envs.experiments.ui.grids import joined, letters, short
 from tests.support.commands import done, run
 
 
@@ -29,7 +30,7 @@ def test_letters_and_short_names():
     assert short(path, 20).startswith("ppo:runs/")
     assert short(path, 20).endswith("policy.npz"[-9:])
     assert short("random") == "random"
-    assert legend(["random", path]) == [f"B = {path}"]
+    assert legend(["random", path]) == [f"  B = {path}"]
     assert joined(["random", "numbers", "random"]) == "2 × random + numbers"
 
 

@@ -70,7 +70,7 @@ def test_all_that_is_drawn_lies_within_the_picture(name, options, width):
             if isinstance(shape, Rect):
                 corners = [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
             elif isinstance(shape, Circle):
-                corners = [(shape.x - shape.radius, shape.y - shape.radius), (shape.x + shape.radius, shape.y + shape.radius)]
+                corners = [(shape.cx - shape.r, shape.cy - shape.r), (shape.cx + shape.r, shape.cy + shape.r)]
             else:
                 corners = list(shape.points) if isinstance(shape, Polygon) else [(shape.x, shape.y)]
             assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in corners), shape

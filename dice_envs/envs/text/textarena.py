@@ -102,11 +102,7 @@ def _returns(table: TextTable) -> dict[int, float]:
     return dict(enumerate(table.returns.tolist()))
 
 
-def _register() -> None:
-    for name in names():
-        if f"dice_envs/{name}-v0" not in ENV_REGISTRY:
-            wrappers = {"default": [textarena.wrappers.LLMObservationWrapper]}
-            register_with_versions(f"dice_envs/{name}-v0", f"{__name__}:{GameEnv.__name__}", wrappers, game=name)
-
-
-_register()
+for _name in names():
+    if f"dice_envs/{_name}-v0" not in ENV_REGISTRY:
+        _wrappers = {"default": [textarena.wrappers.LLMObservationWrapper]}
+        register_with_versions(f"dice_envs/{_name}-v0", f"{__name__}:{GameEnv.__name__}", _wrappers, game=_name)

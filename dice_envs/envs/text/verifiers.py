@@ -222,12 +222,12 @@ class _Judge:
     def __init__(self, taskset: DiceTaskset, reward: str) -> None:
         variant = taskset.variant
         self.variant, self.reward = variant, reward
-        self._values: ResponseValues | None = None
+        self.values: ResponseValues | None = None
         if reward == "luck_adjusted":
             seats = variant.facts.num_seats
             if variant.facts.cooperative and seats > 1:
                 raise ValueError(f"reward must be regret or result for {variant}: luck is known for all seats together only")
-            self._values = response_values(variant, taskset.opponents[0] if seats > 1 else None)
+            self.values = response_values(variant, taskset.opponents[0] if seats > 1 else None)
         self._is_priced = True
         try:
             action_values(variant, Batch(variant, 1, seed=0).states[0], in_passing=reward != "regret")
@@ -236,27 +236,25 @@ class _Judge:
                 raise
             self._is_priced = False  # the metric is left out
 
-    def start(self, seat: int) -> float:
-        """Return what a best response expects in a seat before the game."""
-        return self._values.start(seat) if self._values is not None else 0.0
+    def price(self, state: Any, action: int | None, earned: float) -> tuple[float, float | None]:
+        """Return the reward of a move and its regret, None where that is not known.
 
-    def regret(self, state: Any, action: int | None) -> float | None:
-        """Return the regret of a move, or of a lost game where `action` is None; None where it is not known."""
-        if not self._is_priced:
-            return None
-        found = action_values(self.variant, state)
-        worst = min(0.0 if found.are_shares else self.variant.facts.min_return, float(np.nanmin(found.values)))
-        return _cost(found.values, worst if action is None else found.values[action])
-
-    def given_away(self, state: Any, action: int | None, earned: float) -> float:
-        """Return what a move, or a lost game, gives away against the opponents, of whom a seat has `earned` something."""
-        assert self._values is not None
-        (values,) = self._values.action_values(np.array([state], self.variant.game.state))
-        return _cost(values, self.variant.facts.min_return - earned if action is None else values[action])
+        Where `action` is None, the game is lost in this position. The seat had `earned` something before.
+        """
+        least, regret = self.variant.facts.min_return, None
+        if self._is_priced:
+            found = action_values(self.variant, state)
+            worst = min(0.0 if found.are_shares else least, float(np.nanmin(found.values)))
+            regret = _cost(found.values, action, worst)
+        if self.values is not None:
+            (values,) = self.values.action_values(np.array([state], self.variant.game.state))
+            return -_cost(values, action, least - earned), regret
+        return -regret if regret is not None and self.reward == "regret" else 0.0, regret
 
 
-def _cost(values: np.ndarray, value: float) -> float:
-    return float(max(0.0, np.nanmax(values) - value))
+def _cost(values: np.ndarray, action: int | None, lost: float) -> float:
+    """Return what an action gives away, or the loss of the game, which is worth `lost`, where it is None."""
+    return float(max(0.0, np.nanmax(values) - (lost if action is None else values[action])))
 
 
 @dataclasses.dataclass
@@ -292,7 +290,7 @@ class _SeatGame:
             self.rewards.append(0.0)
             return ask_again(problem)
         self.asked_again = False
-        self.rewards.append(self._price(state, action, earned))
+        self._pay(state, action, earned)
         return None if self.table.over else self.table.prompt()
 
     def close(self) -> None:
@@ -301,8 +299,8 @@ class _SeatGame:
             self._lose()
         if self.judge.reward == "result":
             self.rewards[-1] += self.result
-        else:
-            self.rewards[-1] += self.judge.start(self.seat)
+        elif self.judge.values is not None:
+            self.rewards[-1] += self.judge.values.start(self.seat)
 
     @property
     def result(self) -> float:
@@ -316,15 +314,12 @@ class _SeatGame:
 
     def _lose(self) -> None:
         self.lost = True
-        self.rewards.append(self._price(self.table.sitting.state, None, self.table.returns[self.seat]))
+        self._pay(self.table.sitting.state, None, self.table.returns[self.seat])
 
-    def _price(self, state: Any, action: int | None, earned: float) -> float:
-        regret = self.judge.regret(state, action)
-        if regret is not None:
-            self.regrets.append(regret)
-        if self.judge.reward == "luck_adjusted":
-            return -self.judge.given_away(state, action, earned)
-        return -(regret or 0.0) if self.judge.reward == "regret" else 0.0
+    def _pay(self, state: Any, action: int | None, earned: float) -> None:
+        reward, regret = self.judge.price(state, action, earned)
+        self.rewards.append(reward)
+        self.regrets += [] if regret is None else [regret]
 
 
 # verifiers imports an environment by its name, from its own packages first. Here it is, with its harness.

@@ -117,18 +117,9 @@ def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                     ours, error = 100 * float(share), 100 * share_half_width(float(share), games)
                     # The article's own sampling error is much larger than ours, so both intervals count.
                     reach = (error**2 + (100 * share_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
-                    article = style == "its program"
-                    rows.append(
-                        Finding(
-                            SOURCE,
-                            f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}",
-                            published if article else None,
-                            ours,
-                            error,
-                            abs(ours - published) <= reach if article else None,
-                            f"{count} of {PUBLISHED_GAMES:,}" if article else "",
-                        )
-                    )
+                    beside = (published, ours, error, abs(ours - published) <= reach, f"{count} of {PUBLISHED_GAMES:,}")
+                    figures = beside if style == "its program" else (None, ours, error)
+                    rows.append(Finding(SOURCE, f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}", *figures))
     return rows
 
 

@@ -30,8 +30,6 @@ from dice_envs.games.liars_dice import chance_at_least
 MOST, FEWER, NONE, FORCED = range(4)
 FACES_NAMED = ("the face held most of", "a face held less of", "a face not held, by choice", "a face not held, by necessity")
 NAMERS = ("solution", "numbers player", "random face")  # who names a face, at the solution's own decisions
-# Values of `Replaced.opening`: its own first bid, the solution's, the solution's quantity with its own face, and the reverse.
-KEPT, BOTH, QUANTITY, FACE = range(4)
 
 
 class Habits(NamedTuple):
@@ -227,16 +225,17 @@ class Replaced(NamedTuple):
     """The part of an agent's play that is replaced by the solution's."""
 
     calls: bool = False  # the choice between call and raise
-    opening: int = KEPT  # the first bid
+    quantity: bool = False  # of the first bid
+    face: bool = False  # of the first bid
     raises: bool = False  # the choice between raises
 
 
 PARTS = {
     "nothing": Replaced(),
     "calls": Replaced(calls=True),
-    "first bids": Replaced(opening=BOTH),
-    "quantity of first bids": Replaced(opening=QUANTITY),
-    "face of first bids": Replaced(opening=FACE),
+    "first bids": Replaced(quantity=True, face=True),
+    "quantity of first bids": Replaced(quantity=True),
+    "face of first bids": Replaced(face=True),
     "raises": Replaced(raises=True),
 }
 
@@ -260,10 +259,10 @@ class Mixed(Source):
     def write(self, asking: Asking) -> None:
         own, other = _answers(self._own, asking), _answers(self._other, asking)
         part = self._part
-        if asking.slots[0] == 0 and part.opening in (QUANTITY, FACE):
-            both = _first_bids(self._rules, *((other, own) if part.opening == QUANTITY else (own, other)))
+        if asking.slots[0] == 0 and part.quantity != part.face:
+            both = _first_bids(self._rules, *((other, own) if part.quantity else (own, other)))
             other.raises[:, 0] = both.reshape(-1)
-        takes_other = part.raises if asking.paths.shape[1] else part.opening != KEPT
+        takes_other = part.raises if asking.paths.shape[1] else part.quantity or part.face
         chances, instead = (other.raises, own.raises) if takes_other else (own.raises, other.raises)
         entry = _Raises.of(self._rules, asking).entry
         total, others_total = (np.bincount(entry, each[:, 0], len(asking.hand)) for each in (chances, instead))

@@ -29,12 +29,12 @@ ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--gam
 class Shuffled(Workers):
     """Imitates a cluster: parts in another order, with copies of their arguments and read-only arrays."""
 
-    def _each(self, function, shared, parts, sizes, done):
+    def _each(self, work, parts, sizes, done):
         import pickle
 
-        for number, part in reversed(parts):
-            given, own = pickle.loads(pickle.dumps((tuple(shared), tuple(part))))
-            result = function(*given, *own, done)
+        for number, part in reversed(parts.items()):
+            given, own = pickle.loads(pickle.dumps((work, tuple(part))))
+            result = given(*own, done)
             for array in result if isinstance(result, tuple) else (result,):
                 if isinstance(array, np.ndarray):
                     array.setflags(write=False)
@@ -197,8 +197,8 @@ def test_a_damaged_plan_is_one_line(tmp_path, at_once, content, reason):
     assert plan.read_text() == content
 
 
-def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
-    """Earlier versions left such parts if they were killed while removing them."""
+def test_parts_without_a_plan_are_of_the_same_work_alone(tmp_path, at_once):
+    """A process that is killed while it removes them leaves such parts."""
     file = tmp_path / "out.json"
     stopped(file)
     (tmp_path / "out.json.parts" / jobs.PLAN).unlink()
@@ -206,7 +206,7 @@ def test_parts_without_a_plan_are_nobodys(tmp_path, at_once):
         assert kept.of_next_run(5)[0] == {}
     stopped(file, after=1)
     with kept_beside(file, True, {"of": "numbers"}, None) as kept:
-        assert sorted(kept.of_next_run(5)[0]) == [0]
+        assert sorted(kept.of_next_run(5)[0]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

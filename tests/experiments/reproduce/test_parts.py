@@ -7,16 +7,7 @@ import pytest
 from dice_envs import agents, configure
 from dice_envs.agents.liars_dice import LiarsDiceNash
 from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.experiments.reproduce.liars_dice.habits import (
-    BOTH,
-    KEPT,
-    PARTS,
-    QUANTITY,
-    Replaced,
-    games_won,
-    mean_loss,
-    wins_against,
-)
+from dice_envs.experiments.reproduce.liars_dice.habits import PARTS, Replaced, games_won, mean_loss, wins_against
 from tests.support.liars_dice_games import winning_probability
 from tests.support.liars_dice_tables import Plain, of_agent
 from tests.support.subsets import covering
@@ -45,10 +36,10 @@ def plain_wins(solution, agent, dice, player, part):
         own, best = (each(dice, bids, place, hand) for each in (as_it_plays, as_solved))
         call = (best if part.calls else own)["call"]
         raises, others = raises_of(own), raises_of(best)
-        if part.raises if bids else part.opening == BOTH:
+        if part.raises if bids else part.quantity and part.face:
             raises, others = others, raises
-        elif not bids and part.opening != KEPT:
-            quantities, faces = (others, raises) if part.opening == QUANTITY else (raises, others)
+        elif not bids and (part.quantity or part.face):
+            quantities, faces = (others, raises) if part.quantity else (raises, others)
             raises = {bid: marginal(quantities, 0, bid[0]) * marginal(faces, 1, bid[1]) for bid in raises}
         return {**{bid: (1 - call) * chance for bid, chance in (raises or others).items()}, "call": call}
 
@@ -57,7 +48,7 @@ def plain_wins(solution, agent, dice, player, part):
     return Plain(configure("liars_dice", **options), *policies).share("plays", dice, player)
 
 
-ALL = Replaced(calls=True, opening=BOTH, raises=True)
+ALL = Replaced(calls=True, quantity=True, face=True, raises=True)
 
 
 @covering(("bluff", "part"), [0, 0.75], [*PARTS.values(), ALL])

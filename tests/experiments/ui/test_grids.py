@@ -37,6 +37,12 @@ def test_without_headings_on_the_terminal(capsys):
     assert capsys.readouterr().out.splitlines()[1:3] == ["│ mean   │ 1 │", "│ median │ 2 │"]
 
 
+def test_without_headings_on_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(console, "width", 14)
+    Grid("", (), [("mean", "exactly", "1")], words=(0, 1)).show()
+    assert capsys.readouterr().out.splitlines()[1::2] == ["│ mean │ 1 │", "mean: exactly"]
+
+
 @given(
     rows=st.lists(st.lists(st.lists(st.text("abc.", min_size=1, max_size=12), max_size=6), min_size=4, max_size=4), min_size=1),
     width=st.integers(40, 100),
