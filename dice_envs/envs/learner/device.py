@@ -138,7 +138,10 @@ def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[i
 
 @functools.lru_cache(maxsize=16)
 def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
-    """Return the kernels for CUDA of a variant, `rules` with `options`, of which `game` is played. (Equal variants differ.)"""
+    """Return CUDA's kernels for the variant of `rules` with `options`, played as `game`: with expected rewards it differs.
+
+    The key of the cache has no Variant, because equal variants are different keys.
+    """
     return {name: cuda.jit(each) for name, each in threads(rules.params(options), game, choosers, explores).items()}
 
 
