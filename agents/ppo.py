@@ -254,7 +254,7 @@ def _check_members(archive: zipfile.ZipFile) -> int:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return a member. ValueError for a wrong number of bytes, or of objects."""
+    """Return an array of the archive. ValueError if it holds objects, or other bytes than its header says."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as stream:
         try:

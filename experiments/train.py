@@ -112,11 +112,11 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
         self.advanced = self.enter_context(ui.progress("learner steps", until - steps))  # type: ignore[method-assign]
         log = self.folder / "tensorboard" / "ppo" / f"events.out.tfevents.{time.time():.0f}.{os.getpid()}"
         log.parent.mkdir(parents=True, exist_ok=True)
-        self.log = self.enter_context(log.open("ab", buffering=0))  # each event is there at once, for who looks on
-        self._note(file_version="brain.Event:2")  # the form of the file
+        self.log = self.enter_context(log.open("ab", buffering=0))  # unbuffered: TensorBoard can read each event at once
+        self._note(file_version="brain.Event:2")  # TensorBoard expects the file's format first
 
     def _note(self, **event: Any) -> None:
-        """Add an event to TensorBoard's log. Its own writer is a thread, whose errors would not come here."""
+        """Add an event to TensorBoard's log. TensorBoard's own writer is a thread, whose errors would not be raised here."""
         from tensorboard.compat.proto.event_pb2 import Event  # type: ignore[import-untyped,unused-ignore]
         from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped,unused-ignore]
 

@@ -171,15 +171,17 @@ class ResponseValues:
 
 
 class GameExact:
-    """The functions of a game's module in `dice_envs.exact`, each of which it may leave out: then that here stands for it.
+    """The functions of a game's module in `dice_envs.exact`. For each one that the module lacks, the method here is used.
 
     Args:
         game: the game.
     """
 
     def __init__(self, game: Game) -> None:
-        own = {name: offered(game, name) for name in vars(GameExact) if not name.startswith("_")}
-        vars(self).update({name: function for name, function in own.items() if function is not None})
+        name = f"{__package__}.{game.name}"
+        module = importlib.import_module(name) if importlib.util.find_spec(name) else None
+        names = (name for name in vars(GameExact) if not name.startswith("_") and hasattr(module, name))
+        vars(self).update({name: getattr(module, name) for name in names})
 
     def measure(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         """Return all measurements of the agent, the headline first.
@@ -267,7 +269,5 @@ class GameExact:
 
 
 def offered(game: Game, function: str) -> Any:
-    """Return a function of the module in `dice_envs.exact` that is named after the game; None if there is none."""
-    name = f"{__package__}.{game.name}"
-    module = importlib.import_module(name) if importlib.util.find_spec(name) else None
-    return getattr(module, function, None)
+    """Return a function of a game's module, as `GameExact` names it; None if the module lacks it."""
+    return vars(GameExact(game)).get(function)

@@ -312,7 +312,7 @@ class PPO(ActorCritic):
             error, gain = worth[:, 0] - returns, 0.0
         log_ratio = log_policy.gather(1, actions)[:, 0] - log_probs
         ratio = log_ratio.exp()
-        # min(A · ratio, A · clip(ratio, 1 - ε, 1 + ε)), whose second part is only ever less at its bound
+        # PPO's min(A · ratio, A · clip(ratio, 1 - ε, 1 + ε)): the clipped product is the smaller one only at A + ε |A|.
         gain = gain + torch.minimum(advantages * ratio, advantages + p.clip * advantages.abs())
         value_loss = error.square().mean()
         loss = (regulariser - gain).mean() + p.value_weight * value_loss

@@ -124,10 +124,10 @@ class Preset:
             raise ValueError(f"minibatch must divide num_envs times num_steps, {at_once}, which {self.minibatch} does not")
 
     def on_gpu(self) -> Preset:
-        """Return this preset for a GPU: as many updates, each from GPU_TIMES as many decisions, which take it little longer.
+        """Return this preset for a GPU: as many updates, each from GPU_TIMES as many decisions, which take a GPU little longer.
 
-        Rollouts, minibatches and steps in all are as many times as large. Up to GPU_GAMES games are played at once, since a
-        GPU makes a step of so many in the time of a few; a rollout has 8 steps of each at least, or as many as before.
+        Rollouts, minibatches and steps in all are GPU_TIMES as large. Games at once are doubled up to GPU_GAMES, because a GPU
+        steps many games in the time of a few, as long as a rollout keeps 8 steps or more of each game.
         """
         games, steps = self.num_envs, self.num_steps * GPU_TIMES
         while games * 2 <= GPU_GAMES and steps % 2 == 0 and steps >= 16:
@@ -319,7 +319,7 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
     if learner == "sb3":
         plan = stock_plan(plan, given)
     elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps", "minibatch"}:
-        plan = dataclasses.replace(plan.on_gpu(), **given)
+        plan = dataclasses.replace(preset_of(variant.game.name, preset).on_gpu(), **given)
     if variant.facts.num_seats > 1:
         make_players(variant, plan.opponents)
     elif "opponents" in given:

@@ -129,7 +129,7 @@ def main(
     parts = chosen_parts(only or [], device)
     rows, cells = [], []
     for part in parts:
-        for row in part.rows(quick, *[device] * part.on_device):
+        for row in part.rows(quick, device) if part.on_device else part.rows(quick):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
             ratio = f"{row.ratio:,.1f}×" if row.ratio else ""

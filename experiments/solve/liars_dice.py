@@ -119,8 +119,8 @@ def _percent(shares: np.ndarray) -> str:
 
 
 def _show(solution: Solution) -> None:
-    """Print the rounds as a table, of two players the starter's chances, of more everybody's shares; then the whole game."""
-    single, of_two = (solution.variant.options.rounds == "single", solution.variant.options.num_players == 2)
+    """Print a table of all rounds, with the starter's chances for two players and everyone's shares for more; then the game."""
+    single, of_two = solution.variant.options.rounds == "single", solution.variant.options.num_players == 2
     headings, last = ["dice of the starter v other", "wins the round", "between", "and"], [] if single else ["wins the game"]
     if not of_two:
         won = "share of the win of each, %" if single else "% of games that each wins from here"

@@ -122,7 +122,7 @@ def follows(variant: Variant, values: Mapping[str, Any], fixed: Mapping[str, Any
 
 
 def in_labels(game: Game, problem: str) -> str:
-    """Return an error as the form says it: options are named as their fields are labelled, and no text is an empty field."""
+    """Return an error in the words of the form: an option by its field's label, and '' as an empty field."""
     for name, option in option_words(game).items():
         problem = re.sub(rf"\b{name}\b", option.label, problem)
     return problem.replace("not ''", "not an empty field")

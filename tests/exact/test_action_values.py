@@ -200,7 +200,7 @@ def test_random_odds_of_a_call_are_those_of_its_bid():
 
 def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
     """As for a user's own game: kernels are enough."""
-    monkeypatch.setattr(dice_envs.exact.contract, "offered", lambda game, function: None)
+    monkeypatch.setattr(dice_envs.exact.contract.GameExact, "__init__", lambda self, game: None)  # as without a module
     variant = configure("liars_dice", num_dice=1)
     state = Batch(variant, 1, seed=1).states[0]
     with pytest.raises(ValueError, match="no optimal play of liars_dice is known"):

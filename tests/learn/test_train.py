@@ -20,7 +20,7 @@ from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.ppo import PPO
-from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, PRESETS, Preset, plan_of, preset_of
+from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, MOST_STEPS, PRESETS, Preset, plan_of, preset_of
 from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run
@@ -410,7 +410,8 @@ def test_what_is_given_holds_on_a_gpu_too():
     variant = configure("liars_dice")
     moved = preset_of("liars_dice", "full").on_gpu()
     assert plan_of(variant, "full", {}, None, "cuda") == moved
-    assert plan_of(variant, "full", {"steps": 10**6}, None, "cuda") == dataclasses.replace(moved, steps=10**6)
+    for steps in (10**6, MOST_STEPS):
+        assert plan_of(variant, "full", {"steps": steps}, None, "cuda") == dataclasses.replace(moved, steps=steps)
     for given in ({"num_envs": 128}, {"num_steps": 128}, {"minibatch": 512}):
         assert plan_of(variant, "full", given, None, "cuda:0") == preset_of("liars_dice", "full", **given)
 

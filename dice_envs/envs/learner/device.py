@@ -138,7 +138,7 @@ def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[i
 
 @functools.lru_cache(maxsize=16)
 def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
-    """Return the kernels for CUDA of a variant, `rules` with `options`, of which `game` is played. (Equal variants differ.)"""
+    """Return CUDA's kernels for `rules` with `options`, played as `game`. The cache's key has no Variant: equal ones differ."""
     return {name: cuda.jit(each) for name, each in threads(rules.params(options), game, choosers, explores).items()}
 
 
