@@ -8,17 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import AgentError, configure, evaluate, make_agent, names
-from dice_envs.core.dice import new_streams
 from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unreadable, prompt
 from dice_envs.experiments.arena import exact_tournament, play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ
 from tests.support.sittings import finish
 from tests.support.subsets import few
-from tests.support.variants import IDS, MARKED, SMALL
+from tests.support.variants import IDS, MARKED, SMALL, rerolled
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-ONLY = np.arange(1)
 SCRIPTED = [  # the first five are among the fast tests
     *(("liars_dice", "reader"), ("fatestones", "nash"), ("score_dice", "highest"), ("shakes", "argument")),
     *(("thirties", spec) for spec in ("thirties", "random")),
@@ -49,9 +47,8 @@ def played(name, seed, moves, **options):
 def test_states_that_a_seat_cannot_tell_apart_have_the_same_prompt(name, options, seed, moves, again, legal):
     table = played(name, seed, moves, **options)
     variant, state = table.variant, np.array([table.sitting.state])
-    other = np.empty_like(state)
     for seat in range(variant.facts.num_seats):
-        variant.kernels.reroll(variant.params, state, ONLY, np.array([seat]), new_streams(again, 1), other)
+        other = rerolled(variant, state, seat, again)
         one, two = (prompt(variant, seat, state=each[0], legal=legal) for each in (state, other))
         assert one == two
 

@@ -180,6 +180,24 @@ def test_random_odds_of_a_position_that_chance_decides():
             random_odds(variant, state, **wrong)
 
 
+def test_random_odds_of_score_dice_in_which_random_play_is_optimal():
+    variant, errors = configure("score_dice", **KNOWN["score_dice"], reward="score"), []
+    for number, state in enumerate(random_states(variant, 3, 6)[::3]):
+        found, sampled = action_values(variant, state), random_odds(variant, state, number, scaled(1000, 50))
+        some = np.isfinite(found.values) & (sampled.errors > 0)
+        errors += ((found.values - sampled.values)[some] / sampled.errors[some]).tolist()
+    assert len(errors) >= 4
+    assert np.abs(errors).max() < 2.2, "in units of a 95 % interval"
+
+
+def test_random_odds_of_a_call_are_those_of_its_bid():
+    batch = Batch("liars_dice", 1, seed=1, num_dice=1)
+    batch.play([0])
+    call, (exact, sampled) = batch.variant.params.call, (ask(batch.variant, batch.states[0]) for ask in (odds, random_odds))
+    assert 0 < exact.values[call] < 1
+    assert sampled.values[call] == pytest.approx(2 * exact.values[call] - 1, abs=1.5 * sampled.errors[call])
+
+
 def test_a_game_of_which_nothing_is_known_has_odds(monkeypatch):
     """As for a user's own game: kernels are enough."""
     monkeypatch.setattr(dice_envs.exact.contract.GameExact, "__init__", lambda self, game: None)  # as without a module

@@ -87,7 +87,17 @@ def test_circles_are_all_there_once():
     assert found[0].least > found[1].least
 
 
-# --- values of choices ------------------------------------------------------------------------------------------------
+# --- the figures ------------------------------------------------------------------------------------------------------
+
+
+def test_the_error_of_a_share_is_that_of_leaving_out_each_draw():
+    variant = configure("fatestones")
+    found = evaluate(variant, agents.make("best_response:random"), draw_hands(variant, 300, 5), 5)
+    parts, wholes = found.gain.sum(axis=1), found.best_gain.sum(axis=1)
+    without = (parts.sum() - parts) / (wholes.sum() - wholes)
+    measured = by_name("best_response:random", sample=300, seed=5)["edge share"]
+    assert measured.value == pytest.approx(parts.sum() / wholes.sum(), abs=1e-12)
+    assert measured.error == pytest.approx(1.96 * np.sqrt(299) * without.std(), rel=0.02)
 
 
 @pytest.mark.slow
@@ -103,11 +113,7 @@ def test_figures_are_those_of_the_other_functions():
     hands = draw_hands(variant, 300, 5)
     for spec in ("best_response:random", "nash"):
         found, expected = by_name(spec, sample=300, seed=5), evaluate(variant, agents.make(spec), hands, 5)
-        for name, figures in (
-            ("exploitability", expected.exploitability()),
-            ("edge share", expected.edge_share()),
-            ("margin against random", expected.margin()),
-        ):
+        for name, figures in (("exploitability", expected.exploitability()), ("margin against random", expected.margin())):
             assert (found[name].value, found[name].error) == pytest.approx(figures, abs=1e-12)
     assert found["margin against random"].optimum == pytest.approx(solve_draws(hands).best_response, abs=1e-12)
     assert "a random sample of 300 draws" in found["exploitability"].note

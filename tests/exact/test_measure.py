@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import Measurement, agents, measure
+from dice_envs import Measurement, agents, configure, measure
 from dice_envs.core.game import load, names
 from dice_envs.exact import offered
-from tests.support.awkward import FAMILY, MIXED, PART, Acts, Draws
+from dice_envs.exact.intervals import share_bound
+from tests.support.awkward import FAMILY, LOW, MIXED, PART, Acts, Draws
 from tests.support.policies import ActsOnly
 from tests.support.subsets import few
 
@@ -113,12 +114,8 @@ def test_a_score_has_an_error_where_it_is_known():
 @pytest.mark.thorough
 def test_progress_covers_nodes_to_which_a_coalition_alone_comes():
     told = []
-
-    def lowest(observations, masks):
-        return np.eye(masks.shape[1])[masks.argmax(axis=1)]
-
     options = {"num_players": 3, "num_dice": 2, "num_faces": 3}
-    measure("liars_dice", lowest, **options, done=lambda amount, total: told.append((amount, total)))
+    measure("liars_dice", LOW, **options, done=lambda amount, total: told.append((amount, total)))
     assert sum(amount for amount, _ in told) == told[-1][1]
 
 
@@ -191,6 +188,19 @@ def test_an_awkward_agent_is_refused_or_has_an_interval(game, name):
     for each, exact in zip(found, known, strict=True):
         if each.error == 0 or agent.has_policy:
             assert each.value == pytest.approx(exact.value, abs=3 * (each.error + exact.error) + 1e-9), each
+
+
+def test_answers_that_are_not_promised_to_be_alike_have_an_interval():
+    """Any choice may meet with an answer that was not seen: half of the steps are the agent's. Returns change twice as much."""
+    variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=2)
+    spec, choices = "numbers:threshold=0.5", variant.facts.max_steps / 2
+    players = spec, ActsOnly(spec, deterministic=True), ActsOnly(spec)
+    stated, promised, silent = (measure(variant, player).measures for player in players)
+    assert [each.value for each in stated] == [each.value for each in promised] == [each.value for each in silent]
+    assert {each.error for each in (*stated, *promised)} == {0}
+    (number,) = {re.search("none of ([0-9,]+) answers differed", each.note)[1] for each in silent}
+    bound = share_bound(0, int(number.replace(",", "")))
+    assert [each.error for each in silent] == pytest.approx([2 * choices * bound, choices * bound])
 
 
 @pytest.mark.parametrize("seed", [100, pytest.param(range(101, 140), marks=pytest.mark.thorough)])

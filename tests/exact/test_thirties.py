@@ -31,6 +31,7 @@ from dice_envs.exact.thirties.figures import Player, analyse, foreknowledge
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
+from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
 from tests.support.commands import done, refusal, run
 from tests.support.policies import uniform
@@ -248,6 +249,13 @@ def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
     assert chances == pytest.approx([float(chance) for chance in found], abs=1e-12)
 
 
+def test_the_seed_fixes_what_an_agent_draws():
+    options = Options(num_players=1, num_dice=3)
+    (first, again, other) = (policy_of(Draws(0.5), options, **seed) for seed in ({}, {"seed": 0}, {"seed": 1}))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
 DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_faces": 8, "target": 22}]
 
 
@@ -390,6 +398,13 @@ def test_a_strategys_distribution_is_that_of_brute_force(name):
     exact = Player(rules, strategy).distribution()
     found = [0] * exact.first + [Fraction(cases, exact.total) for cases in exact.weights]
     assert found == scores_by_brute_force(rules, lambda throw, aside: np.arange(len(throw)) == strategy(throw, aside))
+
+
+def test_cases_beyond_int64_are_not_wrapped():
+    rules = Rules(8, 8, 50)
+    found = Player(rules, named(rules, "sixes")).distribution()
+    assert found.total == sum(found.weights) == 8**36 > 2**63
+    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
 
 
 @pytest.mark.thorough

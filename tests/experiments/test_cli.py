@@ -316,7 +316,7 @@ def test_choose_understands_words():
         ("distill liars_dice --precision 0", "precision must be a number from"),
         (
             "arena liars_dice random random --ray nowhere",
-            "--ray must be local or a cluster's address (auto, HOST:PORT, ray://HOST",
+            "address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'",
         ),
         ("solve liars_dice --minutes 1 --ray local", "--minutes divides the time between rounds solved one after"),
         ("solve thirties --goal best", "goal must be one of 'maximize'"),

@@ -174,6 +174,7 @@ def test_asking_an_agent_changes_no_game_and_shows_no_dice_to_come(name, options
     before = batch.states.copy()
     turn = Turn(variant, batch.states, np.arange(5), new_streams(5, 5))
     assert not (turn.states["rng"] == batch.states["rng"]).any(), "the agent sees the game's own stream"
+    assert same(turn.states, rerolled(variant, batch.states, batch.seats, 5)), "the agent sees what is hidden from its seat"
     _ = turn.observations, turn.legal, turn.rng.random()
     assert same(batch.states, before)
 

@@ -6,6 +6,7 @@ import pytest
 from dice_envs import configure, make_agent, measure
 from dice_envs.agent import Uniform
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, asked
+from dice_envs.exact.liars_dice import measures as module
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
@@ -65,6 +66,19 @@ def test_openspiel_finds_the_same_gains(options, agent):
     returns = 3 if options["rounds"] == "single" else 3 / 2  # of a whole share of wins
     ours = values(measure("liars_dice", agent, **options))[DEVIATION_GAIN]
     assert theirs == pytest.approx(3 * returns * ours, abs=1e-9)
+
+
+def test_sizes_are_those_of_all_nodes_and_hands(monkeypatch):
+    """Every set of the first seven of eight bids is a node with a choice. Of two faces, n dice have n + 1 hands."""
+    options = {"num_players": 3, "num_dice": (1, 1, 2), "num_faces": 2, "raise_rule": "either"}
+    options |= {"rounds": "single", "starter": "first"}
+    for most, taken in ((2**7 * (4 + 4 + 3), True), (2**7 * (4 + 4 + 3) - 1, False)):
+        monkeypatch.setattr(module, "MOST_OF_COALITION", most)
+        assert ("taken by a coalition" in values(measure("liars_dice", "random", **options))) == taken
+    monkeypatch.setattr(module, "MOST_VALUES", 0)
+    size = 2**7 * (2 + 2 + 3)
+    with pytest.raises(ValueError, match=f"makes at least {size} values .* {size / module.VALUES_A_SECOND / 3600:.3g} hours"):
+        measure("liars_dice", "random", **options)
 
 
 def test_two_players_have_the_figures_of_their_own_walk():

@@ -9,7 +9,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from dice_envs import agents, configure, measure
+from dice_envs import Batch, agents, configure, measure
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
@@ -181,6 +181,18 @@ def test_a_best_response_earns_what_is_computed_though_tied_dice_are_rolled_agai
     values = [ResponseToHighest(Options(**options), seat).game_value() for seat in range(2)]
     result = tournament(configure("score_dice", **options), ["score_response", "highest"], 10_000, 1)
     assert result.matrix("mean_return")[0][1] == pytest.approx(sum(values) / 2, abs=4 / 100)
+
+
+def test_dice_that_have_tied_are_worth_the_roll_that_follows():
+    """A's last die shows 1 and B's 1 or 2, equally likely: it ties too, and all dice are rolled again, or it loses."""
+    batch = Batch("score_dice", 1, seed=1, pool_a=(3, 2), pool_b=(2, 2), ties="reroll", reward="score")
+    batch.variant.arrange(batch.states[0], {"dice": [[2, 1], [2, 1]]})
+    for _ in range(2):
+        batch.play([0])
+    response = ResponseToHighest(batch.variant.options, 0)
+    (values,) = response.action_values(batch.variant, batch.states)
+    first, both = response.roll_value((3,), (2,)), response.roll_value((3, 2), (2, 2))
+    assert values == pytest.approx([np.nan, (first - 1 + both) / 2], abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(

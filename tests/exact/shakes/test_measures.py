@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.agent import AgentError, Uniform
+from dice_envs.agent import AgentError, Promises, Uniform
 from dice_envs.agents import make
 from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
@@ -47,6 +47,18 @@ class Hidden:
 
     def probabilities(self, turn):
         return self.other.probabilities(turn)
+
+
+class Counted(Hidden):
+    """The same, which counts the positions that it is asked at, and may promise to look at the tally alone."""
+
+    def __init__(self, spec, tally_alone):
+        super().__init__(spec)
+        self.promises, self.count = Promises(tally_alone=tally_alone), 0
+
+    def probabilities(self, turn):
+        self.count += len(turn)
+        return super().probabilities(turn)
 
 
 def team_by_brute_force(agent, n, opener, treated, saved, ties):
@@ -106,6 +118,15 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties, mo
             always = as_policy(make(spec), variant, first)
         assert once.func is not always.func
         assert np.allclose(once(treated, saved), always(treated, saved), atol=1e-13)
+
+
+@pytest.mark.parametrize("tally_alone", [False, True])
+@pytest.mark.parametrize("options", [{"mode": "physician"}, {}, {"open_efficacies": True}])
+def test_an_agent_is_asked_at_as_many_positions_as_are_estimated(options, tally_alone, monkeypatch):
+    monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
+    variant, agent = configure("shakes", num_players=3, num_patients=3, goal=2, **options), Counted("random", tally_alone)
+    shakes.measure(variant, agent, Effort())
+    assert agent.count == shakes._positions(variant, agent)
 
 
 @pytest.mark.thorough

@@ -50,9 +50,8 @@ def test_fields_are_read_as_the_command_line_reads_options():
     assert options_of(load("shakes"), {"goal": 4.0, "num_patients": None}) == {"goal": 4}
     named = {"treatments": "hot bath, wall of fire,<b>", "maesters": "none"}
     assert options_of(load("shakes"), named) == {"treatments": ("hot bath", "wall of fire", "<b>")}
-    for value in (2.5, None, ""):
-        with pytest.raises(ValueError, match="num_players must be a whole number from 2 to"):
-            game.configure(**options_of(game, {"num_players": value}))
+    with pytest.raises(ValueError, match="num_players must be a whole number from 2 to 6, not 2.5"):
+        game.configure(**options_of(game, {"num_players": 2.5}))
     for name in ("num_players", "num_dice"):
         for empty in (None, ""):
             with pytest.raises(ValueError, match=f"{name} must be a whole number from . to 6, not ''") as found:

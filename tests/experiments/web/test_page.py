@@ -279,6 +279,8 @@ def test_agents_are_watched_and_stepped_through(server, open_page):
     page.wait_for_selector(f".steps :text('2 / {count}')")
     page.keyboard.press("ArrowLeft")  # the slider still has the focus
     page.wait_for_selector(f".steps :text('1 / {count}')")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(f".steps :text('0 / {count}')")
     page.locator(".entries .seen").first.click()
     page.wait_for_selector(f".steps :text('{count} / {count}')")
     assert page.locator(".picture .wide-only svg").inner_html() == last
