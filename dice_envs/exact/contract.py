@@ -179,9 +179,8 @@ class GameExact:
 
     def __init__(self, game: Game) -> None:
         name = f"{__package__}.{game.name}"
-        module = importlib.import_module(name) if importlib.util.find_spec(name) else None
-        names = (name for name in vars(GameExact) if not name.startswith("_") and hasattr(module, name))
-        vars(self).update({name: getattr(module, name) for name in names})
+        found = vars(importlib.import_module(name)) if importlib.util.find_spec(name) else {}
+        vars(self).update({each: found[each] for each in vars(GameExact) if each in found and not each.startswith("_")})
 
     def measure(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         """Return all measurements of the agent, the headline first.
