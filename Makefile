@@ -145,9 +145,9 @@ GPU_RUN = PYTHONUNBUFFERED=1 COLUMNS=250 timeout --kill-after 5
 gpu:
 	rm -rf build/gpu
 	mkdir -p build/gpu
-	-$(GPU_RUN) 180 $(GPU_PYTHON) -m pytest -q -m cuda -p no:cacheprovider $(GPU_TESTS:%=tests/%.py) > build/gpu/1_tests.txt 2>&1
-	-$(GPU_RUN) 150 $(GPU_PYTHON) -m experiments bench tensors --device cuda --json build/gpu/tensors.json > build/gpu/2_tensors.txt 2>&1
-	-$(GPU_RUN) 260 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
+	-$(GPU_RUN) 140 $(GPU_PYTHON) -m pytest -q -m cuda -p no:cacheprovider $(GPU_TESTS:%=tests/%.py) > build/gpu/1_tests.txt 2>&1
+	-$(GPU_RUN) 130 $(GPU_PYTHON) -m experiments bench tensors --device cuda --json build/gpu/tensors.json > build/gpu/2_tensors.txt 2>&1
+	-$(GPU_RUN) 320 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
 	tail -n 50 build/gpu/*.txt
 
 GPU_TESTS = cuda/test_playouts cuda/test_training envs/test_tensor exact/test_measure
