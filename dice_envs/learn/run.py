@@ -165,6 +165,14 @@ class Run:
         found: NetworkPolicy = best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
         return found
 
+    def _is_time_to_measure(self) -> bool:
+        """Whether to measure now. As long as it was never cheap it is tried at distances that double: each trial takes time."""
+        every = self.preset.measure_every
+        if not every or not self.iterations or self.iterations % every:
+            return False
+        times = self.iterations // every
+        return bool(self.gaps) or times & (times - 1) == 0
+
     def measure_gap(self) -> dict[str, float]:
         """Measure the exact gap of the last and of the averaged policy; empty if it is known already, or not cheap."""
         steps = self.steps
@@ -262,7 +270,7 @@ class Run:
             while self.steps < p.steps:
                 self.check_finite()
                 minutes = before + seconds / 60
-                if p.measure_every and self.iterations and self.iterations % p.measure_every == 0:
+                if self._is_time_to_measure():
                     self.minutes[self.steps] = minutes
                     if gaps := self.measure_gap():
                         callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})

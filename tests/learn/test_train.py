@@ -14,6 +14,7 @@ import torch
 
 from dice_envs import Trained, TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
+from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import train as training
 from dice_envs.experiments.commands.train import gap_label, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
@@ -455,6 +456,23 @@ def test_thirties_is_learned_in_half_a_minute(tmp_path, monkeypatch):
     for found in json.loads((tmp_path / "run" / "results.json").read_text())["measures"]:
         value = found["measures"][0]
         assert value["value"] > 0.995 * value["optimum"]
+
+
+def test_what_is_not_cheap_to_measure_is_tried_ever_more_rarely(monkeypatch):
+    tried = []
+
+    def too_long(*arguments, **options):
+        tried.append(run.iterations)
+        if len(tried) < 4:
+            raise TooLong("2,000,000 positions")
+        return measure("liars_dice", "random", num_dice=1, num_faces=2)
+
+    monkeypatch.setattr(runs, "measure", too_long)
+    run = runs.Run(
+        configure("liars_dice", num_dice=1, num_faces=2), dataclasses.replace(TINY, steps=12 * 512, measure_every=1), 1
+    )
+    run.learn(TrainingCallback())
+    assert tried == [1, 2, 4, 8, 9, 10, 11, 12]
 
 
 def test_terms_of_the_loss_may_end_with_none():
