@@ -1,6 +1,7 @@
 """The board: named tasks, agents' results, and agents written by users."""
 
 import json
+import math
 
 import pytest
 
@@ -109,6 +110,12 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
     (summary,) = sections(found)[0].grids
     figures = [heading for number, heading in enumerate(summary.headings) if number not in summary.words]
     assert figures == ["random play", "optimal play"]
+
+
+def test_elo_is_0_at_an_even_share_and_finite_without_a_win():
+    assert leaderboard._elo(1 / 2, 2, 10) == 0
+    assert leaderboard._elo(1 / 3, 3, 10**9) == pytest.approx(0, abs=1e-3)
+    assert leaderboard._elo(0, 2, 10) == -leaderboard._elo(1, 2, 10) == pytest.approx(400 * math.log10(0.5 / 10.5))
 
 
 @pytest.mark.thorough

@@ -61,7 +61,7 @@ def test_play_and_luck_add_up_to_the_result(played):
         worst = found.worst.get(seat)
         assert worst is None or worst.cost == max(move.cost for move in moves)
     assert set(review(played).splits) == {0}
-    assert "luck is all that was not the player's own choice" in found.note
+    assert found.note.endswith("luck is all that was not the player's own choice: the dice, and what the others did")
     won = "won" if played.returns[0] > 0 else "lost"
     assert found.splits[0].text.startswith(f"you {won}: luck ")
     assert found.splits[1].text.startswith("player 1 ")
@@ -151,6 +151,7 @@ def test_play_and_luck_add_up_in_every_game(game, options):
         found = review(sitting)
         if not found.splits:
             assert "luck and play are told apart only" in found.note
+        assert ("what the others did" in found.note) == (seats > 1)
         for seat, split in found.splits.items():
             assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-9)
             assert split.play == pytest.approx(-found.totals[seat], abs=1e-4)
