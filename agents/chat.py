@@ -131,9 +131,9 @@ class Chat(Checked):
     _held: np.ndarray = dataclasses.field(default_factory=_no_tokens, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.model or not self.model.isprintable():
+        if not isinstance(self.model, str) or not self.model or not self.model.isprintable():
             raise ValueError(f"model must be the name of a model at the server, not {shown(self.model)}")
-        parts = urlsplit(self.url)
+        parts = urlsplit(str(self.url))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError(f"url must be http://… or https://… without a password in it, not {shown(parts.scheme)}…")
         super().__post_init__()

@@ -166,12 +166,12 @@ class Run:
         return found
 
     def _is_time_to_measure(self) -> bool:
-        """Whether to measure now. As long as it was never cheap it is tried at distances that double: each trial takes time."""
+        """Whether to measure now. Until a measure was cheap it is tried after 1, 2, 4, 8 … times `measure_every` iterations."""
         every = self.preset.measure_every
         if not every or not self.iterations or self.iterations % every:
             return False
         times = self.iterations // every
-        return bool(self.gaps) or times & (times - 1) == 0
+        return bool(self.gaps) or times.bit_count() == 1
 
     def measure_gap(self) -> dict[str, float]:
         """Measure the exact gap of the last and of the averaged policy; empty if it is known already, or not cheap."""

@@ -338,6 +338,9 @@ def test_names_in_a_prompt_are_no_commands(server):
     [
         ({"model": ""}, "model must be the name"),
         ({"model": "\udc80"}, "model must be the name"),
+        ({"model": 5}, "model must be the name of a model at the server, not 5"),
+        ({"url": None}, "url must be http://"),
+        ({"legal": 5}, "legal must be true or false, not 5"),
         ({"resume": True}, "resume needs log"),
         ({"url": "ftp://host"}, "url must be http://"),
         ({"url": f"http://user:{SECRET}@host"}, "without a password"),

@@ -232,6 +232,17 @@ def test_without_numbas_internals_kernels_still_run(run_python):
     assert run_python(code) == "2 3 1\n"
 
 
+@pytest.mark.parametrize("colour", ["", "\x1b[1m\x1b[1m"])
+def test_helpers_for_one_record_are_used_for_others_without_a_warning(colour, run_python):
+    code = (
+        "import warnings\nimport dice_envs.core.kernel\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        f"    warnings.warn({colour + 'Record(rng[type=uint64;offset=0];8;True) has been considered a subtype'!r})\n"
+        "print(len(seen))"
+    )
+    assert run_python(code) == "0\n"
+
+
 @pytest.mark.thorough
 def test_one_warning_where_nothing_can_be_cached(copy_of_package, run_python):
     """Not one for each of a hundred kernels, although each has a reason of its own."""
