@@ -57,6 +57,18 @@ def test_the_command_line_starts_without_heavy_libraries(run_python):
     assert run_python(code) == "[]\n"
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("missing", "command", "what", "extra"),
+    [("mcp", ["mcp"], "the server for assistants", "mcp"), ("nicegui", ["play", "--web"], "the page", "web")],
+)
+def test_a_command_names_the_extra_that_it_lacks(missing, command, what, extra, run_python):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from tests.support.commands import refusal; print(refusal(*{command}))"
+    )
+    assert run_python(code) == f'error: {what} needs {missing}: pip install "dice-envs[{extra}]"\n'
+
+
 @few(1, "given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}])
 def test_threads_wait_briefly_unless_the_user_says_otherwise(run_python, given):
     names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"

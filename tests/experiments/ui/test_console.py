@@ -18,24 +18,16 @@ from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, seed_or_fresh, write_json
 from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from tests.conftest import ROOT
-from tests.support.commands import done, run
+from tests.support.commands import done, error_of, process, run
 from tests.support.subsets import few
 
+COMMAND = "-m", "experiments"
 ARENA = ["arena", "fatestones", "random", "random", "--games", "20", "--seed", "1"]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def full(*args, **kwargs):
     raise FULL
-
-
-def one_line(result):
-    """The single line on standard error of a failed command."""
-    assert result.exit_code == 2, result.output
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("error: ")
-    return lines[0]
 
 
 def last_json(output):
@@ -69,7 +61,7 @@ def test_files_that_cannot_be_written_at_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_text", full)
     out, log = tmp_path / "out.json", tmp_path / "log.csv"
     result = run(*ARENA, "--json", out, "--log", log, "--report", tmp_path)
-    line = one_line(result)
+    line = error_of(result)
     for path in (out, log):
         assert f"{path}: No space left on device" in line
     assert "% won" in result.stdout
@@ -96,20 +88,15 @@ def test_every_result_goes_to_the_terminal_if_nowhere_else(command, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     result = run(*command, "--json", "out.json")
-    assert one_line(result) == "error: out.json: No space left on device"
+    assert error_of(result) == "error: out.json: No space left on device"
     assert last_json("\n" + result.stdout)
     assert ("--report" in command) == bool(list(tmp_path.glob("report/*.png")))
-
-
-def process(*arguments, **kwargs):
-    command = [sys.executable, "-m", "experiments", *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **kwargs)
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_standard_output_on_a_full_disk(tmp_path):
-    with open("/dev/full", "w") as nowhere, process(*ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:
+    with open("/dev/full", "w") as nowhere, process(*COMMAND, *ARENA, "--json", tmp_path / "out.json", stdout=nowhere) as arena:
         errors = arena.stderr.read()
     assert arena.returncode == 2
     assert errors.startswith("error: standard output cannot be written (No space left on device); the rest follows here\n")
@@ -124,7 +111,7 @@ def test_a_reader_that_has_had_enough(tmp_path):
     """`arena ... | head -1` ends quietly, and its files are written."""
     read, write = os.pipe()
     os.close(read)
-    with process(*ARENA, "--json", tmp_path / "out.json", stdout=write) as arena:
+    with process(*COMMAND, *ARENA, "--json", tmp_path / "out.json", stdout=write) as arena:
         os.close(write)
         assert arena.stderr.read() == ""
     assert arena.returncode == 1
@@ -134,7 +121,7 @@ def test_a_reader_that_has_had_enough(tmp_path):
 @pytest.mark.thorough
 def test_characters_that_the_terminal_does_not_have():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    with process(*ARENA, stdout=subprocess.PIPE, env=environment) as arena:
+    with process(*COMMAND, *ARENA, env=environment) as arena:
         assert r"% won \xb1 95 % interval" in arena.stdout.read()
         assert arena.stderr.read() == ""
     assert arena.returncode == 0
