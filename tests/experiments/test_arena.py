@@ -125,10 +125,20 @@ SMALL = ("-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single")
 
 @pytest.mark.parametrize("how", [("--exact",), ("--games", 400, "--seed", 1, "--without-luck"), ("--games", 400, "--seed", 1)])
 def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
-    out = tmp_path / "arena.json"
-    result = done("arena", "liars_dice", "random", "numbers", *SMALL, *how, "--json", out)
+    out, exact = tmp_path / "arena.json", how == ("--exact",)
+    command = ["arena", "liars-dice", "random", "numbers", *SMALL, *how, "--json"]
+    result = done(*command, out, "--report", tmp_path)
     data = json.loads(out.read_text())
+    done(*command, tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == data, "the seed repeats the result"
+    assert (tmp_path / "arena_liars_dice.png").read_bytes().startswith(b"\x89PNG")
     options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
+    assert (data["game"], data["options"], data["agents"]) == ("liars_dice", options, ["random", "numbers"])
+    assert (data["exact"], data["games"], data["seed"]) == ((True, 0, 0) if exact else (False, 400, 1))
+    assert data["win_rate"][0][0] is data["win_rate"][1][1] is None
+    assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
+    assert (data["ci95"][0][1] == 0) == exact
+    assert data["ci95"][0][1] < 0.1
     assert [(edge["agent"], edge["opponent"]) for edge in data["edges"]] == [("random", "numbers"), ("numbers", "random")]
     for edge, (row, column) in zip(data["edges"], ((0, 1), (1, 0)), strict=True):
         (best,) = [m for m in measure("liars_dice", edge["opponent"], **options).measures if m.name == BEST_RESPONSE_WINS]
@@ -138,7 +148,8 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
         assert edge["share"] == pytest.approx((edge["wins"] - 0.5) / (best.value - 0.5))
         assert edge["ci95"] == pytest.approx(data["ci95"][row][column] / (best.value - 0.5))
     assert "What is won and what could be, % of games" in result
-    if how == ("--exact",):
+    if exact:
+        assert "exactly" in result
         assert re.search(r"│ random v numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result), "it loses"
     assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result)
 

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from typer.main import get_command
 
-from dice_envs import __version__, agents, configure
+from dice_envs import __version__, agents, configure, names
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
@@ -37,11 +37,9 @@ def test_games_and_agents_explain_their_options():
 
 def test_agents_are_listed_by_game():
     listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
-    found = {part.split("  ")[0]: re.findall(r"^  (\S+)$", part, re.M) for part in listed}
-    assert set(found["any game"]) >= {"mcts", "ppo", "random"}
-    assert set(found["liars_dice"]) >= {"adaptive", "champion", "nash", "numbers", "reader"}
-    assert set(found["fatestones"]) >= {"best_response", "nash", "strongest"}
-    assert {name for listed in found.values() for name in listed} == set(agents.factories())
+    found = {part.split("  ")[0]: set(re.findall(r"^  (\S+)$", part, re.M)) for part in listed}
+    anywhere = set(agents.for_game(None))
+    assert found == {"any game": anywhere, **{name: set(agents.for_game(name)) - anywhere for name in names()}}
 
 
 def test_commands_say_which_variant_they_took(tmp_path):
@@ -105,41 +103,6 @@ def test_ties_are_told_by_pair():
     assert re.search(r"^ties: A v B \d+\.\d\d %, A v C \d+\.\d\d %, B v C \d+\.\d\d %$", result.output, re.M), result.output
 
 
-def test_arena_json_and_plot(tmp_path):
-    out = tmp_path / "arena.json"
-    done("arena", "liars-dice", "random", "numbers", "-o", "num_dice=2,1", "--games", 300, "--seed", 4, "--json", out,
-                 "--report", tmp_path / "report")  # fmt: skip
-    data = json.loads(out.read_text())
-    assert data["game"] == "liars_dice"
-    assert data["agents"] == ["random", "numbers"]
-    assert data["games"] == 300
-    assert data["seed"] == 4
-    assert data["options"] == {"num_dice": [2, 1]}
-    assert data["win_rate"][0][0] is None
-    assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
-    assert 0 < data["ci95"][0][1] < 0.1
-    assert (tmp_path / "report" / "arena_liars_dice.png").read_bytes().startswith(b"\x89PNG")
-    again = tmp_path / "again.json"
-    run("arena", "liars_dice", "random", "numbers", "-o", "num_dice=2,1", "--games", 300, "--seed", 4, "--json", again)
-    assert json.loads(again.read_text()) == data, "the seed repeats the result"
-
-
-def test_arena_without_playing(tmp_path):
-    out = tmp_path / "arena.json"
-    three = ["random", "numbers", "numbers:bluff=0.5"]
-    result = done("arena", "liars_dice", *three, "-o", "num_dice=2", "--exact", "--json", out, "--report", tmp_path)
-    assert "exactly" in result
-    data = json.loads(out.read_text())
-    assert {"game", "agents", "games", "win_rate", "ci95"} <= set(data)
-    assert (data["exact"], data["games"], data["agents"]) == (True, 0, three)
-    for i in range(3):
-        assert data["win_rate"][i][i] is None
-        for j in range(i):
-            assert data["win_rate"][i][j] + data["win_rate"][j][i] == pytest.approx(1)
-            assert data["ci95"][i][j] == 0
-    assert data["elo"][0] < data["elo"][2] < data["elo"][1]
-
-
 @pytest.mark.thorough
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
     monkeypatch.setattr(console, "width", 200)
@@ -147,21 +110,10 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
     command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--json", out, "--report", tmp_path]
     result = done(*command)
     rows = json.loads(out.read_text())["rows"]
-    assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
     published = [row["published"] for row in rows if isinstance(row["published"], float)]
     assert published == [49.34, 50.66, 23.79, 24.65, 25.4, 26.16, 77]
-    for plot in (
-        "bluffing",
-        "posterior",
-        "faces_named",
-        "faces_by_round",
-        "openings",
-        "quantities",
-        "calls",
-        "values",
-        "losses",
-    ):
-        assert (tmp_path / f"liars_dice_{plot}.png").exists()
+    plots = "bluffing posterior faces_named faces_by_round openings quantities calls values losses"
+    assert {path.stem.removeprefix("liars_dice_") for path in tmp_path.glob("*.png")} >= set(plots.split())
     ours = {row["figure"]: row["ours"] for row in rows}
     assert ours["2 v 2 dice: chance that the starter wins the game"] == pytest.approx(0.61996075, abs=1e-6)
     assert ours["numbers bluff 0: % of games won against the solution"] < 50
@@ -188,26 +140,25 @@ def test_choose_understands_words():
         assert choose(variant, legal, words) is None
 
 
+PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ("arena chess random random", "unknown game 'chess'; the games are: "),
         ("arena liars_dice random random -o num_dices=3", "liars_dice has no option 'num_dices'"),
         ("arena liars_dice random random -o num_dice", "an option is written KEY=VALUE, not 'num_dice'"),
+        ("arena liars_dice random wizard", f"unknown agent 'wizard'; {PLAYERS}"),
         (
-            "arena liars_dice random wizard",
-            f"unknown agent 'wizard'; agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}",
-        ),
-        (
-            "arena liars_dice num_dice=3 random random",
-            f"unknown agent 'num_dice=3'; agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}; "
-            "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE",
+            "arena liars_dice num_dice=3 random",
+            f"unknown agent 'num_dice=3'; {PLAYERS}; game options are typed as -o KEY=VA",
         ),
         ("arena shakes random random", "shakes (mode=maesters) has 3 seats, so name 3 agents, not 2"),
         ("play thirties numbers:bluff=1", "numbers plays liars_dice only, not thirties; agents for thirties are: "),
         (
             "train thirties --opponent random",
-            "omitted for thirties (num_players=1), which has one seat (num_players=2 gives it more), not 'random'",
+            "omitted for thirties (num_players=1), which has one seat (num_players=2 gives ",
         ),
         ("measure shakes dogmatic", "dogmatic is a maester and plays mode=maesters"),
         ("train shakes --opponent dogmatic", "dogmatic is a maester and plays mode=maesters only, not mode=physician"),
@@ -225,11 +176,11 @@ def test_choose_understands_words():
         ),
         (
             "arena liars_dice random random -o num_dice=6 -o wild=ones -o num_faces=8 --exact",
-            "information sets; 10,000,000,000 at most are allowed for an exact result of two agents",
+            "10,000,000,000 at most are al",
         ),
         (
             "measure liars_dice random -o num_dice=3 -o rules=openspiel",
-            "makes a round of about 1,924,145,348,608 information sets; 10,000,000,000 at most",
+            "a round of about 1,924,145,348,608 information sets; 10",
         ),
         ("play liars_dice --seat 5", "seat must be a whole number from 0 to 1, not 5"),
         ("play liars_dice random random", "name 1 opponent; not 2"),
@@ -246,14 +197,14 @@ def test_choose_understands_words():
         ("reproduce fatestones --work nan", "work must be a number from 1e-06 to 1000000.0, not nan"),
         (
             "solve fatestones --draws 0 -o dice=all -o hand_size=5",
-            "draws must not be 0 for all: there are 27,890,923,747,206,336,869,052 of this bag, 1,000,000,000 are allowed",
+            "are 27,890,923,747,206,336,869,052 of this bag, 1,000,000",
         ),
         ("arena liars_dice random random --match 3", "games must be a multiple of match=3, so that all"),
         ("arena liars_dice random random --match 0", "match must be a whole number from 1 to 100000, not 0"),
         ("arena liars_dice random numbers --match 2 --exact", "--exact plays no matches, so --match must be 1 with it, not 2"),
         (
             "arena liars_dice adaptive numbers -o num_dice=1 --exact",
-            "remembers past games: an exact result of two agents is known for agents that look at one round only",
+            "remembers past games: an exact result of two agents is known ",
         ),
         ("arena liars_dice random numbers:bluff=1e999", "bluff must be a number from 0 to 1, not inf"),
         ("solve liars-dice --precision 2", "precision must be a number from 1e-12 to 1, not 2"),
@@ -275,14 +226,7 @@ def test_choose_understands_words():
         ("solve shakes -o variation=competitive", 'variation must be "cooperative"'),
         ("solve shakes --policy dogmatic", "dogmatic is a maester"),
         ("solve shakes --policy wizard", "unknown agent 'wizard'"),
-        (
-            "solve liars-dice -o num_players=3 --threads 2",
-            "--threads and --ray are for two players: leave them out with num_pl",
-        ),
-        (
-            "solve liars-dice -o num_players=3 --ray local",
-            "--threads and --ray are for two players: leave them out with num_pl",
-        ),
+        *((f"solve liars-dice -o num_players=3 {each}", "are for two players") for each in ("--threads 2", "--ray local")),
         ("arena liars_dice random numbers --without-luck --exact", "leave out --without-luck or --exact"),
         ("arena liars_dice random numbers --without-luck --log games.log", "leave out --without-luck or --log"),
         ("arena liars_dice random numbers --without-luck --games 10 --match 10", "games must be"),
@@ -314,10 +258,7 @@ def test_choose_understands_words():
         ("distill liars_dice --minutes 0", "minutes must be above 0, not 0"),
         ("distill liars_dice --rate 2", "rate must be a number from 1e-06 to 1, not 2"),
         ("distill liars_dice --precision 0", "precision must be a number from"),
-        (
-            "arena liars_dice random random --ray nowhere",
-            "address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'",
-        ),
+        ("arena liars_dice random random --ray nowhere", "address (auto, HOST:PORT, ray://HOST:PORT), not 'nowhere'"),
         ("solve liars_dice --minutes 1 --ray local", "--minutes divides the time between rounds solved one after"),
         ("solve thirties --goal best", "goal must be one of 'maximize'"),
         ("solve thirties -o goal=optimal", "option goal cannot be set with -o"),
