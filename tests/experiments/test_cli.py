@@ -17,9 +17,11 @@ from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.words import choose
+from dice_envs.table.sitting import Sitting
 from tests.conftest import ROOT
 from tests.support.commands import done, refusal, run
 from tests.support.policies import save_random_policy
+from tests.support.sittings import save
 from tests.support.subsets import few
 
 
@@ -140,6 +142,22 @@ def test_choose_understands_words():
         assert choose(variant, legal, words) is None
 
 
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    """A folder with saved games: finished and unfinished, between agents alone, changed and damaged; and an empty folder."""
+    folder = tmp_path_factory.mktemp("games")
+    turn = configure("thirties", num_players=1)
+    finished = save(folder / "finished.json", turn)
+    begun = Sitting(configure("thirties"), 1, ["person", "random"])
+    begun.play(0)
+    begun.save_to(folder / "unfinished.json")
+    save(folder / "agents.json", turn, ("random",))
+    (folder / "damaged.json").write_bytes(finished.read_bytes()[:40])
+    (folder / "changed.json").write_text(json.dumps(json.loads(finished.read_text()) | {"seed": 99}))
+    (folder / "empty").mkdir()
+    return folder
+
+
 PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}"
 
 
@@ -182,6 +200,19 @@ PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))
             "measure liars_dice random -o num_dice=3 -o rules=openspiel",
             "a round of about 1,924,145,348,608 information sets; 10",
         ),
+        ("play", "name a game, fatestones, "),
+        ("play thirties --replay", "--replay steps through a saved game"),
+        ("play --web --no-browser --replay", "--replay steps through a saved game"),
+        ("play --web --no-browser --from 3", "--from takes up a saved game: name it with --load FILE"),
+        ("play --load unfinished.json --from 0", "--from must be the number of a move, 1 to 1 in "),
+        ("play --load unfinished.json --from 2", "not 2"),
+        ("play thirties --watch --people 1", "--people cannot be given with --watch"),
+        ("play thirties random random random --watch", "name 1 agent, or 2, one for each seat; not 3"),
+        ("play --load unfinished.json --seed 1", "--seed cannot be given with --load"),
+        ("play thirties random random --load unfinished.json", "agents: the saved game has 1; name as many, or one for all"),
+        ("play shakes --load unfinished.json", "holds a game of thirties, not shakes"),
+        ("play --load none.json", "none.json"),
+        ("play --load damaged.json", "damaged.json is no saved game"),
         ("play liars_dice --seat 5", "seat must be a whole number from 0 to 1, not 5"),
         ("play liars_dice random random", "name 1 opponent; not 2"),
         ("play liars_dice random random -o num_players=4", "name 1 opponent, or 3, one for each other seat; not 2"),
@@ -208,7 +239,14 @@ PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))
         ),
         ("arena liars_dice random numbers:bluff=1e999", "bluff must be a number from 0 to 1, not inf"),
         ("solve liars-dice --precision 2", "precision must be a number from 1e-12 to 1, not 2"),
-        ("review nowhere.json", "nowhere.json: No such file or directory"),
+        ("review finished.json none.json", "none.json: No such file or directory"),
+        ("review finished.json unfinished.json", "unfinished.json: the game is not over; `play --load "),
+        ("review empty", "empty: no saved game (*.json) in this folder is over"),
+        ("review damaged.json finished.json", "damaged.json is no saved game"),
+        ("review changed.json", "changed.json: "),
+        ("review agents.json", "agents.json: no person played; add --agents, or name a seat with --seat"),
+        ("review finished.json --seat 1", "finished.json, must be a whole number from 0 to 0, not 1"),
+        ("review finished.json --seat 0 --agents", "leave out one"),
         ("measure liars_dice random --seed -3", "seed must be a whole number from 0 to 2**128 - 1, not -3"),
         ("evaluate liars_dice random --games 0", "games must be a whole number from 2 to 1000000, not 0"),
         ("distill liars_dice --seed -3", "seed must be a whole number from 0 to 2**128 - 1, not -3"),
@@ -275,16 +313,17 @@ PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))
         ("train liars_dice --set hidden=64,64", "value twice: 64,64; the layers of one network are written 128x128"),
     ],
 )
-def test_wrong_input_gets_one_line(arguments, words, tmp_path, monkeypatch):
+def test_wrong_input_gets_one_line(arguments, words, games, monkeypatch):
     """It is refused before anything is made, folders of results included."""
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(games)
+    there = sorted(games.rglob("*"))
     command = get_command(app)
     for word in arguments.split():
         command = getattr(command, "commands", {}).get(word, command)
     options = {option for parameter in command.params for option in parameter.opts} - set(arguments.split())
     files = {"--json": "made/x.json", "--report": "made/report", "--out": "made/out"}
     assert words in refusal(*arguments.split(), *(part for pair in files.items() if pair[0] in options for part in pair))
-    assert list(tmp_path.iterdir()) == [], "nothing was written"
+    assert sorted(games.rglob("*")) == there, "nothing was written"
 
 
 def test_unwritable_output_is_found_before_the_work(tmp_path):

@@ -12,7 +12,7 @@ from dice_envs.experiments.ui import console, game_options
 from dice_envs.experiments.words import number_choices
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
-from tests.support.commands import refusal, run
+from tests.support.commands import run
 from tests.support.sittings import finish
 
 
@@ -123,32 +123,6 @@ def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
     assert "player 0: has chosen" in others
     assert "seed" not in result.output, "it would tell both of them the other's dice"
     assert "die 1\n" not in others.split("you can play")[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "name a game, fatestones, "),
-        (["thirties", "--replay"], "--replay steps through a saved game"),
-        (["--web", "--no-browser", "--replay"], "--replay steps through a saved game"),
-        (["--web", "--no-browser", "--from", 3], "--from takes up a saved game: name it with --load FILE"),
-        (["--load", "SAVED", "--from", 0], "--from must be the number of a move, 1 to 1 in "),
-        (["--load", "SAVED", "--from", 2], "not 2"),
-        (["thirties", "--watch", "--people", 1], "--people cannot be given with --watch"),
-        (["thirties", "random", "random", "random", "--watch"], "name 1 agent, or 2, one for each seat; not 3"),
-        (["--load", "SAVED", "--seed", 1], "--seed cannot be given with --load"),
-        (["thirties", "random", "random", "--load", "SAVED"], "agents: the saved game has 1; name as many, or one for all"),
-        (["shakes", "--load", "SAVED"], "holds a game of thirties, not shakes"),
-        (["--load", "none.json"], "none.json"),
-        (["--load", "pyproject.toml"], "pyproject.toml is no saved game"),
-    ],
-)
-def test_what_cannot_be_asked_for(arguments, words, tmp_path):
-    path = tmp_path / "saved.json"
-    sitting = Sitting(configure("thirties"), 1, ["person", "random"])
-    sitting.play(0)
-    sitting.save_to(path)
-    assert words in refusal("play", *(path if each == "SAVED" else each for each in arguments))
 
 
 def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
