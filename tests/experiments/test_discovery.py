@@ -73,17 +73,9 @@ def test_options_that_are_not_given_are_the_policys(policies):
 @pytest.mark.parametrize(
     ("options", "names", "words"),
     [
-        (
-            {"mode": "maesters"},
-            ["physician"],
-            ["physician.npz was trained on shakes with mode=physician; it cannot play mode"],
-        ),
+        ({"mode": "maesters"}, ["physician"], ["physician.npz was trained on shakes with mode=physician; it cannot play mode"]),
         ({"num_players": 4}, ["two"], ["two.npz was trained on shakes with num_players=2", "it cannot play num_players=4"]),
-        (
-            {},
-            ["physician", "maesters"],
-            ["physician.npz was trained on shakes with mode=", "maesters.npz with mode=m"],
-        ),
+        ({}, ["physician", "maesters"], ["physician.npz was trained on shakes with mode=", "maesters.npz with mode=m"]),
         ({}, ["two", "physician"], ["two.npz was trained on shakes with num_players=2", "physician.npz with num_players=3"]),
         ({}, ["dice"], ["dice.npz was trained on liars_dice (num_dice=2); it cannot play shakes"]),
         ({}, ["physician", "dogmatic"], ["dogmatic is a maester", "physician.npz was trained on shakes (mode=physician) and "]),

@@ -64,11 +64,5 @@ def test_the_command_writes_a_page(tmp_path):
     assert "@page { size: 8.5in 11in;" in text
 
 
-def test_a_folder_is_no_sheet(tmp_path):
-    (tmp_path / "b.html").mkdir()
-    with pytest.raises(OSError, match="folder"):
-        sheet.main("shakes", tmp_path / "b.html")
-
-
 def test_the_sheet_is_the_golden_one(written):
     assert written() == (FOLDER / SHEET).read_text(), "if that is meant, `make golden` writes it anew"

@@ -189,30 +189,21 @@ def test_errors_are_one_line(capsys):
     assert len(line) < 1100
 
 
-def test_finish_does_every_part():
-    done = []
-
-    def fail(problem):
-        done.append("failed")
-        raise problem
-
-    with pytest.raises(OSError, match="^a: full; b$"):
-        finish(
-            lambda: fail(BrokenPipeError()),
-            lambda: fail(OSError(errno.ENOSPC, "full", "a")),
-            lambda: fail(ValueError("b")),
-            lambda: done.append("done"),
-        )
-    assert done == ["failed", "failed", "failed", "done"]
-    with pytest.raises(ZeroDivisionError):  # a bug of the program keeps its traceback
-        finish(lambda: fail(ValueError("b")), lambda: 1 / 0)
-    with pytest.raises(BrokenPipeError):
-        finish(lambda: fail(BrokenPipeError()), lambda: None)
-    with pytest.raises(BrokenPipeError):
-        finish(lambda: fail(BrokenPipeError()), lambda: fail(BrokenPipeError()))
-    with pytest.raises(ValueError, match="b"):
-        finish(lambda: fail(ValueError("b")))
-    finish()
+@pytest.mark.parametrize(
+    ("problems", "raised", "words"),
+    [
+        ([BrokenPipeError(), OSError(errno.ENOSPC, "full", "a"), ValueError("b")], OSError, "^a: full; b$"),
+        ([ValueError("b"), ZeroDivisionError("a bug")], ZeroDivisionError, "a bug"),  # which keeps its traceback
+        ([BrokenPipeError("gone")] * 2, BrokenPipeError, "gone"),
+        ([ValueError("b")], ValueError, "b"),
+    ],
+)
+def test_finish_does_every_part(problems, raised, words):
+    parts = [mock.Mock(side_effect=problem) for problem in [*problems, None]]
+    with pytest.raises(raised, match=words):
+        finish(*parts)
+    assert [part.call_count for part in parts] == [1] * len(parts)
+    finish(parts[-1])
 
 
 # --- progress -----------------------------------------------------------------------------------------------------
