@@ -64,22 +64,6 @@ PROGRAMS = re.compile(r"[a-z]_[a-z]|[Pp]layer \d|seat \d|\w=|`|nash|gymnasium|nu
 ICONS = re.compile(r"\w*arrow_\w+")
 
 
-def test_pages_are_in_words_for_players(server, open_page):
-    address, links = server
-    for name in ("perudo", *names()):
-        page = open_page(f"{address}/?game={name}")
-        page.wait_for_selector(".seat")
-        page.click(".more .q-item")
-        page.wait_for_selector(".seed")
-        assert PROGRAMS.findall(ICONS.sub("", page.inner_text("main"))) == [], name
-    for name in names():
-        page.goto(links[name])
-        wait_for(page, "mine", "over")
-        page.locator("details.rules summary").first.click()
-        shown = page.inner_text("main") + page.inner_text("header")
-        assert PROGRAMS.findall(ICONS.sub("", shown)) == [], name
-
-
 def test_what_others_did_is_said_and_dice_are_buttons(server, open_page):
     page = open_page(server[1]["said"])
     wait_for(page, "mine")
@@ -269,7 +253,7 @@ def test_people_share_a_device(server, open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
+def test_pages_are_no_wider_than_a_phone_and_in_words_for_players(scheme, server, open_page):
     address, links = server
     pages = [f"{address}/?game={name}" for name in ("perudo", *names())] + [
         links[name] for name in (*WHOLE, "shared", "watched")
@@ -278,6 +262,10 @@ def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
     for url in pages:
         page.goto(url)
         page.wait_for_selector("main .card:visible")
+        if url != links["shared"]:
+            page.locator(".more .q-item, details.rules summary").first.click()
+            page.wait_for_selector(".seed:visible, details[open]")
+            assert PROGRAMS.findall(ICONS.sub("", page.inner_text("main") + page.inner_text("header"))) == [], url
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, url
         assert page.title().endswith("dice-envs")
 
@@ -303,17 +291,12 @@ def test_a_wrong_link_leads_nowhere(server, open_page):
         assert "There is nothing here" in open_page(url).inner_text("body")
 
 
-def test_it_loads_nothing_from_elsewhere(server, open_page, chromium):
-    address, links = server
-    context = chromium.new_context()
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
-    asked = []
+def test_it_loads_nothing_from_elsewhere(server, open_page):
+    (address, links), page, asked = server, open_page("about:blank"), []
     page.on("request", lambda request: asked.append(request.url))
     for url in (f"{address}/", links["tabs"]):
         page.goto(url)
         page.wait_for_load_state("networkidle")
-    context.close()
     assert len(asked) > 5
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
