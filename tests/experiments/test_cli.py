@@ -66,24 +66,16 @@ def physician(tmp_path):
 
 @pytest.mark.thorough
 def test_a_policy_brings_its_variant(physician, tmp_path):
-    said = f"shakes (mode=physician), 1 seat: what ppo:{physician} was trained on\n"
-    out = tmp_path / "arena.json"
-    result = done("arena", "shakes", f"ppo:{physician}", "random", "bayes", "--games", 400, "--seed", 1, "--json", out)
-    assert result.startswith(said)
+    out, policy = tmp_path / "arena.json", f"ppo:{physician}"
+    result = done("arena", "shakes", policy, "random", "bayes", "--games", 400, "--seed", 1, "--json", out)
+    assert result.startswith(f"shakes (mode=physician), 1 seat: what {policy} was trained on\n")
     data = json.loads(out.read_text())
-    assert data["options"] == {"mode": "physician"}
-    assert data["seats"] == 1
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        assert data["win_rate"][i][j] + data["win_rate"][j][i] == pytest.approx(1)
+    assert (data["options"], data["seats"]) == ({"mode": "physician"}, 1)
     assert data["win_rate"][2][0] > 0.6, "exact play saves more than a random network"
-    saved, half = data["mean_return"][2][0], data["mean_return_ci95"][2][0]
-    assert abs(saved - 6.3618) < 2 * half
     assert "6." in result.split("bayes")[-1], "what it earns is shown"
-    done("measure", "shakes", f"ppo:{physician}", "--seed", 1)
-    result = run("measure", "shakes", f"ppo:{physician}", "-o", "mode=maesters")
-    assert result.exit_code == 2
-    assert "was trained on shakes with mode=physician; it cannot play mode=maesters" in result.stderr
-    assert not result.stdout
+    done("measure", "shakes", policy, "--seed", 1)
+    refused = refusal("measure", "shakes", policy, "-o", "mode=maesters")
+    assert "was trained on shakes with mode=physician; it cannot play mode=maesters" in refused
 
 
 def test_play_against_a_policy_that_plays_alone(physician):

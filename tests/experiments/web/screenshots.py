@@ -1,11 +1,11 @@
 """Pictures of the page for the documentation: `python -m tests.experiments.web.screenshots docs/_static`.
 
-With `--files NAME=FILE …`, the tops of pages in files are shown instead: a report's `index.html`, the board's.
+The top of a page in a file, such as a report: `chromium --headless --screenshot=report.png --window-size=1280,1000 index.html`.
 """
 
-import argparse
 import io
 import random
+import sys
 from pathlib import Path
 
 from PIL import Image
@@ -31,9 +31,9 @@ def picture(page, full_page=True):
     return Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
 
 
-def save(page, path, full_page=True):
+def save(page, path):
     """Save a PNG with few colours."""
-    picture(page, full_page).quantize(COLOURS).save(path, optimize=True)
+    picture(page).quantize(COLOURS).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -54,11 +54,6 @@ def hint(page):
     page.wait_for_selector(".hint, .q-notification")
 
 
-def review(page):
-    page.click("[data-name=review]")
-    page.wait_for_selector(".total")
-
-
 def documentation(browser, folder, links):
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(WAIT)
@@ -76,7 +71,8 @@ def documentation(browser, folder, links):
     frames.append(picture(page, False))
     play(page, 100)
     frames.append(picture(page, False))
-    review(page)
+    page.click("[data-name=review]")
+    page.wait_for_selector(".total")
     frames.append(picture(page, False))
     page.click("[data-name=worst]")
     page.wait_for_selector(".lesson")
@@ -91,31 +87,13 @@ def documentation(browser, folder, links):
     save(phone, folder / "page_phone.png")
 
 
-def tops(browser, folder, files):
-    """Save the top of a page in a file, as shown before scrolling."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    for name, file in files:
-        page.goto(Path(file).resolve().as_uri())
-        save(page, folder / f"{name}.png", full_page=False)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--files", nargs="+", metavar="NAME=FILE", help="pages in files instead")
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    if arguments.files:
-        with sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=find())
-            tops(browser, arguments.folder, [each.split("=", 1) for each in arguments.files])
-            browser.close()
-        return
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
     with serving(list(GAMES.values()), pause=0.3) as (_, links), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find())
-        documentation(browser, arguments.folder, dict(zip(GAMES, links, strict=True)))
+        documentation(browser, folder, dict(zip(GAMES, links, strict=True)))
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))
