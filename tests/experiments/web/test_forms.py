@@ -59,6 +59,7 @@ def test_fields_are_read_as_the_command_line_reads_options():
             assert in_labels(game, str(found.value)).endswith(" to 6, not an empty field")
     with pytest.raises(ValueError, match="num_dice"):
         options_of(game, {"num_dice": "1,,2"})
+    assert in_labels(game, "num_dice must be 1, not num_faces") == "dice each must be 1, not faces"
 
 
 @few(2, "game", names())
@@ -80,10 +81,6 @@ def test_values_that_follow_from_others_are_no_choice():
     perudo = follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {})
     assert perudo == {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True}
     assert follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {"rules": "perudo"})["rules"] == "perudo"
-
-
-def test_errors_name_options_as_the_form_does():
-    assert in_labels(load("liars_dice"), "num_dice must be 1, not num_faces") == "dice each must be 1, not faces"
 
 
 def test_bids_lie_in_a_grid_and_other_moves_beside_it():

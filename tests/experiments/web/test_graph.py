@@ -38,7 +38,4 @@ def test_a_graph_of_points_has_their_unit_and_a_long_one_no_dots():
     assert (graph["xAxis"]["max"], "max" in graph["yAxis"]) == (700, False)
     many = chance_graph(split([(k, (k % 7) / 7, "play" if k % 2 else "luck") for k in range(200)]), {}, {}, 0, "your")
     assert {dot["symbolSize"] for dot in many["series"][0]["data"]} == {0}
-
-
-def test_levels_in_words():
     assert [level(0.414, WINS), level(0.414, PIPS), level(1234.0, PIPS)] == ["41 %", "0.414", "1,234"]
