@@ -11,22 +11,17 @@ import pytest
 from dice_envs import configure, names
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.experiments.web.browser import ENABLED, WAIT, moves_made, new_game, play_on, serving, stands, started, wait_for
+from tests.support.variants import SMALL
 
 pytestmark = pytest.mark.web
 
-SMALL = {  # options with which a game ends after few moves; other games use their defaults
-    "fatestones": ({}, [PERSON, "best_response"]),
-    "liars_dice": ({"num_dice": 2}, [PERSON, "numbers"]),
-    "score_dice": ({"pool_a": [6, 6, 6], "pool_b": [8, 6, 4]}, [PERSON, "highest"]),
-    "shakes": ({"num_patients": 3, "goal": 2}, [PERSON, "argument", "argument"]),
-    "thirties": ({"rounds": 1}, [PERSON, "thirties"]),
-}
-WHOLE = {name: ({}, [PERSON, *["random"] * (configure(name).facts.num_seats - 1)]) for name in names()} | SMALL
+AGENTS = {"fatestones": "best_response", "liars_dice": "numbers", "score_dice": "highest", "shakes": "argument"}
 
 
 def games():
+    others = {name: [AGENTS.get(name, "random")] * (configure(name).facts.num_seats - 1) for name in names()}
     return {
-        **{name: (name, options, 5, seats) for name, (options, seats) in WHOLE.items()},
+        **{name: (name, SMALL.get(name, {}), 5, [PERSON, *others[name]]) for name in names()},
         "said": ("score_dice", {"pool_a": [6] * 3, "pool_b": [6] * 3}, 5, [PERSON, "highest"]),
         "tabs": ("thirties", {"rounds": 2}, 4, [PERSON, "random"]),
         "hinted": ("liars_dice", {"num_dice": 1, "rules": "openspiel"}, 4, [PERSON, "random"]),
@@ -45,7 +40,7 @@ def saved(page):
 
 
 @pytest.mark.parametrize(
-    "game", [pytest.param(name, marks=() if name in ("liars_dice", "fatestones") else pytest.mark.slow) for name in WHOLE]
+    "game", [pytest.param(name, marks=() if name in ("liars_dice", "fatestones") else pytest.mark.slow) for name in names()]
 )
 def test_a_whole_game_by_clicks(game, server, open_page):
     page = open_page(server[1][game])
@@ -256,7 +251,7 @@ def test_people_share_a_device(server, open_page):
 def test_pages_are_no_wider_than_a_phone_and_in_words_for_players(scheme, server, open_page):
     address, links = server
     pages = [f"{address}/?game={name}" for name in ("perudo", *names())] + [
-        links[name] for name in (*WHOLE, "shared", "watched")
+        links[name] for name in (*names(), "shared", "watched")
     ]
     page = open_page(pages[0], width=360, color_scheme=scheme)
     for url in pages:
