@@ -1,4 +1,4 @@
-"""The command line: results, JSON forms, and errors in one line."""
+"""The command line: results, errors in one line, and options as they are typed, also lists in files."""
 
 import itertools
 import json
@@ -15,7 +15,7 @@ from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
-from dice_envs.experiments.ui import console
+from dice_envs.experiments.ui import console, game_options, whole_number
 from dice_envs.experiments.words import choose
 from dice_envs.table.sitting import Sitting
 from tests.conftest import ROOT
@@ -136,7 +136,7 @@ def test_choose_understands_words():
 
 @pytest.fixture(scope="module")
 def games(tmp_path_factory):
-    """A folder with saved games: finished and unfinished, between agents alone, changed and damaged; and an empty folder."""
+    """Saved games: finished, unfinished, between agents alone, changed, damaged; an empty folder, and lists that are none."""
     folder = tmp_path_factory.mktemp("games")
     turn = configure("thirties", num_players=1)
     finished = save(folder / "finished.json", turn)
@@ -147,6 +147,9 @@ def games(tmp_path_factory):
     (folder / "damaged.json").write_bytes(finished.read_bytes()[:40])
     (folder / "changed.json").write_text(json.dumps(json.loads(finished.read_text()) | {"seed": 99}))
     (folder / "empty.html").mkdir()
+    texts = {"empty": b"", "blank": b" \n,\n", "binary": b"\xff\xfe\x00", "long": b"123456 " * 2**18, "brackets": b"[1,2]"}
+    for name, content in {**texts, "falling": b"1 2 2 4 6 6\n6 5 4 3 2 1"}.items():
+        (folder / name).write_bytes(content)
     return folder
 
 
@@ -267,6 +270,13 @@ PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))
         ("arena liars_dice random numbers --without-luck --log games.log", "leave out --without-luck or --log"),
         ("arena liars_dice random numbers --without-luck --games 10 --match 10", "games must be"),
         ("arena liars_dice random numbers random --without-luck -o num_players=3", "--without-luck is for pairs"),
+        ("arena fatestones random random -o dice=@none", "none: No such file or directory"),
+        ("arena fatestones random random -o dice=@empty", "which holds no values"),
+        ("arena fatestones random random -o dice=@blank", "which holds no values"),
+        ("arena fatestones random random -o dice=@binary", "which is not a text file"),
+        ("arena fatestones random random -o dice=@long", "which must hold at most 1,048,576 bytes"),
+        ("arena fatestones random random -o dice=@falling", "654321 is no such code"),
+        ("arena fatestones random random -o dice=@brackets", "dice must be a number, a word, true, false, none, or a list of"),
         ("arena fatestones random random -o dice=@", "dice=@ must be followed by the name of a file"),
         ("arena fatestones random random -o =@bag", "KEY=VALUE"),
         ("train liars_dice --set speed=3", "--set 'speed': no such setting; settings are: steps, "),
@@ -393,3 +403,70 @@ def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch
     assert len([each for each in seen if "DICE_ENVS_CACHE" in str(each.message)]) == 1
     assert "kept in" not in result.output
     assert not list(tmp_path.rglob("*.npz"))
+
+
+# --- options as they are typed -----------------------------------------------------------------------------------------
+
+FAIR_AS_PUBLISHED = "3 3 3 4 4 4\n2 3 4 4 4 4\n3 3 3 3 4 5\n2 3 3 4 4 5\n1 4 4 4 4 4\n1 1 1 6 6 6"  # no newline at its end
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (FAIR_AS_PUBLISHED, (333444, 234444, 333345, 233445, 144444, 111666)),
+        ("333444\n234444\n", (333444, 234444)),
+        ("333444 234444,333345\r\n\r\n  233445 \n", (333444, 234444, 333345, 233445)),
+        ("\ufeff5,4", (5, 4)),
+        ("6\n", (6,)),
+        ("0.5 none ones", (0.5, None, "ones")),
+    ],
+)
+def test_a_list_is_read_from_a_file(text, values, tmp_path):
+    path = tmp_path / "values.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert game_options([f"dice=@{path}", "hand-size=2"]) == {"dice": values, "hand_size": 2}
+
+
+def test_without_a_file_options_are_as_they_were():
+    assert game_options(None) == {}
+    assert game_options(["num_dice=5,4", "wild=none", "strategy=a@b"]) == {"num_dice": (5, 4), "wild": None, "strategy": "a@b"}
+
+
+def test_the_command_line_starts_without_heavy_libraries(run_python):
+    heavy = ("torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "icepool", "pyspiel", "tensorboard")
+    code = f"import sys, dice_envs.experiments.__main__; print([name for name in {heavy} if name in sys.modules])"
+    assert run_python(code) == "[]\n"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("missing", "command", "what", "extra"),
+    [("mcp", ["mcp"], "the server for assistants", "mcp"), ("nicegui", ["play", "--web"], "the page", "web")],
+)
+def test_a_command_names_the_extra_that_it_lacks(missing, command, what, extra, run_python):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from tests.support.commands import refusal; print(refusal(*{command}))"
+    )
+    assert run_python(code) == f'error: {what} needs {missing}: pip install "dice-envs[{extra}]"\n'
+
+
+@few(1, "given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}])
+def test_threads_wait_briefly_unless_the_user_says_otherwise(run_python, given):
+    names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
+    code = f"import os\nfor name in {names}: os.environ.pop(name, None)\nos.environ.update({given})\nimport experiments\n"
+    found = run_python(f"{code}print({{name: os.environ[name] for name in {names} if name in os.environ}})")
+    assert found == f"{given or {'OMP_WAIT_POLICY': 'PASSIVE', 'GOMP_SPINCOUNT': '1000'}}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [("1000", 1000), ("1_000", 1000), ("1e5", 100_000), ("2.5E3", 2500), ("99999999999999999999", 10**20 - 1)],
+)
+def test_large_numbers_as_people_type_them(typed, number):
+    assert whole_number(typed) == number
+
+
+@pytest.mark.parametrize("typed", ["", "x", "1.5", "1e-3", "1e999", "inf", "nan", "1,000"])
+def test_what_is_no_whole_number(typed):
+    with pytest.raises(ValueError, match="is no whole number; 20000, 20_000 and 2e4 are$"):
+        whole_number(typed)
