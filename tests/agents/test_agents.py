@@ -62,6 +62,8 @@ def test_specs():
         ("greedy:flat", "posterior must be one of 'beta', 'permutations', not 'flat'"),
         ("thompson:flat", "posterior must be one of"),
         ("ucb:-1", "exploration must be a number from 0 to 1000000.0, not -1"),
+        ("best_response:nobody", "unknown agent 'nobody'"),
+        *(("best_response:" * times + "random", "opponent must nest best_response at most 8 times") for times in (10, 10_000)),
         ("bayes:lives", "goal must be one of None, 'saved', 'win', not 'lives'"),
         ("chat", "'chat' needs model; it is written chat:model=…"),
     ],

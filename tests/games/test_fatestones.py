@@ -12,16 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v0
-from dice_envs.agent import Turn
-from dice_envs.core.dice import new_streams
+from dice_envs import Batch, IllegalActionError, configure, fatestones_v0
 from dice_envs.core.game import OVER
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs import read_log
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
 from tests.exact.test_matrix_game import value_by_linprog
-from tests.support.chance import assert_even
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 
@@ -52,15 +49,6 @@ def test_the_largest_bag_is_drawn_from_end_to_end():
 def test_a_duel_counts_all_36_rolls(one, two):
     rolls = list(itertools.product(FACES[one].tolist(), FACES[two].tolist()))
     assert duel(one, two) == (sum(a > b for a, b in rolls), sum(a == b for a, b in rolls))
-
-
-def test_hands_are_drawn_without_replacement_and_evenly():
-    variant = configure("fatestones", dice=EASY, hand_size=3)
-    hands = draw_hands(variant, 20_000, 1)
-    flat = hands.reshape(len(hands), 6)
-    assert all(len(set(row)) == 6 for row in flat[:2000].tolist())
-    for column in range(6):  # each of the 8 dice stands in each place equally often
-        assert_even([(flat[:, column] == DIE_OF_CODE[code]).sum() for code in EASY])
 
 
 def test_higher_roll_wins_tie_puts_both_dice_away_and_the_second_choice_is_blind():
@@ -170,19 +158,6 @@ def test_the_edge_is_measured_against_random_choices_throughout():
                 rest = slow_value(a[:i] + a[i + 1 :], b[:j] + b[j + 1 :], "random")
                 worth += (sum(rolls) + rolls.count(0) * rest) / 36 / 3
             assert row[i] == pytest.approx(worth - slow_value(a, b, "random"), abs=1e-12)
-
-
-def test_agents_refuse_other_games_and_opponents_without_chances():
-    batch = Batch("liars_dice", 2, seed=1)
-    turn = Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2))
-    with pytest.raises(ValueError, match="plays fatestones only"):
-        agents.make("best_response:random").act(turn)
-    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
-        agents.make("best_response:nobody")
-    agents.make("best_response:best_response:random")
-    for times in (10, 10_000):
-        with pytest.raises(ValueError, match="opponent must nest .* at most 8 times"):
-            agents.make("best_response:" * times + "random")
 
 
 # --- logs ---------------------------------------------------------------------------------------------------------

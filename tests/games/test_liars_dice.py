@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dice_envs import liars_dice_v0
-from dice_envs.core.batch import Batch
-from dice_envs.core.game import OVER, configure
+from dice_envs.core.game import configure
 from dice_envs.games.liars_dice import chance_at_least
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, bids_after, lowest_quantities
-from tests.support.chance import assert_even
 
 
 def bid(quantity, face, faces=6):
@@ -64,16 +62,6 @@ def test_when_the_loser_is_out_the_next_seat_with_dice_begins():
     assert env.agents == ["player_1", "player_2"]
     assert env.agent_selection == "player_1"
     assert env.last()[1] == 0
-
-
-def test_random_starter_is_each_seat_equally_often():
-    seats = Batch("liars_dice", 6000, seed=3, num_players=3).seats
-    assert_even(np.bincount(seats, minlength=3))
-    assert set(Batch("liars_dice", 50, seed=3, starter="first").seats) == {0}
-
-
-def test_dice_are_fair():
-    assert_even(Batch("liars_dice", 100_000, seed=5, num_dice=5).states["counts"][:, :2, :6].sum(axis=(0, 1)))
 
 
 # --- what a seat sees -------------------------------------------------------------------------------------------
@@ -155,19 +143,3 @@ def test_positions_are_dealt_in_every_interface():
     venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 2, num_dice=2, seat=1)
     venv.set_options({"dice": dice})
     assert (venv.reset()[:, 5] == 1).all()
-
-
-@pytest.mark.thorough
-def test_no_game_outlasts_the_bound_even_when_all_bid_as_little_as_they_can():
-    for options in ({"num_dice": 2}, {"num_dice": (1, 3), "raise_rule": "either", "num_faces": 3}, {"rounds": "single"}):
-        variant = configure("liars_dice", **options)
-        longest = 0
-        for seed in range(40):
-            batch = Batch(variant, 1, seed=seed)
-            steps = 0
-            while batch.seats[0] != OVER:
-                batch.play(batch.legal().argmax(axis=1))  # the lowest bid; the call is the last action
-                steps += 1
-            longest = max(longest, steps)
-        assert longest <= variant.facts.max_steps
-    assert longest == variant.facts.max_steps, "a single round of least bids is as long as a round can be"
