@@ -6,7 +6,9 @@ import pytest
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Pool, agents, configure, measure
-from dice_envs.agent import check_plays, name_of
+from dice_envs.agent import Turn, check_plays, name_of
+from dice_envs.core.batch import Batch
+from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
 from dice_envs.experiments.arena import tournament
@@ -36,14 +38,21 @@ PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", 
         ),
         ("best_response:mcts:5", configure("liars_dice"), "best_response plays fatestones only"),
         ("mcts:5,expect=true", configure("liars_dice"), "expect must be false for liars_dice"),
+        *(
+            ("champion", configure("liars_dice", **{option: other}), f"cannot play {option}={str(other).lower()}; nash plays")
+            for option, other in (("num_dice", 2), ("num_players", 3), ("past_rounds", False))
+        ),
+        ("champion", configure("thirties"), "champion plays liars_dice only, not thirties"),
         ("mcts:5,rollout=strongest", configure("liars_dice"), "rollout must be one of 'random'"),
     ],
 )
 def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        check_plays(agents.make(spec), variant)
-    assert words in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    agent, turn = agents.make(spec), Turn(variant, Batch(variant, 1, seed=1).states, np.arange(1), new_streams(1, 1))
+    for question in (lambda: check_plays(agent, variant), lambda: agent.act(turn)):
+        with pytest.raises(ValueError, match=".") as caught:
+            question()
+        assert words in str(caught.value)
+        assert len(str(caught.value).splitlines()) == 1
 
 
 def test_agents_that_say_nothing_play_everything():

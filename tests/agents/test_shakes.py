@@ -69,16 +69,3 @@ def test_maesters_always_leave_somebody_who_argues(spec):
     forced = states_with(variant, (5, 2, 2, 0), (2, 1, 1, 0), 4)
     forced["seat"], forced["spoken"], forced["opener"] = range(4), 3, [1, 2, 3, 0]
     assert agent.act(Turn(variant, forced, np.arange(4), new_streams(0, 4))).tolist() == [1] * 4
-
-
-def test_agents_refuse_what_they_cannot_play():
-    liars = configure("liars_dice")
-    turn = turn_of(configure("shakes", mode="physician"), (0, 0, 0), (0, 0, 0), 1)
-    with pytest.raises(ValueError, match="dogmatic is a maester"):
-        make("dogmatic").act(turn)
-    states = np.zeros(1, liars.game.state)
-    for spec in [*AGENTS, "dogmatic"]:
-        with pytest.raises(ValueError, match="plays shakes only, not liars_dice"):
-            make(spec).act(Turn(liars, states, np.arange(1), new_streams(0, 1)))
-    with pytest.raises(ValueError, match="cooperative"):
-        make("bayes").act(turn_of(configure("shakes", variation="competitive"), (0, 0, 0), (0, 0, 0), 1))
