@@ -11,7 +11,7 @@ from dice_envs.agent import Turn, resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
-from dice_envs.experiments.arena import elo, play_table
+from dice_envs.experiments.arena import elo, play_table, tournament
 from tests.games.test_liars_dice import bid, table
 from tests.support.chance import assert_distributed
 
@@ -195,6 +195,8 @@ def test_elo_of_known_odds():
     ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
     assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
     assert sum(ratings) == pytest.approx(3000)
+    weak, strong = tournament(configure("liars_dice", num_dice=1), ["random", "numbers"], 1000, 5).elo
+    assert weak < 1500 < strong
 
 
 def test_another_name_opens_no_other_door():
