@@ -195,7 +195,7 @@ def test_elo_of_known_odds():
     ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
     assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
     assert sum(ratings) == pytest.approx(3000)
-    weak, strong = tournament(configure("liars_dice", num_dice=1), ["random", "numbers"], 1000, 5).elo
+    weak, strong = tournament(configure("liars_dice", num_dice=2), ["random", "numbers"], 1000, 5).elo
     assert weak < 1500 < strong
 
 

@@ -132,6 +132,7 @@ def test_byte_flips_and_truncations(path, layers):
         (npy_with("[" * 10**5, version=2), "weights_0 does not begin"),
         (npy_with("[" * 100 + "]" * 100), "weights_0 does not begin"),
         (b"", "weights_0 does not begin"),
+        (npy_with(FLOATS.format("(16, 70)").replace("f4", "f2"), b"\0" * 2239), "weights_0 holds 2239 bytes"),
         (None, "its members are"),
     ],
 )
@@ -216,8 +217,9 @@ def test_numbers_that_are_not_finite(bad, place, path, layers):
     """Biases of −inf once made a greedy policy play illegal actions."""
     biases = layers[place][1].copy()
     biases[-1] = bad
-    write(path, layers, **{f"biases_{place}": npy(biases)})
-    assert "finite" in reason(path)
+    for kind in (np.float32, np.float16):
+        write(path, layers, **{f"biases_{place}": npy(biases.astype(kind))})
+        assert "finite" in reason(path)
     wrong = list(layers)
     wrong[place] = (layers[place][0], biases)
     with pytest.raises(ValueError, match="finite"):
