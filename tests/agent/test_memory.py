@@ -116,15 +116,6 @@ def test_a_table_keeps_records_for_a_match(match):
         assert (shift == (each // match + each % match) % 2).all(), "seats rotate within a match and between matches"
 
 
-@pytest.mark.thorough
-def test_a_match_does_not_depend_on_the_other_matches():
-    variant = configure("liars_dice", num_dice=2)
-    players, match = [Adaptive(), Numbers(0.5)], scaled(15, 2)
-    together = play_table(variant, players, 6 * match, seed=4, match=match)
-    few = play_table(variant, players, 2 * match, seed=4, match=match)
-    np.testing.assert_array_equal(together[: 2 * match], few)
-
-
 def test_agents_that_do_not_remember_play_a_first_game_as_ever():
     variant = configure("liars_dice", num_dice=2)
     players = [Numbers(), Numbers(0.5)]
