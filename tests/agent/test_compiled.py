@@ -16,7 +16,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.envs.learner import SeatGames
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
-from tests.support.turns import begun, played
+from tests.support.turns import begun, played, turn_at
 from tests.support.variants import IDS, MARKED
 
 ROUNDS = scaled(40, 5)  # turns of the learner
@@ -259,7 +259,7 @@ def test_what_is_no_kernel_is_refused():
             return self.offered
 
     variant = configure("fatestones")
-    turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    turn = turn_at(variant, Batch(variant, 2, seed=1).states)
     with pytest.raises(AgentError, match="the options of its kernel must be one NumPy record, not 0.5"):
         play_table(variant, [Plain(AgentKernel(_peeking, 0.5)), Uniform()], 2, 1)
     with pytest.raises(TypeError, match="must be a function decorated with dice_envs.core.kernel.kernel, not 7"):

@@ -6,12 +6,12 @@ import pytest
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Pool, agents, configure, measure
-from dice_envs.agent import Turn, check_plays, name_of
+from dice_envs.agent import check_plays, name_of
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
 from dice_envs.experiments.arena import tournament
+from tests.support.turns import turn_at
 
 PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
 
@@ -47,7 +47,7 @@ PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", 
     ],
 )
 def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words):
-    agent, turn = agents.make(spec), Turn(variant, Batch(variant, 1, seed=1).states, np.arange(1), new_streams(1, 1))
+    agent, turn = agents.make(spec), turn_at(variant, Batch(variant, 1, seed=1).states)
     for question in (lambda: check_plays(agent, variant), lambda: agent.act(turn)):
         with pytest.raises(ValueError, match=".") as caught:
             question()

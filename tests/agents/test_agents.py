@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dice_envs import agents, configure, names
-from dice_envs.agent import Turn, resolve
+from dice_envs.agent import resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import elo, play_table, tournament
 from tests.games.test_liars_dice import bid, table
 from tests.support.chance import assert_distributed
+from tests.support.turns import turn_at
 
 
 def turn_after(dice, bids=(), **options):
@@ -21,7 +21,7 @@ def turn_after(dice, bids=(), **options):
     env = table(dice, num_dice=len(dice[0]), **options)
     for action in bids:
         env.step(action)
-    return Turn(env.variant, env._states, np.arange(1), new_streams(2, 1))
+    return turn_at(env.variant, env._states)
 
 
 # --- specs ------------------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def test_actions_are_drawn_from_the_probabilities(spec):
     batch = Batch("liars_dice", 1, seed=8)
     batch.play(np.array([bid(2, 3)]))
     states = np.repeat(batch.states, n)
-    turn = Turn(batch.variant, states, np.arange(n), new_streams(9, n))
-    chances = agent.probabilities(Turn(batch.variant, states, np.arange(1), new_streams(9, 1)))[0]
+    turn = turn_at(batch.variant, states, 9)
+    chances = agent.probabilities(turn_at(batch.variant, states[:1]))[0]
     assert chances.sum() == pytest.approx(1)
     assert_distributed(np.bincount(agent.act(turn), minlength=len(chances)), chances)
 

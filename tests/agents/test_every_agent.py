@@ -20,6 +20,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
 from tests.conftest import scaled
 from tests.support.policies import random_policy
+from tests.support.turns import turn_at
 from tests.support.variants import IDS, MORE_OPTIONS, VARIANTS
 
 pytestmark = pytest.mark.thorough
@@ -293,4 +294,4 @@ def test_a_policy_of_another_variant_refuses(game, make):
 
 
 def first_turn(variant: Variant) -> Turn:
-    return Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    return turn_at(variant, Batch(variant, 2, seed=1).states)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from dice_envs import Batch, Turn, Uniform, agents, configure, measure
+from dice_envs import Batch, Uniform, agents, configure, measure
 from dice_envs.agent.casting import cast
 from dice_envs.agents import ppo
 from dice_envs.agents.nash import Champion
@@ -19,13 +19,13 @@ from dice_envs.agents.ppo import (
     save_policy,
     shipped,
 )
-from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import tournament
 from tests.agents.test_ppo import HEADER, reason, write
 from tests.support.commands import done
 from tests.support.liars_dice_games import winning_probability
 from tests.support.policies import random_policy
 from tests.support.subsets import few
+from tests.support.turns import turn_at
 
 MOST_BYTES = 2**20
 QUICK = 3.0  # seconds; policies that take longer to measure are measured by slow tests
@@ -45,10 +45,9 @@ def turn_of(variant, n=500, plays=1):
     """A turn of positions after random moves."""
     batch = Batch(variant, n, seed=1)
     for play in range(plays):
-        turn = Turn(variant, batch.states, np.arange(n), new_streams(play, n))
-        batch.play(Uniform().act(turn))
+        batch.play(Uniform().act(turn_at(variant, batch.states, play)))
         batch.deal(np.flatnonzero(batch.seats < 0))
-    return Turn(variant, batch.states, np.arange(n), new_streams(3, n))
+    return turn_at(variant, batch.states, 3)
 
 
 @pytest.fixture

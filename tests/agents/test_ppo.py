@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.agent import Turn
 from dice_envs.agents.ppo import NetworkPolicy, Ppo, load_policy, save_policy
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
 from tests.support.policies import random_policy
+from tests.support.turns import turn_at
 
 HEADER = {"format": 1, "game": "liars_dice", "options": {"num_dice": 2}, "layers": 2}
 
@@ -52,12 +51,6 @@ def write(path, layers, header=HEADER, compression=zipfile.ZIP_DEFLATED, **repla
         for name, content in {**members, **replaced}.items():
             if content is not None:
                 archive.writestr(f"{name}.npy", content)
-
-
-def turn_of(n=1000):
-    batch = Batch("liars_dice", n, seed=1, num_dice=2)
-    batch.play(np.full(n, 7))
-    return Turn(batch.variant, batch.states, np.arange(n), new_streams(3, n))
 
 
 def reason(path):
@@ -242,7 +235,9 @@ def test_weights_that_overflow_still_play_legal_actions(scale, path, layers):
     rng = np.random.default_rng(2)
     huge = [(np.float32(scale) * rng.choice([-1, 1], size=w.shape).astype(np.float32), b) for w, b in layers]
     save_policy(path, NetworkPolicy("liars_dice", {"num_dice": 2}, huge))
-    turn = turn_of()
+    batch = Batch("liars_dice", 1000, seed=1, num_dice=2)
+    batch.play(np.full(1000, 7))
+    turn = turn_at(batch.variant, batch.states)
     for greedy in (False, True):
         agent = Ppo(str(path), greedy)
         assert turn.legal[np.arange(len(turn)), agent.act(turn)].all()

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
-from dice_envs.agent import Turn
 from dice_envs.agents import make
-from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import evaluate
@@ -19,6 +17,7 @@ from dice_envs.games.shakes import ARGUE, FACES, YIELD, argue, argue_all
 from tests.support.chance import assert_distributed
 from tests.support.shakes_tools import states_with
 from tests.support.subsets import covering
+from tests.support.turns import turn_at
 
 
 def nothing(amount):
@@ -63,9 +62,7 @@ def test_who_wins_the_argument(ties, treated, saved):
     counts = np.zeros(3)
     for state in states[:300]:  # from Python one by one, as a reader would
         counts[argue_all(variant.params, state)] += 1
-    actions = make("argument").act(
-        Turn(configure("shakes", mode="physician", ties=ties), states[300:], np.arange(19_700), new_streams(2, 19_700))
-    )
+    actions = make("argument").act(turn_at(configure("shakes", mode="physician", ties=ties), states[300:]))
     counts += np.bincount(actions, minlength=3)
     assert_distributed(counts, argument_chances(np.array([treated]), np.array([saved]), ties)[0])
 

@@ -13,6 +13,7 @@ from dice_envs.experiments.arena import play_table, tournament
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
 from tests.support.liars_dice_games import exploitability, winning_probability
+from tests.support.turns import turn_at
 
 pytestmark = pytest.mark.thorough
 
@@ -43,7 +44,7 @@ def test_probabilities_are_of_what_it_plays_and_change_nothing():
 
 def test_without_a_record_it_plays_as_optimal_play_does():
     batch = Batch(TWO_DICE, 50, seed=1)
-    turns = [Turn(TWO_DICE, batch.states, np.arange(50), new_streams(3, 50)) for _ in range(2)]
+    turns = [turn_at(TWO_DICE, batch.states) for _ in range(2)]
     np.testing.assert_array_equal(Adaptive().act(turns[0]), LiarsDiceNash().act(turns[1]))
     np.testing.assert_array_equal(Adaptive().probabilities(turns[0]), LiarsDiceNash().probabilities(turns[0]))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Uniform
-from dice_envs.agent import Promises, Turn, ask, ask_probabilities
+from dice_envs.agent import Promises, ask, ask_probabilities
 from dice_envs.agents.adaptive import (
     ANSWERED,
     KINDS,
@@ -24,6 +24,7 @@ from dice_envs.experiments.arena import play_table
 from tests.agents.adaptive.cases import TWO_DICE
 from tests.conftest import scaled
 from tests.support.subsets import covering, few
+from tests.support.turns import turn_at
 
 pytestmark = pytest.mark.thorough
 
@@ -39,13 +40,9 @@ def positions_of_random_play(variant, games, seed):
     return states, ask(Uniform(), variant, states, np.arange(len(states)), new_streams(seed + 2, len(states)))
 
 
-def turn_at(states):
-    return Turn(TWO_DICE, states, np.arange(len(states)), new_streams(1, len(states)))
-
-
 def test_known_players_play_as_they_say():
     states, _ = positions_of_random_play(TWO_DICE, scaled(100, 10), 5)
-    turn = turn_at(states)
+    turn = turn_at(TWO_DICE, states)
     lowest = ask_probabilities(Lowest(0.25), turn)
     may_do_both = turn.legal[:, -1].astype(bool) & turn.legal[:, :-1].any(axis=1)
     assert (lowest[may_do_both, -1] == 0.25).all()
@@ -54,7 +51,7 @@ def test_known_players_play_as_they_say():
     fresh["bids_shown"] = fresh["bids_honest"] = 0
     for nerve in (0.25, 0.5):
         fixed = ask_probabilities(FixedReader(nerve, 0.5), turn)
-        np.testing.assert_array_equal(fixed, ask_probabilities(Reader(nerve=nerve), turn_at(fresh)))
+        np.testing.assert_array_equal(fixed, ask_probabilities(Reader(nerve=nerve), turn_at(TWO_DICE, fresh)))
     assert KNOWN[:READERS] == ANSWERED[:READERS], "the same number names a player and the answer to it"
     assert [each.nerve for each in KNOWN[READERS:] for _ in range(5)] == [each.nerve for each in ANSWERED[READERS:]]
 
@@ -63,7 +60,7 @@ def test_likelihoods_are_those_of_the_agents():
     states, actions = positions_of_random_play(TWO_DICE, 150, 5)
     logs = log_likelihoods(TWO_DICE, LiarsDiceNash(), states, actions)
     assert logs.shape == (len(states), KINDS)
-    turn, call = turn_at(states), TWO_DICE.params.call
+    turn, call = turn_at(TWO_DICE, states), TWO_DICE.params.call
     kinds = [*((agent, 0.05) for agent in (*KNOWN, LiarsDiceNash())), (Numbers(0.5), 0.5)]
     for (agent, slip), found in zip(kinds, logs.T, strict=True):
         chances = ask_probabilities(agent, turn)
