@@ -209,7 +209,7 @@ class Numbers(Checked, OfOneGame, KernelAgent):
         return fair_kernel(_choose_by_numbers, self._style)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         _probabilities(turn.params, turn.states, self._style[None], out)
         return out

@@ -48,7 +48,7 @@ class Shuffled(OfOneGame, Uniform):
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
-        self.check(turn)
+        self.check_variant(turn.variant)
         return super().probabilities(turn)
 
 
@@ -68,7 +68,7 @@ class Response(OfOneGame, Deterministic):
         check_response(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         values = values_against_highest(turn.variant, turn.states)
         best = values >= np.nanmax(values, axis=1, keepdims=True) - 1e-9
         faces = turn.states["faces"][np.arange(len(turn)), turn.seats, : values.shape[1]]
