@@ -223,3 +223,9 @@ def test_small_numbers_of_numpy_are_as_good_as_python_s(game, options):
     assert configure(game, **small).facts == configure(game, **options).facts
     assert configure(game, **small).changed_options() == configure(game, **options).changed_options()
     assert type(next(iter(configure(game, **small).changed_options().values()))) in (int, tuple), "not NumPy's"
+
+
+@pytest.mark.parametrize("dice", [[5, 4], np.array([5, 4])])
+def test_lists_and_arrays_are_tuples_of_pythons_numbers(dice):
+    found = configure("liars_dice", num_dice=dice).options.num_dice
+    assert (found, [*map(type, found)]) == ((5, 4), [int, int])

@@ -19,6 +19,8 @@ def test_pools_are_kept_largest_first():
     options = Options(pool_a=[6, 8, 6], pool_b=4, ties=None)
     assert options.pools == ((8, 6, 6), (4,))
     assert options.ties == "none"
+    with pytest.raises(ValueError, match="dice of A must be a whole number from 1 to 6, not 8"):
+        configure("score_dice", pool_a=(6, 8, 6), pool_b=4).arrange(None, {"dice": [[8, 6, 8], [4]]})
 
 
 def test_ties_after_the_last_roll_score_nothing():
