@@ -48,22 +48,6 @@ def test_the_longest_round_of_each_rule(rule, dice, faces):
     assert RULES[rule].longest(dice, faces) == longest(NO_BID)
 
 
-# --- the whole game ---------------------------------------------------------------------------------------------
-
-
-def test_when_the_loser_is_out_the_next_seat_with_dice_begins():
-    env = table([[1], [2, 2], [3, 3]])
-    env.step(bid(5, 6))
-    env.step(call_of(env))
-    assert env.terminations == {"player_0": True, "player_1": False, "player_2": False}
-    assert env.agent_selection == "player_0", "PettingZoo: the agent that has ended steps first"
-    assert env.rewards == {"player_0": -0.5, "player_1": 0.0, "player_2": 0.0}
-    env.step(None)
-    assert env.agents == ["player_1", "player_2"]
-    assert env.agent_selection == "player_1"
-    assert env.last()[1] == 0
-
-
 # --- what a seat sees -------------------------------------------------------------------------------------------
 
 

@@ -9,11 +9,10 @@ from dice_envs.agent import Uniform, ask
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
-from dice_envs.games import liars_dice as rules
 from dice_envs.games.liars_dice import raises
 from dice_envs.pictures.drawing import layout
 from dice_envs.pictures.render import frame_size
-from tests.games.test_liars_dice import bid, call_of, legal, table
+from tests.games.test_liars_dice import bid, legal, table
 from tests.support.subsets import few
 
 CALL, EXACT = "call", "exact"
@@ -198,24 +197,6 @@ def test_the_longest_round_makes_every_bid_and_its_picture_fits():
     assert np.flatnonzero(batch.legal()[0]).tolist() == [variant.params.call]
     assert batch.states["num_bids"][0] + 1 == variant.facts.max_steps
     assert layout(variant.picture(batch.states[0], 1)).height <= height
-
-
-def test_a_player_who_comes_down_to_one_die_starts_a_palifico_round():
-    env = table([[2, 2], [3, 4]], raise_rule="perudo", wild="ones", palifico=True)
-    env.step(bid(4, 6))
-    env.step(call_of(env))
-    state = env._states[0]
-    assert (state["palifico"], env.agent_selection) == (1, "player_0")
-    assert legal(env) == set(range(3 * 6)), "ones may be bid first"
-    env.step(bid(1, 1))
-    assert legal(env) == {bid(2, 1), bid(3, 1), call_of(env)}, "player 1 has two dice and may not change the face"
-    env.step(bid(2, 1))
-    assert legal(env) == {bid(2, f) for f in range(2, 7)} | {bid(3, f) for f in range(1, 7)} | {call_of(env)}
-    holds = rules.chance_bid_holds(env.variant.params, state, 0)
-    ones = int(state["counts"][0, 0])
-    assert holds == pytest.approx(1 / 36 if ones == 0 else 1 - (5 / 6) ** 2), "no dice are wild"
-    shown = str(env.variant.picture(state, 0))
-    assert "a palifico round: no dice are wild, and only players with one die may change the face" in shown
 
 
 @pytest.mark.parametrize(
