@@ -46,11 +46,6 @@ class Shuffled(OfOneGame, Uniform):
     plays = "score_dice"
     promises = Promises(memoryless=True, strategy="uniform")
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
-        self.check_variant(turn.variant)
-        return super().probabilities(turn)
-
 
 @dataclasses.dataclass(frozen=True)
 class Response(OfOneGame, Deterministic):

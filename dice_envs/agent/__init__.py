@@ -416,6 +416,7 @@ class Uniform(KernelAgent):
         return AgentKernel(random_choice(variant.game), reads_hidden=False, always_legal=True)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
+        check_plays(self, turn.variant)
         legal = turn.legal.astype(np.float64)
         return legal / legal.sum(axis=1, keepdims=True)
 
