@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 
 from dice_envs import AgentError, Pool, Uniform, agents, configure
-from dice_envs.agent import KernelAgent, Promises, Turn
+from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.compiled import compile_games, team_of
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import below, new_streams
-from dice_envs.core.game import OVER, compile_check
+from dice_envs.core.dice import below
 from dice_envs.core.kernel import kernel
 from dice_envs.envs.learner import SeatGames
 from dice_envs.experiments.arena import play_table
@@ -275,24 +274,3 @@ class Remembering(Mannered):
 
 def test_an_agent_that_remembers_is_asked():
     assert team_of([Remembering()], configure("fatestones")) is None
-
-
-@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-def test_the_check_of_one_action_is_the_mask(name, options):
-    """Along random games, every action, including nonexistent ones, is legal exactly if the mask says so."""
-    variant = configure(name, **options)
-    if variant.game.is_legal is None:
-        pytest.skip("the check looks the action up in a mask")
-    may_play = compile_check(variant.game)
-    count, mask = variant.facts.num_actions, np.empty(variant.facts.num_actions, np.int8)
-    batch, streams = Batch(variant, scaled(5, 2), seed=1), new_streams(2, scaled(5, 2))
-    for _ in range(scaled(30, 6)):
-        legal = batch.legal()
-        for state, row in zip(batch.states, legal, strict=True):
-            assert [bool(may_play(variant.params, state, action, mask)) for action in range(count)] == row.astype(bool).tolist()
-            assert not may_play(variant.params, state, -1, mask)
-            assert not may_play(variant.params, state, count, mask)
-        going = np.flatnonzero(batch.states["seat"] != OVER)
-        if not len(going):
-            break
-        batch.play(Uniform().act(Turn(variant, batch.states, going, streams[going])), going)

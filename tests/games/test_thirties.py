@@ -111,22 +111,15 @@ def test_no_second_stage_exceeds_the_bound_told(dice, faces, target):
 # --- the table game -----------------------------------------------------------------------------------------------------
 
 
-def test_points_go_to_the_player_and_gifts_to_the_next():
-    states, _ = finish(Thirties("optimal"), 2000, 1, num_players=3, rounds=1)
-    assert (states["scores"][:, :3] != NO_SCORE).all()
-    assert (states["scores"][:, 3:] == NO_SCORE).all()
-    for seat in range(3):
-        own = np.maximum(0, 30 - states["scores"][:, seat].astype(int))
-        np.testing.assert_array_equal(states["points"][:, seat], own + states["given"][:, (seat - 1) % 3])
-    excess = states["scores"][:, :3].astype(int) - 30
-    assert (states["given"][:, :3] >= np.maximum(0, excess)).all()
-    assert (states["given"][:, :3][excess <= 0] == 0).all()
-
-
 @pytest.mark.parametrize("players", [2, 3, 5])
-def test_the_fewest_points_share_the_win(players):
+def test_points_go_to_the_player_and_gifts_to_the_next_and_the_fewest_share_the_win(players):
     states, returns = finish(Thirties("sixes"), 5000, 2, num_players=players, rounds=1)
-    points = states["points"][:, :players]
+    scores, given, points = (states[name][:, :players].astype(int) for name in ("scores", "given", "points"))
+    assert (scores != NO_SCORE).all()
+    assert (states["scores"][:, players:] == NO_SCORE).all()
+    np.testing.assert_array_equal(points, np.maximum(0, 30 - scores) + np.roll(given, 1, axis=1))
+    assert (given >= np.maximum(0, scores - 30)).all()
+    assert (given[scores <= 30] == 0).all()
     best = points == points.min(axis=1, keepdims=True)
     winners = best.sum(axis=1, keepdims=True)
     expected = np.where(best, 1 / winners, -1 / np.maximum(players - winners, 1))
