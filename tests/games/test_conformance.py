@@ -47,14 +47,14 @@ def gym_options(name, options):
     return {**load(name).gym_options, **options}
 
 
-def random_course(variant, seed, length):
-    """A state after some random actions, and the stream that chose them."""
-    batch = Batch(variant, 1, seed=seed)
-    streams = new_streams(seed + 1, 1)
-    for _ in range(length):
-        if batch.seats[0] == OVER:
+def played_on(variant, seed, moves):
+    """Games of random play, each stopped after its number of moves if it has not ended."""
+    batch, streams, moves = Batch(variant, len(moves), seed=seed), new_streams(seed + 1, len(moves)), np.asarray(moves)
+    for made in range(moves.max()):
+        playing = np.flatnonzero((batch.seats != OVER) & (moves > made))
+        if not len(playing):
             break
-        batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
+        batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
     return batch
 
 
@@ -107,7 +107,7 @@ def test_facts_hold_over_random_games(name, options):
 
 def check_illegal_actions(variant):
     """Every legal action is playable, and every other one is refused and changes nothing."""
-    batch = random_course(variant, 3, 2)
+    batch = played_on(variant, 3, [2])
     if batch.seats[0] == OVER:
         batch.deal()
     before = batch.states.copy()
@@ -134,7 +134,7 @@ def test_random_action_is_uniform_over_the_legal_ones(name, options):
     if variant.game.random_action is None:
         pytest.skip("the game leaves it to the mask")
     for seed in range(4):
-        batch = random_course(variant, seed, seed)
+        batch = played_on(variant, seed, [seed])
         if batch.seats[0] == OVER:
             continue
         mask = batch.legal()[0].astype(bool)
@@ -146,7 +146,7 @@ def test_random_action_is_uniform_over_the_legal_ones(name, options):
 
 def check_rerolls(variant, seed, length, reroll):
     """What is hidden from a seat, drawn again, changes nothing that it sees or may do."""
-    batch = random_course(variant, seed, length)
+    batch = played_on(variant, seed, [length])
     for seat in range(variant.facts.num_seats):
         view = batch.observe(np.array([seat]))
         again, kernels = rerolled(variant, batch.states, seat, reroll), variant.kernels
@@ -199,7 +199,7 @@ def test_words_and_pictures(name, options):
     words = [variant.describe_action(a) for a in range(variant.facts.num_actions)]
     assert len(set(words)) == len(words), "two actions have the same description"
     for length in (0, 1, 3, 1000):
-        batch = random_course(variant, 6, length)
+        batch = played_on(variant, 6, [length])
         for viewer in (None, *range(variant.facts.num_seats)):
             assert dice_envs.pictures.render.ansi(variant.picture(batch.states[0], viewer))
 
@@ -215,7 +215,7 @@ def test_an_observation_is_what_its_blocks_say(name, options):
         labels = list(itertools.product(*block.labels))
         assert not block.labels or len(labels) == len(set(labels)) == block.size, f"{block.name}: one label for each entry"
     for length in (0, 3, 1000):
-        for view in random_course(variant, 7, length).observe():
+        for view in played_on(variant, 7, [length]).observe():
             description = dice_envs.describe(variant, view)
             assert [reading.name for reading in description] == [block.name for block in blocks]
             np.testing.assert_array_equal(np.concatenate([reading.values for reading in description]), view)
@@ -248,17 +248,9 @@ def test_a_broken_promise_is_found(name, options, facts, fault):
 
 
 def courses(variant, games, seed):
-    """Games of random play, each stopped after a random number of moves, from 0 to a whole game's."""
-    batch = Batch(variant, games, seed=seed)
-    streams = new_streams(seed + 1, games)
-    rng = np.random.default_rng(seed)
-    moves = np.minimum(rng.geometric(1 / 6, games) - 1, variant.facts.max_steps)
-    for made in range(moves.max()):
-        playing = np.flatnonzero((batch.seats != OVER) & (moves > made))
-        if not len(playing):
-            break
-        batch.play(ask(Uniform(), variant, batch.states, playing, streams), playing)
-    return batch.states
+    """States of games of random play, each stopped after a random number of moves, from 0 to a whole game's."""
+    moves = np.random.default_rng(seed).geometric(1 / 6, games) - 1
+    return played_on(variant, seed, np.minimum(moves, variant.facts.max_steps)).states
 
 
 def columns(states):
