@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import gymnasium
-import numpy as np
 import pytest
 
 import dice_envs
@@ -208,11 +207,6 @@ def test_a_person_at_the_terminal_names_who_plays_instead(players, tmp_path):
     done("review", path)
 
 
-def test_a_saved_game_names_no_game_of_somebodys_own(pig, tmp_path):
-    with pytest.raises(ValueError, match="game: unknown game"):
-        Sitting.load(finished({"game": pig}))
-
-
 @pytest.mark.thorough
 def test_a_game_of_ones_own_in_commands(pig, players):
     done("arena", pig, "random", f"{players}:Nth", "--games", 50, "--seed", 1, "-o", "target=20")
@@ -254,8 +248,9 @@ def test_names_of_games_are_kept_apart(pig):
         dice_envs.register(3)
 
 
-def test_a_name_in_data_runs_nothing(pig, tmp_path):
+def test_a_name_in_data_runs_nothing(pig):
     """Saved games and policy files name their game, which must not run code."""
     with pytest.raises(ValueError, match="unknown game .* known once the module that registers it is imported, in each worker"):
         dice_envs.configure(pig)
-    assert np.size(dice_envs.names())
+    with pytest.raises(ValueError, match="game: unknown game"):
+        Sitting.load(finished({"game": pig}))
