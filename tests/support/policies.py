@@ -9,9 +9,9 @@ from dice_envs.agent import Promises
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
-def random_policy(variant, about=None, floor=0.0, seed=0, blind=()):
+def random_policy(variant, about=None, floor=0.0, blind=()):
     """Random layers for the variant, with zeros for the inputs of `blind`."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     sizes = [variant.facts.observation_size, 16, variant.facts.num_actions]
     layers = [
         (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
@@ -22,9 +22,7 @@ def random_policy(variant, about=None, floor=0.0, seed=0, blind=()):
 
 def save_random_policy(path: Path, variant: Variant) -> Path:
     """Save a policy file for the variant, with random weights."""
-    shape = variant.facts.num_actions, variant.facts.observation_size
-    weights = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-    save_policy(path, NetworkPolicy(variant.game.name, variant.changed_options(), [(weights, np.zeros(shape[0], np.float32))]))
+    save_policy(path, random_policy(variant))
     return path
 
 
