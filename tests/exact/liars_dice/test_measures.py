@@ -12,7 +12,8 @@ from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures, moves, shares, sources, walk
 from dice_envs.exact.liars_dice.round import Round
 from tests.support.awkward import FAMILY, Mixed
-from tests.support.liars_dice_games import PlainGames, exploitability, winning_probability
+from tests.support.liars_dice_games import exploitability, winning_probability
+from tests.support.liars_dice_tables import plain_of
 from tests.support.policies import ActsOnly, uneven, uniform
 from tests.support.subsets import few
 
@@ -77,35 +78,34 @@ def test_known_figures():
 
 
 PLAIN = [
+    {"num_dice": (1, 2), "num_faces": 2, "raise_rule": "either", "wild": "highest"},
     {"num_dice": 1, "num_faces": 3},
     {"num_dice": 2, "num_faces": 3},
     {"num_dice": (2, 1), "num_faces": 3, "wild": "ones", "starter": "first"},
-    {"num_dice": (1, 2), "num_faces": 2, "raise_rule": "either", "wild": "highest"},
     {"num_dice": 2, "num_faces": 2, "raise_rule": "either", "rounds": "single"},
     {"num_dice": 1, "num_faces": 3, "raise_rule": "perudo", "wild": "ones"},
     {"num_dice": 2, "num_faces": 2, "raise_rule": "perudo", "wild": "ones", "palifico": True},
     {"num_dice": (2, 1), "num_faces": 3, "palifico": True, "wild": "highest"},
 ]
-ONE_FAST = [PLAIN[3], *(pytest.param(each, marks=pytest.mark.slow) for each in PLAIN if each != PLAIN[3])]
 
 
-@few(1, "options", ONE_FAST)
+@few(1, "options", PLAIN)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     for spec in ("random", "numbers:bluff=0.5", uneven):
         agent = asked(spec, variant)
-        wins = [PlainGames(variant, None, agent).mean(), 1 - PlainGames(variant, agent, None).mean()]
+        wins = [plain_of(variant, agent, agent).mean("responds", seat) for seat in range(2)]
         assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
         assert measure(variant, spec).measures[1].value == pytest.approx(np.mean(wins), abs=1e-12)
 
 
-@few(1, "options", ONE_FAST)
+@few(1, "options", PLAIN)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
     pairs = [("random", "numbers:bluff=0.5"), (uneven, "random"), ("numbers:bluff=1", uneven)]
     for pair in pairs:
-        one, other = (asked(each, variant) for each in pair)
-        wins = [PlainGames(variant, one, other).mean(), 1 - PlainGames(variant, other, one).mean()]
+        agents = [asked(each, variant) for each in pair]
+        wins = [plain_of(variant, *seated).mean("plays", seat) for seat, seated in enumerate((agents, agents[::-1]))]
         assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
 
 

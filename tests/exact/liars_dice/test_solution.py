@@ -25,7 +25,7 @@ from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import play
 from tests.exact.liars_dice.test_tree import tree_of
-from tests.support.liars_dice_games import PlainGames
+from tests.support.liars_dice_tables import plain_of, position
 from tests.support.subsets import covering, few
 
 
@@ -82,43 +82,23 @@ def test_a_certificate_is_that_of_what_is_stored():
     assert Walker(tree, numbers).certify().gain > 0.1
 
 
-class Stored:
-    """Plays the strategies of one round, looked up by state, so this is also a test of where they are found."""
+def plain_program_agrees(dice, **options):
+    """Walk a round with each hand and all raises, for a strategy far from optimal: how seat 0 does as and against a response.
 
-    def __init__(self, variant, tree, averages, dice):
-        trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
-        numbers = {each: np.ones(other.kinds.size[0]) for each, other in trees.items()} | {dice: averages}
-        certificates = {each: Walker(trees[each], held).certify() for each, held in numbers.items()}
-        rounds = {each: SolvedRound(trees[each], held, certificates[each], 0, 0.0) for each, held in numbers.items()}
-        self.solution = Solution(variant, rounds)
-
-    def probabilities(self, turn):
-        return self.solution.probabilities(turn.states)
-
-
-class PlainRound(PlainGames):
-    """A game that whoever wins its first round, which seat 0 begins, has won."""
-
-    def __init__(self, dice, variant, *players):
-        super().__init__(variant, *players)
-        self.dice = dice
-
-    def value(self, dice, starter):
-        return super().value(dice, starter) if dice == self.dice else float(dice[0] == self.dice[0])
-
-
-def bounds_of(solver):
-    certificate = solver.certify()
-    return certificate.lower, certificate.upper
-
-
-def plain_bounds(variant, tree, averages, dice):
-    """How often seat 0 wins against a best response, and as one: each hand, all raises, nothing left out."""
-    agent = Stored(variant, tree, averages, dice)
-    rounds = PlainRound(dice, variant, agent, None), PlainRound(dice, variant, None, agent)
-    for each in rounds:
-        each.palifico.update({(dice, 0)} if tree.palifico else ())
-    return tuple(each.value(dice, 0) for each in rounds)
+    Strategies are looked up by state, so this is also a test of where they are found.
+    """
+    variant = configure("liars_dice", starter="first", **options)
+    trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
+    solver = RoundSolver(trees[dice])
+    solver.iterate(3)
+    numbers = {each: np.ones(tree.kinds.size[0]) for each, tree in trees.items()} | {dice: solver.averages}
+    rounds = {each: SolvedRound(tree, numbers[each], solver.certify(), 0, 0.0) for each, tree in trees.items()}
+    solution = Solution(variant, rounds)
+    player = types.SimpleNamespace(probabilities=lambda turn: solution.probabilities(turn.states))
+    plain, certificate = plain_of(variant, player, player), solver.certify()
+    assert certificate.lower == pytest.approx(1 - plain.value(dice, 0, [1], {0: 1.0, 1: 0.0}), abs=1e-12)
+    assert certificate.upper == pytest.approx(plain.value(dice, 0, [0], {0: 0.0, 1: 1.0}), abs=1e-12)
+    return trees[dice]
 
 
 PERUDO = {"raise_rule": "perudo", "wild": "ones"}
@@ -126,28 +106,18 @@ PERUDO = {"raise_rule": "perudo", "wild": "ones"}
 
 @covering(
     ("rules", "dice"),
-    [{}, {"raise_rule": "either"}, OPENSPIEL, RESET_QUANTITY, {"wild": "ones"}, PERUDO],
+    [{}, {"raise_rule": "either"}, OPENSPIEL, RESET_QUANTITY, {"raise_rule": "nondecreasing"}, {"wild": "ones"}, PERUDO],
     [(1, 1), (2, 1), (1, 2)],
 )
 def test_a_plain_program_agrees(dice, rules):
     """Pruning the tree changes no best response, even to a strategy far from optimal."""
-    faces = 3 if sum(dice) == 2 else 2
-    variant = configure("liars_dice", num_dice=dice, num_faces=faces, rounds="single", starter="first", **rules)
-    tree = Tree(variant, dice)
-    solver = RoundSolver(tree)
-    solver.iterate(3)
-    assert plain_bounds(variant, tree, solver.averages, dice) == pytest.approx(bounds_of(solver), abs=1e-12)
+    plain_program_agrees(dice, num_dice=dice, num_faces=3 if sum(dice) == 2 else 2, rounds="single", **rules)
 
 
 @few(1, "rules", [PERUDO, {}], ids=["perudo", "quantity"])
 def test_a_plain_program_agrees_on_a_palifico_round(rules):
     """The starter has just come down to one die, and the other player has two and may not change the face."""
-    variant = configure("liars_dice", num_dice=2, num_faces=2, palifico=True, starter="first", **rules)
-    tree = Tree(variant, (1, 2))
-    assert tree.palifico
-    solver = RoundSolver(tree)
-    solver.iterate(3)
-    assert plain_bounds(variant, tree, solver.averages, (1, 2)) == pytest.approx(bounds_of(solver), abs=1e-12)
+    assert plain_program_agrees((1, 2), num_dice=2, num_faces=2, palifico=True, **rules).palifico
 
 
 def test_which_rounds_are_palifico_rounds():
@@ -461,7 +431,7 @@ def test_action_values_agree_with_the_certificate():
     tree = solution.rounds[2, 2].tree
     total = 0.0
     for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
-        (state,) = PlainGames(variant).position((2, 2), 0, [], [hand, hand])
+        state = position(variant, [np.repeat(range(1, 9), hand).tolist()] * 2)
         values = solution.action_values(state)
         assert values.reached
         assert values.mix.sum() == pytest.approx(1)
@@ -476,7 +446,7 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    (state,) = PlainGames(variant).position((2, 2), 0, [3 * 6 + 5], [[0, 0, 0, 0, 0, 2, 0, 0]] * 2)
+    state = position(variant, [[6, 6], [6, 6]], [3 * 6 + 5])
     values = solution.action_values(state)
     assert values.mix[variant.params.call] == 1
     lost = solution.certificates[1, 2].upper  # probability for the seat, which then starts with one die against two
