@@ -119,20 +119,22 @@ def listed(drawn, opponent, seat, values):
 
 PAIRS, OPEN = {"pool_a": (3, 2), "pool_b": (3, 2)}, {"reward": "score", "open_hands": True}
 PATIENTS = {"mode": "physician", "num_patients": 3, "goal": 2}
-LISTED = [  # `make test` runs the first six
+LISTED = [  # `make test` runs the first eight
     ("thirties", {"num_players": 1, "num_dice": 3, "num_faces": 4, "target": 8}, None),
     ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}, "nash"),
     ("score_dice", {"pool_a": (3, 2), "pool_b": (3, 3, 2), "ties": "a"}, "highest"),
     ("shakes", {**PATIENTS, "reward": "win"}, None),
+    ("shakes", {**PATIENTS, "open_efficacies": True}, None),
+    ("shakes", {**PATIENTS, "open_efficacies": True, "reward": "win"}, None),
     *(("score_dice", {**PAIRS, **more}, spec) for spec in ("random", "highest") for more in ({}, OPEN)),
     *(("thirties", {**SMALL, "num_dice": 3, "target": 11, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over")),
     ("score_dice", {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "reward": "score"}, "highest"),
     ("shakes", PATIENTS, None),
-    ("shakes", {**PATIENTS, "open_efficacies": True}, None),
+    ("shakes", {**PATIENTS, "num_players": 4, "num_patients": 2}, None),
 ]
 
 
-@few(6, ("game", "options", "opponent"), LISTED)
+@few(8, ("game", "options", "opponent"), LISTED)
 def test_values_of_choices_are_the_means_of_what_follows(game, options, opponent):
     variant = configure(game, **options)
     values = response_values(variant, opponent)

@@ -96,6 +96,7 @@ def test_values_of_arguing_and_yielding_are_the_means_of_what_follows(options, t
 def test_the_start_is_worth_the_optimum(mode, known):
     variant = configure("shakes", mode=mode, open_efficacies=known)
     values = response_values(variant)
+    assert ("players see how well each treatment works" in values.note) == known
     assert values.start(0) == next(iter(optima(variant).values()))
     first = np.nanmax(values.action_values(Batch(variant, 50, seed=1).states), axis=1)
     np.testing.assert_allclose(first, values.start(0), rtol=0, atol=1e-9)
