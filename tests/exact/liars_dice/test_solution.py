@@ -24,7 +24,6 @@ from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import play
-from tests.exact.liars_dice.test_tree import tree_of
 from tests.support.liars_dice_tables import plain_of, position
 from tests.support.subsets import covering, few
 
@@ -33,6 +32,10 @@ from tests.support.subsets import covering, few
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
     return tmp_path
+
+
+def tree_of(dice, **options):
+    return Tree(configure("liars_dice", num_dice=6, **options), dice)
 
 
 OPENSPIEL = {"raise_rule": "either", "wild": "highest"}
@@ -362,10 +365,16 @@ def test_too_large_a_game_for_the_time_is_refused_before_anything_is_done(folder
     assert not folder.exists() or not list(folder.rglob("*"))
 
 
-def test_nodes_are_counted_as_the_tree_counts_them():
-    for dice in ((1, 1), (2, 3), (3, 3)):
-        assert Round(configure("liars_dice"), dice).nodes == tree_of(dice).nodes
-    assert Round(configure("liars_dice", raise_rule="either"), (1, 1)).nodes == 2**12  # every rising sequence of 12 bids
+NODES = [  # of rounds with so many dice each: from independent programs; "either" has every rising sequence of bids
+    *(({}, dice, nodes) for dice, nodes in ((2, 634), (3, 10_605), (4, 180_840), (5, 3_113_852))),
+    *(({"rules": "textarena"}, dice, nodes) for dice, nodes in ((1, 448), (2, 8_832), (3, 107_712), (5, 8_579_072))),
+    ({"raise_rule": "either"}, 1, 2**12),
+]
+
+
+@pytest.mark.parametrize(("rules", "dice", "nodes"), NODES)
+def test_public_nodes_of_a_round(rules, dice, nodes):
+    assert Round(configure("liars_dice", num_dice=5, **rules), (dice, dice)).nodes == nodes
 
 
 @covering(("seconds_a_pass", "precision"), [0.1, 2, 5], [1e-9, 0.5])
