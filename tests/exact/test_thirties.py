@@ -34,7 +34,6 @@ from dice_envs.games.thirties import GOALS, Options
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
 from tests.support.commands import done, refusal
-from tests.support.policies import uniform
 from tests.support.subsets import covering, few
 
 R = Rules()
@@ -254,22 +253,6 @@ def test_the_seed_fixes_what_an_agent_draws():
     (first, again, other) = (policy_of(Draws(0.5), options, **seed) for seed in ({}, {"seed": 0}, {"seed": 1}))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-
-
-DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_faces": 8, "target": 22}]
-
-
-@covering(("goal", "dice"), GOALS, DICE)
-def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice):
-    options = {"goal": goal, **dice}
-    assert measure("thirties", "random", **options).score == 0
-    assert measure("thirties", uniform, **options).score == pytest.approx(0, abs=1e-12)
-    best = measure("thirties", "thirties:goal", **options)
-    assert best.score == pytest.approx(1, abs=1e-9)
-    assert measure("thirties", f"thirties:{goal}", **options).measures == best.measures
-    for name in ("sixes", "beginner", "heuristic"):
-        assert 0 < measure("thirties", f"thirties:{name}", **options).score < 1
-    assert measure("thirties", Mixed(), **options).score < 1
 
 
 @covering(("name", "goal"), NAMES, GOALS)

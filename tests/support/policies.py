@@ -40,15 +40,24 @@ def uneven(observations, masks):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-class ActsOnly:
-    """Plays as another agent does, without its probabilities and its kernel."""
+class Plays:
+    """Plays as another agent does, with other promises and without its kernel."""
 
-    def __init__(self, agent, deterministic=False):
+    def __init__(self, agent, **promises):
         self.agent = make_agent(agent) if isinstance(agent, str) else agent
-        self.promises = Promises(deterministic=deterministic)
+        self.promises = Promises(**promises)
 
     def act(self, turn):
         return self.agent.act(turn)
+
+    def probabilities(self, turn):
+        return self.agent.probabilities(turn)
+
+
+class ActsOnly(Plays):
+    """The same without probabilities."""
+
+    probabilities = property()  # none
 
 
 class Noisy:

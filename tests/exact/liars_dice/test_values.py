@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dice_envs import configure, make_agent
-from dice_envs.agent import Promises
+from dice_envs import configure
 from dice_envs.core.batch import Batch
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
@@ -14,7 +13,7 @@ from tests.exact.test_response_values import played
 from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import exploitability
 from tests.support.liars_dice_tables import plain_of, position
-from tests.support.policies import uneven
+from tests.support.policies import Plays, uneven
 from tests.support.subsets import covering, few
 
 GAMES = [
@@ -30,21 +29,6 @@ FORGETFUL = {"past_rounds": False}  # so that `uneven` does not observe past rou
 
 BY_SEAT = Mixed(lambda turn: turn.seats == 0)  # plays at random in one seat only
 OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BY_SEAT]
-
-
-class Asks:
-    """Plays the solution, but does not say that it does."""
-
-    promises = Promises(looks_back=False)
-
-    def __init__(self):
-        self.player = make_agent("nash")
-
-    def act(self, turn):
-        raise NotImplementedError
-
-    def probabilities(self, turn):
-        return self.player.probabilities(turn)
 
 
 def decisions(variant, opponent, seat):
@@ -163,7 +147,7 @@ def test_the_solution_is_read_as_it_plays(options):
     variant = configure("liars_dice", **options)
     by_reading = response_values(variant, "nash")
     assert asked("nash", variant).promises.solution is not None
-    by_asking = response_values(variant, Asks())
+    by_asking = response_values(variant, Plays("nash", looks_back=False))
     for seat in range(2):
         assert by_reading.start(seat) == pytest.approx(by_asking.start(seat), abs=1e-12)
         states = decisions(variant, "nash", seat)

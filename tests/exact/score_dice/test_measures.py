@@ -13,7 +13,6 @@ from dice_envs import Batch, agents, configure, measure
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
-from tests.support.policies import uniform
 from tests.support.subsets import few
 
 SMALL = [
@@ -67,15 +66,6 @@ MEASURED = {
 
 def by_name(agent, **options):
     return {each.name: each for each in measure("score_dice", agent, **options).measures}
-
-
-@few(2, "name", MEASURED)
-def test_random_play_scores_0_and_the_best_response_1(name):
-    options = MEASURED[name]
-    for agent in ("random", "shuffled", uniform):
-        assert measure("score_dice", agent, **options).score == pytest.approx(0, abs=1e-12)
-    assert measure("score_dice", "score_response", **options).score == pytest.approx(1, abs=1e-9)
-    assert measure("score_dice", Odd(), **options).score < 1
 
 
 @few(1, "name", ["2d4", "three kinds", "score", "spare", "open"])
