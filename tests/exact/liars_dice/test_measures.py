@@ -17,35 +17,12 @@ from tests.support.liars_dice_tables import plain_of
 from tests.support.policies import ActsOnly, uneven, uniform
 from tests.support.subsets import few
 
-
-def by_seat(random_seat):
-    """An agent that plays at random in one seat, and the lowest legal action in the other."""
-    return Mixed(lambda turn: turn.seats == random_seat)
+BY_SEAT = [Mixed(lambda turn, seat=seat: turn.seats == seat) for seat in range(2)]  # at random in one seat, else the lowest
 
 
-@few(1, "random_seat", [0, 1])
-def test_an_agent_that_plays_differently_by_seat(random_seat):
-    """Its exploitability is the mean of the two players', whoever may begin."""
-    options = {"num_dice": 1, "num_faces": 3}
-    alike = [measure("liars_dice", agent, **options).measures for agent in ("random", Mixed(0.0))]
-    found = measure("liars_dice", by_seat(random_seat), **options).measures
-    for each, (first, second) in zip(found, zip(*alike, strict=True), strict=True):
-        assert each.value == pytest.approx((first.value + second.value) / 2, abs=1e-12)
-        assert each.error == 0
-    variant = configure("liars_dice", **options)
-    assert exploitability(variant, asked(by_seat(random_seat), variant)) == pytest.approx(found[0].value, abs=1e-12)
-    assert "24 information sets" in found[0].note, "of both seats"
-    assert "12 information sets" in alike[0][0].note, "of one seat, where it was seen to play alike in both"
-
-
-@few(1, "random_seat", [0, 1])
-def test_two_agents_of_which_one_plays_differently_by_seat(random_seat):
-    variant, player = configure("liars_dice", num_dice=1, num_faces=3), by_seat(random_seat)
-    for other in ("random", Mixed(0.0), "numbers"):
-        parts = [winning_probability(variant, agent, other) for agent in ("random", Mixed(0.0))]
-        assert len(set(parts)) == 2
-        assert winning_probability(variant, player, other) == pytest.approx(np.mean(parts), abs=1e-12)
-        assert winning_probability(variant, other, player) == pytest.approx(1 - np.mean(parts), abs=1e-12)
+def test_an_agent_that_plays_differently_by_seat_is_asked_in_both():
+    for agent, words in ((BY_SEAT[0], "24 information sets"), ("random", "12 information sets")):
+        assert words in measure("liars_dice", agent, num_dice=1, num_faces=3).measures[0].note
 
 
 @pytest.mark.thorough
@@ -92,7 +69,7 @@ PLAIN = [
 @few(1, "options", PLAIN)
 def test_a_plain_implementation_agrees_on_best_responses(options):
     variant = configure("liars_dice", past_rounds=False, **options)
-    for spec in ("random", "numbers:bluff=0.5", uneven):
+    for spec in ("random", "numbers:bluff=0.5", uneven, *BY_SEAT):
         agent = asked(spec, variant)
         wins = [plain_of(variant, agent, agent).mean("responds", seat) for seat in range(2)]
         assert (1 + exploitability(variant, agent)) / 2 == pytest.approx(np.mean(wins), abs=1e-12)
@@ -102,8 +79,13 @@ def test_a_plain_implementation_agrees_on_best_responses(options):
 @few(1, "options", PLAIN)
 def test_a_plain_implementation_agrees_on_two_agents(options):
     variant = configure("liars_dice", past_rounds=False, **options)
-    pairs = [("random", "numbers:bluff=0.5"), (uneven, "random"), ("numbers:bluff=1", uneven)]
-    for pair in pairs:
+    for pair in [
+        ("random", "numbers:bluff=0.5"),
+        (uneven, "random"),
+        ("numbers:bluff=1", uneven),
+        (BY_SEAT[0], uneven),
+        BY_SEAT,
+    ]:
         agents = [asked(each, variant) for each in pair]
         wins = [plain_of(variant, *seated).mean("plays", seat) for seat, seated in enumerate((agents, agents[::-1]))]
         assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)

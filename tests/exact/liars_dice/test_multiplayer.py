@@ -10,8 +10,9 @@ from dice_envs.exact.liars_dice import measures as module
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
+from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import winning_probability
-from tests.support.liars_dice_tables import Plain, Uneven, of_agent
+from tests.support.liars_dice_tables import Plain, Uneven, of_agent, plain_of
 from tests.support.subsets import covering
 
 GAMES = {
@@ -94,42 +95,23 @@ def test_two_players_have_the_figures_of_their_own_walk():
 @pytest.mark.thorough
 def test_gains_at_a_table_of_different_agents_agree_with_a_plain_program():
     """Each responds to the other two in turn."""
-    options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
-    variant = configure("liars_dice", **options)
+    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=3)
     agents = [Uniform(), make_agent("numbers"), Uneven()]
     found = measure(variant, agents[0], against=agents[1:]).measures
-    plain = Plain(variant, *(of_agent(variant, agent) for agent in agents))
-    plays, responds = (
-        [np.mean([plain.share(which, (1, 1, 1), (seat - starter) % 3, starter) for starter in range(3)]) for seat in range(3)]
-        for which in PARTS[:2]
-    )
+    plain = plain_of(variant, *agents)
+    plays, responds = ([plain.mean(which, seat) for seat in range(3)] for which in PARTS[:2])
     gains = [each.value for each in found if each.name.startswith(DEVIATION_GAIN)]
     assert gains == pytest.approx(np.subtract(responds, plays).tolist(), abs=1e-9)
     assert winning_shares(variant, agents) == pytest.approx(plays, abs=1e-9)
 
 
-class Seatwise:
-    """Plays numbers in seat 0, and at random elsewhere."""
-
-    def probabilities(self, turn):
-        first = turn.states["seat"] == 0
-        return np.where(first[:, None], AGENTS["numbers"].probabilities(turn), AGENTS["random"].probabilities(turn))
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-
 @pytest.mark.thorough
 def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
-    options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
-    found = values(measure("liars_dice", Seatwise(), **options))
-    plain = Plain(
-        configure("liars_dice", **options),
-        *(of_agent(configure("liars_dice", **options), AGENTS[name]) for name in ("numbers", "random", "random")),
-    )
-    shares = [plain.share("responds", (1, 1, 1), place, starter) for starter in range(3) for place in range(3)]
-    assert found[BEST_RESPONSE_WINS] == pytest.approx(np.mean(shares), abs=1e-9)
-    assert found[DEVIATION_GAIN] == pytest.approx(np.mean(shares) - 1 / 3, abs=1e-9)
+    variant, agent = configure("liars_dice", num_players=3, num_dice=1, num_faces=3), Mixed(lambda turn: turn.seats == 0)
+    found, plain = values(measure(variant, agent)), plain_of(variant, *[agent] * 3)
+    responds = np.mean([plain.mean("responds", seat) for seat in range(3)])
+    assert found[BEST_RESPONSE_WINS] == pytest.approx(responds, abs=1e-9)
+    assert found[DEVIATION_GAIN] == pytest.approx(responds - 1 / 3, abs=1e-9)
 
 
 @pytest.mark.thorough

@@ -11,7 +11,6 @@ from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.exact.test_response_values import played
 from tests.support.awkward import Mixed
-from tests.support.liars_dice_games import exploitability
 from tests.support.liars_dice_tables import plain_of, position
 from tests.support.policies import Plays, uneven
 from tests.support.subsets import covering, few
@@ -55,14 +54,6 @@ def test_values_are_those_of_plain_recursion(options, opponent):
             for action, value in plain.choices((*dice[starter:], *dice[:starter]), starter, tuple(bids), tuple(hand)).items():
                 expected[-1 if action == "call" else (action[0] - 1) * faces + action[1] - 1] = 2 * value - 1
             assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
-
-
-@covering(("options", "opponent"), [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], OPPONENTS)
-def test_a_best_response_wins_what_the_measure_says(options, opponent):
-    variant = configure("liars_dice", **options, **FORGETFUL)
-    found = response_values(variant, opponent)
-    mean = (found.start(0) + found.start(1)) / 2
-    assert mean == pytest.approx(exploitability(variant, asked(opponent, variant)), abs=1e-12)
 
 
 def test_the_solution_says_the_same():
