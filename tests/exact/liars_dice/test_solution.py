@@ -18,7 +18,7 @@ from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import solve_exactly
 from dice_envs.exact.liars_dice.round import Round
-from dice_envs.exact.liars_dice.seating import Certificate, certify_games, is_palifico, rounds_of
+from dice_envs.exact.liars_dice.seating import is_palifico, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
@@ -162,18 +162,6 @@ def test_rounds_that_a_game_comes_to():
     assert len(rounds_of(configure("liars_dice", num_dice=5).options)) == 21
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), starter="first").options) == [(1, 1), (2, 1)]
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), rounds="single").options) == [(1, 2), (2, 1)]
-
-
-@pytest.mark.thorough
-def test_a_game_of_rounds():
-    """By hand: with one die each the round is the game; with more, its winner gets the value of the following rounds."""
-    bounds = {(1, 1): (0.8, 0.9), (1, 2): (0.6, 0.7), (2, 1): (0.8, 0.8), (2, 2): (0.5, 0.5)}
-    rounds = {dice: Certificate(np.array([low, 1 - low]), np.array([up, 1 - low])) for dice, (low, up) in bounds.items()}
-    found = certify_games(configure("liars_dice").options, rounds)
-    assert (found[1, 1].lower, found[1, 1].upper) == pytest.approx((0.8, 0.9))
-    # One die against two: it must win this round, and then the one that the other starts with one die.
-    assert (found[1, 2].lower, found[1, 2].upper) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
-    assert found[1, 2].value == pytest.approx(0.6 * (1 - 0.8))
 
 
 def test_iterations_solve_small_rounds_too(monkeypatch):

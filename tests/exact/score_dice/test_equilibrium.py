@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
-from dice_envs import Batch, configure, response_values
+from dice_envs import configure, response_values
 from dice_envs.core.chance import Drawn
 from dice_envs.core.game import OVER
-from dice_envs.exact import matrix_game
 from dice_envs.games.score_dice import HELD, MAX_ROLLS
 from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
@@ -65,25 +62,3 @@ def test_no_play_wins_more_from_play_at_random_than_another(options):
     assert won[0] == pytest.approx(-won[1], abs=1e-12)
     if variant.options.ties != "reroll":
         assert [response_values(variant).start(seat) for seat in range(2)] == pytest.approx(won, abs=1e-12)
-
-
-@pytest.mark.parametrize("reward", ["win", "score"])
-def test_it_solves_the_matrix_of_all_strategies(reward):
-    """With two coins a side a strategy names the place shown first with 1 2, and with 2 1; other hands leave no choice."""
-    variant = configure("score_dice", pool_a=(2, 2), pool_b=(2, 2), ties="a", reward=reward)
-    strategies = list(itertools.product(range(2), repeat=2))
-    hands = list(itertools.product((1, 2), repeat=2))
-    payoff = np.zeros((4, 4))
-    for (row, a), (column, b) in itertools.product(enumerate(strategies), repeat=2):
-        for dice in itertools.product(hands, repeat=2):
-            batch = Batch(variant, 1, seed=1)
-            variant.arrange(batch.states[0], {"dice": [list(hand) for hand in dice]})
-            first = [which[hand[0] > hand[1]] if hand[0] != hand[1] else 0 for which, hand in zip((a, b), dice, strict=True)]
-            for place in (*first, *(1 - each for each in first)):
-                batch.play([place])
-                payoff[row, column] += batch.rewards[0, 0] / 16
-    value = matrix_game.solve(payoff).value
-    assert value == pytest.approx(response_values(variant).start(0), abs=1e-12)
-    for won in (payoff.mean(axis=0), payoff.mean(axis=1)):
-        assert won == pytest.approx([value] * 4, abs=1e-12)
-    assert np.ptp(payoff) > 0  # strategies do differ against others

@@ -10,7 +10,7 @@ from dice_envs.agent import AgentError, Uniform
 from dice_envs.agents import make
 from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
-from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
+from dice_envs.exact.shakes.chances import Problem, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from tests.support.policies import Plays
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
@@ -116,34 +116,6 @@ def test_an_agent_is_asked_at_as_many_positions_as_are_estimated(options, tally_
     )
     shakes.measure(variant, agent, Effort())
     assert agent.count == shakes._positions(variant, agent)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("ties", ["again", "random"])
-@pytest.mark.parametrize("agent", ["random", "thompson", Listener()])
-def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
-    options = {"mode": "maesters", "num_players": 3, "num_patients": 4, "goal": 2, "ties": ties}
-    exact = measure("shakes", agent, **options)
-    monkeypatch.setattr(shakes, "MOST_ASKED", 0)
-    monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
-    played = measure("shakes", agent, sample=40_000, seed=5, **options)
-    for one, other in zip(exact.measures, played.measures, strict=True):
-        assert one.error == 0 < other.error < 0.02
-        assert (one.name, one.optimum) == (other.name, other.optimum)
-        assert other.value == pytest.approx(one.value, abs=2 * other.error)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("num_players", [2, 3, 4, 5])
-@pytest.mark.parametrize("ties", ["again", "random"])
-def test_a_table_that_always_argues_is_the_argument(num_players, ties):
-    problem = Problem.of(configure("shakes", num_players=num_players).options)
-    exact = evaluate(problem, lambda treated, saved: argument_chances(treated, saved, ties))
-    variant = configure("shakes", num_players=num_players, ties=ties)
-    for agent in [make("dogmatic"), make("argument")] + [Plays("dogmatic")] * (num_players < 4):
-        saved, win = shakes.measure(variant, agent, Effort())  # without measuring random play too, which is slow
-        assert (saved.value, win.value) == pytest.approx((exact.saved, exact.win), abs=1e-12)
-        assert saved.error == win.error == 0
 
 
 @covering(("num_players", "spec"), [2, 3, 4], ["random", "bayes", "thompson", "greedy:permutations"])
