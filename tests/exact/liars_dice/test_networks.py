@@ -16,6 +16,7 @@ from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, AgentSource, SeatComparison, source_of
 from tests.support.liars_dice_games import exploitability, respond, winning_probability
+from tests.support.policies import Plays
 from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance
@@ -115,20 +116,12 @@ def test_products_take_one_thread(monkeypatch):
 
 
 def test_the_measures_are_the_same():
-    options = {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}
-    network = policy(options)
-    asked_everywhere = asked(lambda seen, masks: chances(network, seen, masks), network.variant)
-    expected = exploitability(network.variant, asked_everywhere)
-    assert exploitability(network.variant, network) == pytest.approx(expected, abs=CLOSE)
-    assert exploitability(network.variant, asked(network, network.variant)) == pytest.approx(expected, abs=CLOSE)
-    expected = winning_probability(network.variant, asked_everywhere, "numbers")
-    assert winning_probability(network.variant, network, "numbers") == pytest.approx(expected, abs=CLOSE)
-
-
-def chances(network, seen, masks):
-    logits = np.where(masks != 0, network.logits(seen).astype(np.float64), -np.inf)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    network = policy({"num_dice": 2, "num_faces": 3, "rules": "openspiel"})
+    asked_everywhere = asked(Plays(network), network.variant)
+    for figure, *others in ((exploitability,), (winning_probability, "numbers")):
+        expected = figure(network.variant, asked_everywhere, *others)
+        for player in (network, asked(network, network.variant)):
+            assert figure(network.variant, player, *others) == pytest.approx(expected, abs=CLOSE)
 
 
 def test_seats_are_compared_by_what_is_observed(monkeypatch):

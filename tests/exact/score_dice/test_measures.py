@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, agents, configure, measure
+from dice_envs.agent import draw_actions
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
@@ -32,7 +33,7 @@ class Odd:
         return 1 + (5 * place + 3 * sum(faces) + 2 * faces[place] + told) % 4
 
     def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
+        return draw_actions(turn.streams, self.probabilities(turn))
 
     def probabilities(self, turn):
         out = np.zeros(turn.legal.shape)
@@ -126,14 +127,9 @@ def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
 def test_reward_against_sorted_play_comes_out_in_play(name):
     found = by_name(Odd(), **MEASURED[name])["reward against highest"]
 
-    class Drawn(Odd):
-        def act(self, turn):
-            chances = self.probabilities(turn)
-            return (chances.cumsum(axis=1) > turn.rng.random((len(turn), 1)) * (1 - 1e-9)).argmax(axis=1)
-
     options = {key: value for key, value in MEASURED[name].items() if key != "sample"}
     games = 4_000
-    earned = play_table(configure("score_dice", **options), [Drawn(), agents.make("highest")], games, 8)[:, 0]
+    earned = play_table(configure("score_dice", **options), [Odd(), agents.make("highest")], games, 8)[:, 0]
     both = earned.reshape(-1, 2).mean(axis=1)  # in every second game it sits at seat 0
     assert found.value == pytest.approx(both.mean(), abs=5 * both.std() / np.sqrt(len(both)) + 2.6 * found.error)
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,15 +17,12 @@ from dice_envs.exact.shakes.chances import (
     argument_chances,
     best_of,
     beta_chances,
-    efficacy_chances,
     kept_die,
-    success_chances,
     tallies,
 )
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from dice_envs.experiments.reproduce import printed
 from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES
-from dice_envs.games.shakes import EFFICACIES
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
 
@@ -36,10 +32,6 @@ SPECS = ["random", "ucb", "ucb:0.5", "greedy", "greedy:permutations", "thompson"
 
 
 # --- brute force, written from the rules --------------------------------------------------------------------------
-
-
-def likelihood(efficacies, treated, saved):
-    return math.prod(Fraction(e, 6) ** s * Fraction(6 - e, 6) ** (t - s) for e, t, s in zip(efficacies, treated, saved))
 
 
 def distribution_by_brute_force(problem, policy):
@@ -103,38 +95,11 @@ def test_the_highest_beta_draw_against_numeric_integration(pairs):
         assert abs(chances[i] - expected) < 1e-7
 
 
-@given(st.integers(2, 6), st.data())
-@settings(max_examples=30, deadline=None)
-def test_the_posterior_against_bayes_rule(num_players, data):
-    pairs = data.draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=num_players, max_size=num_players))
-    treated, saved = [good + bad for good, bad in pairs], [good for good, _ in pairs]
-    problem = Problem(EFFICACIES[num_players], 18, 7)
-    deals = sorted(set(itertools.permutations(problem.efficacies)))
-    weights = [likelihood(deal, treated, saved) for deal in deals]
-    chances = efficacy_chances(problem, *tally(treated, saved))[0]
-    for i, k in itertools.product(range(num_players), range(len(problem.kinds))):
-        with_kind = sum(w for w, deal in zip(weights, deals, strict=True) if deal[i] == problem.kinds[k])
-        assert math.isclose(chances[i, k], with_kind / sum(weights), abs_tol=1e-12)
-    means = success_chances(problem, *tally(treated, saved))[0]
-    assert np.allclose(means, chances @ np.array(problem.kinds) / 6)
-
-
 def test_ties_share_the_choice():
     assert best_of(np.array([[1.0, 3.0, 3.0], [np.inf, 0.0, 5.0]])).tolist() == [[0, 0.5, 0.5], [1, 0, 0]]
 
 
 # --- tallies, policies and optimal play ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("problem", [SMALL, THREE])
-def test_every_tally_is_there_once(problem):
-    n, patients = len(problem.efficacies), problem.num_patients
-    pairs = [(t, s) for t in range(patients + 1) for s in range(t + 1)]
-    for count in range(patients + 1):
-        ordered = [c for c in itertools.product(pairs, repeat=n) if sum(t for t, _ in c) == count]
-        assert len(ordered) == math.comb(count + 2 * n - 1, 2 * n - 1)
-        assert len(tallies(problem, merged=False)[count].keys) == len(ordered)
-        assert len(tallies(problem)[count].keys) == len({tuple(sorted(c)) for c in ordered})
 
 
 @covering(("spec", "problem"), SPECS, [SMALL, THREE])

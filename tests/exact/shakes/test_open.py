@@ -8,6 +8,7 @@ import pytest
 from dice_envs import Batch, configure, describe, measure
 from dice_envs.agent import Uniform
 from dice_envs.agents import make
+from dice_envs.exact import asked
 from dice_envs.exact.shakes.chances import Problem, best_of
 from dice_envs.exact.shakes.policies import (
     as_policy,
@@ -108,14 +109,7 @@ def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
     found = measure(variant, argues_as_effective)
     assert "all 3 deals" in found.measures[0].note
 
-    class Agent:
-        def probabilities(self, turn):
-            return argues_as_effective(turn.observations, turn.legal)
-
-        def act(self, turn):
-            return (turn.rng.random(len(turn)) < self.probabilities(turn)[:, 1]).astype(np.int64)
-
-    returns = play_table(variant, [Agent()] * 3, 20_000, 5)[:, 0]
+    returns = play_table(variant, [asked(argues_as_effective, variant)] * 3, 20_000, 5)[:, 0]
     assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
 
 
