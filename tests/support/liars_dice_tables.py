@@ -187,22 +187,3 @@ def position(variant, hands, bids=()):
     for bid in bids:
         batch.play([bid])
     return batch.states[0]
-
-
-class Uneven:
-    """Plays any legal action, with chances that depend on its hand, the dice left and all bids made, the same in all seats."""
-
-    def probabilities(self, turn):
-        states, legal = turn.states, turn.legal
-        weights = np.zeros(legal.shape)
-        for row, state in enumerate(states):
-            starter, count = int(state["starter"]), turn.variant.params.num_players
-            dice = [int(state["dice"][(starter + place) % count]) for place in range(count)]
-            bids = state["bids"][: state["num_bids"]].astype(int)
-            own = state["counts"][state["seat"]].astype(int)
-            key = 3 * (own @ np.arange(1, len(own) + 1)) + 5 * bids.sum() + 7 * len(bids) + dice @ np.arange(1, count + 1)
-            weights[row] = legal[row] * (1 + (key + 11 * np.arange(legal.shape[1])) % 13)
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)

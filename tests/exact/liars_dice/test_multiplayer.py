@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dice_envs import configure, make_agent, measure
-from dice_envs.agent import Uniform
+from dice_envs import configure, measure
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, asked
 from dice_envs.exact.liars_dice import measures as module
 from dice_envs.exact.liars_dice import winning_shares
@@ -12,7 +11,8 @@ from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgen
 from dice_envs.experiments.arena import exact_tournament, tournament
 from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import winning_probability
-from tests.support.liars_dice_tables import Plain, Uneven, of_agent, plain_of
+from tests.support.liars_dice_tables import Plain, of_agent, plain_of
+from tests.support.policies import uneven
 from tests.support.subsets import covering
 
 GAMES = {
@@ -25,7 +25,8 @@ GAMES = {
     "one round": {"num_players": 3, "num_dice": (1, 2, 1), "num_faces": 2, "rounds": "single", "starter": "first"},
     "four": {"num_players": 4, "num_dice": 1, "num_faces": 2, "raise_rule": "either"},
 }
-AGENTS = {"random": Uniform(), "numbers": make_agent("numbers:bluff=0.25"), "uneven": Uneven()}
+AGENTS = {"random": "random", "numbers": "numbers:bluff=0.25", "uneven": uneven}
+FORGETFUL = {"past_rounds": False}  # so that `uneven` does not observe past rounds
 PARTS = ("plays", "responds", "alone")
 
 
@@ -35,10 +36,9 @@ def values(measures):
 
 @covering(("agent", "game"), AGENTS, GAMES, most=3)
 def test_all_shares_agree_with_a_plain_program(game, agent):
-    variant = configure("liars_dice", **GAMES[game])
-    player = AGENTS[agent]
-    plain = Plain(variant, of_agent(variant, player))
-    seated = SeatedAgents([asked(player, variant)])
+    variant = configure("liars_dice", **GAMES[game], **FORGETFUL)
+    player = asked(AGENTS[agent], variant)
+    plain, seated = Plain(variant, of_agent(variant, player)), SeatedAgents([player])
     known = shares_of(variant, seated, (PLAYS, RESPONDS, ALONE))
     assert seated.seats.alike
     first = max(known, key=lambda table: sum(table.dice))
@@ -95,9 +95,9 @@ def test_two_players_have_the_figures_of_their_own_walk():
 @pytest.mark.thorough
 def test_gains_at_a_table_of_different_agents_agree_with_a_plain_program():
     """Each responds to the other two in turn."""
-    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=3)
-    agents = [Uniform(), make_agent("numbers"), Uneven()]
-    found = measure(variant, agents[0], against=agents[1:]).measures
+    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=3, **FORGETFUL)
+    agents = [asked(each, variant) for each in AGENTS.values()]
+    found = measure(variant, "random", against=[*AGENTS.values()][1:]).measures
     plain = plain_of(variant, *agents)
     plays, responds = ([plain.mean(which, seat) for seat in range(3)] for which in PARTS[:2])
     gains = [each.value for each in found if each.name.startswith(DEVIATION_GAIN)]

@@ -63,6 +63,11 @@ def test_it_is_an_option_of_the_cooperative_variation():
     assert plain.differences(ours) == ("open_efficacies=false", "open_efficacies=true")
 
 
+def for_the_best(efficacies):
+    """The policy that knows the efficacies and gives all patients the most effective treatment."""
+    return lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
+
+
 # --- agents beside it ---------------------------------------------------------------------------------------------
 
 
@@ -142,9 +147,7 @@ def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
 def test_evaluation_of_many_patients():
     """More than 64 bits hold: five treatments and 100 patients."""
     problem = Problem(EFFICACIES[5], 100, 60, True)
-    known = evaluate_open(
-        problem, lambda efficacies: lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
-    )
+    known = evaluate_open(problem, for_the_best)
     assert known.saved == pytest.approx(open_optimum(problem, "saved"))
     assert known.win == pytest.approx(open_optimum(problem, "win"))
 
@@ -195,9 +198,7 @@ def test_solve(policy, value):
 @pytest.mark.thorough
 def test_evaluation_of_all_deals():
     problem = Problem(EFFICACIES[3], 6, 3, True)
-    known = evaluate_open(
-        problem, lambda efficacies: lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
-    )
+    known = evaluate_open(problem, for_the_best)
     assert known.shares.tolist() == [1, 0]
     assert known.matching_gap == 0
     assert known.most_dice[6] == known.most_treated[6] == 1
