@@ -14,6 +14,7 @@ from dice_envs import measure
 from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
 from dice_envs.core.game import configure
+from dice_envs.exact import asked
 from dice_envs.exact.thirties import (
     Rules,
     Strategy,
@@ -34,6 +35,7 @@ from dice_envs.games.thirties import GOALS, Options
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
 from tests.support.commands import done, refusal
+from tests.support.policies import uneven
 from tests.support.subsets import covering, few
 
 R = Rules()
@@ -198,31 +200,9 @@ def test_illegal_choices_are_refused(wrong):
 # --- any agent's measure ------------------------------------------------------------------------------------------------
 
 
-def dice_of(counts):
-    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
-
-
-def weights(throw, aside):
-    """An arbitrary mixed policy, as fractions."""
-    shares = [(7 * sum(throw) + 5 * throw[0] + 3 * sum(die**2 for die in aside) + 4 * k) % 6 for k in range(len(throw))]
-    shares[-1] += 1
-    return [Fraction(share, sum(shares)) for share in shares]
-
-
-class Mixed:
-    """Plays `weights`."""
-
-    def probabilities(self, turn):
-        chances = np.zeros(turn.legal.shape)
-        for row, state in enumerate(turn.states):
-            found = weights(dice_of(state["counts"]), dice_of(state["aside"]))
-            chances[row, : len(found)] = [float(chance) for chance in found]
-        return chances
-
-
 def scores_by_brute_force(rules, chances_of):
     """P(score = s) for s = 0, 1, … most, from every order of every throw; (throw, aside) → chances to throw 0, 1, … again."""
-    found = [Fraction(0)] * (rules.most + 1)
+    found = [0.0] * (rules.most + 1)
 
     def walk(aside, dice, chance):
         if dice == 0:
@@ -234,18 +214,18 @@ def scores_by_brute_force(rules, chances_of):
                 if share:
                     walk(tuple(sorted(aside + throw[again:])), again, chance * share / rules.num_faces**dice)
 
-    walk((), rules.num_dice, Fraction(1))
+    walk((), rules.num_dice, 1.0)
     return found
 
 
 @pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
-@pytest.mark.parametrize("agent", ["mixed", "random"])
-def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
-    mixed = agent == "mixed"
-    found = scores_by_brute_force(rules, weights if mixed else lambda throw, aside: [Fraction(1, len(throw))] * len(throw))
-    options = Options(num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
-    chances = score_chances(rules, policy_of(Mixed() if mixed else Random(), options))
-    assert chances == pytest.approx([float(chance) for chance in found], abs=1e-12)
+def test_a_mixed_policys_scores_are_those_of_brute_force(rules):
+    variant = configure("thirties", num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
+    policy = policy_of(asked(uneven, variant), variant.options)
+    positions = [(throw, aside) for aside in asides(rules) for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces)]
+    chances = dict(zip(positions, policy.tolist(), strict=True))
+    expected = scores_by_brute_force(rules, lambda throw, aside: chances[throw, aside])
+    assert score_chances(rules, policy) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_seed_fixes_what_an_agent_draws():

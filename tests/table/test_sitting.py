@@ -15,14 +15,13 @@ from dice_envs.envs.aec import raw_env
 from dice_envs.envs.text import TextEnv
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.table.sitting import CHOSEN, PERSON, Sitting
+from tests.support import variants
 from tests.support.sittings import finish
 
 SMALL = {
+    **variants.SMALL,
     "liars_dice": {"num_players": 3, "num_dice": 2},
-    "fatestones": {},
     "score_dice": {"pool_a": (6, 6, 6), "pool_b": (6, 6, 6, 4), "ties": "reroll"},
-    "shakes": {"num_patients": 3, "goal": 1},
-    "thirties": {"rounds": 1},
 }
 
 

@@ -306,20 +306,23 @@ def test_what_a_kill_has_left_is_removed(folder):
     assert sorted(path.parent.iterdir()) == sorted([fresh, path])
 
 
-class Clock:
-    """Replaces the module `time`: each look advances it by `step` seconds."""
+@pytest.fixture
+def clock(monkeypatch):
+    """The solver's clock: each look advances it by `step` seconds."""
+    clock = types.SimpleNamespace(now=0.0, step=0.0)
 
-    def __init__(self, step):
-        self.now, self.step = 0.0, step
+    def monotonic():
+        clock.now += clock.step
+        return clock.now
 
-    def monotonic(self):
-        self.now += self.step
-        return self.now
+    clock.monotonic = monotonic
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+    return clock
 
 
-def test_out_of_time(monkeypatch):
+def test_out_of_time(clock):
     """The result so far is returned with its bounds, and every round has a strategy."""
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", Clock(0.01))
+    clock.step = 0.01
     solution = solve(configure("liars_dice", num_dice=3), 1e-9, seconds=10)
     assert solution.lower < solution.upper
     assert solution.exploitability > 1e-9
@@ -327,9 +330,8 @@ def test_out_of_time(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
-    variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, clock):
+    variant, clock.step = configure("liars_dice", num_dice=3), 0.01
     ended = []
 
     def late(progress):
@@ -366,10 +368,9 @@ def test_public_nodes_of_a_round(rules, dice, nodes):
 
 
 @covering(("seconds_a_pass", "precision"), [0.1, 2, 5], [1e-9, 0.5])
-def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypatch, seconds_a_pass, precision):
+def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(clock, monkeypatch, seconds_a_pass, precision):
     """Steps take seconds that nothing can stop: another begins only if it and the certificates end in time."""
-    clock, walk = Clock(0.0), Walker._pass
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+    walk = Walker._pass
 
     def slow(self, player, mode, worth):
         clock.now += seconds_a_pass
@@ -383,9 +384,8 @@ def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("seconds_a_branch", "fits"), [(8, False), (0.1, True)])
-def test_a_first_solution_that_takes_too_long_is_given_up(folder, monkeypatch, seconds_a_branch, fits):
-    clock, branch = Clock(0.0), liars_dice_cfr._branch
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+def test_a_first_solution_that_takes_too_long_is_given_up(clock, monkeypatch, seconds_a_branch, fits):
+    branch = liars_dice_cfr._branch
     monkeypatch.setattr(liars_dice_cfr, "SHARED_FROM", 0)
 
     def slow(*arguments):
@@ -452,10 +452,8 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)
 
 
-def test_progress_is_told_as_soon_as_the_time_is_over(monkeypatch):
-    clock = Clock(1.0)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
-    told = []
+def test_progress_is_told_as_soon_as_the_time_is_over(clock):
+    told, clock.step = [], 1.0
     tell = throttled(told.append, 3.0)
     for number in range(7):
         tell(types.SimpleNamespace(number=number, finished=False))
