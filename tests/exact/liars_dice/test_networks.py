@@ -1,7 +1,5 @@
 """A network that is asked at all hands of many nodes at once, compared with the same network asked at each of them."""
 
-import itertools
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -16,22 +14,15 @@ from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, AgentSource, SeatComparison, source_of
 from tests.support.liars_dice_games import exploitability, respond, winning_probability
-from tests.support.policies import Plays
+from tests.support.policies import Plays, random_policy
 from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance
 
 
-def policy(options, hidden=(9, 7), floor=0.0, steepness=2.0):
+def policy(options, **settings):
     """A network with random weights for a game."""
-    variant = configure("liars_dice", **options)
-    rng = np.random.default_rng(3)
-    sizes = [variant.facts.observation_size, *hidden, variant.facts.num_actions]
-    layers = []
-    for before, after in itertools.pairwise(sizes):
-        weights, biases = rng.normal(0, steepness / before**0.5, (after, before)), rng.normal(0, 0.3, after)
-        layers.append((weights.astype(np.float32), biases.astype(np.float32)))
-    return NetworkPolicy("liars_dice", options, layers, floor=floor)
+    return random_policy(configure("liars_dice", **options), seed=3, **{"hidden": (9, 7), "steepness": 2.0, **settings})
 
 
 class Both(Source):
