@@ -52,10 +52,6 @@ class Alternates:
         return np.where(at_random, Uniform().act(turn), self.agent.act(turn))
 
 
-def wins(variant, player, opponent):
-    return winning_probability(variant, player, opponent)
-
-
 def half_at_random(variant, player, opponent):
     return (winning_probability(variant, player.agent, opponent) + winning_probability(variant, "random", opponent)) / 2
 
@@ -72,7 +68,7 @@ class Pair(NamedTuple):
     variant: Any
     player: Any
     opponent: Any
-    exact: Any = wins
+    exact: Any = winning_probability
     match: int = 1
 
 

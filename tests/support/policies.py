@@ -54,6 +54,16 @@ class Plays:
         return self.agent.probabilities(turn)
 
 
+class Counted(Plays):
+    """The same, which counts the positions that it is asked at."""
+
+    count = 0
+
+    def probabilities(self, turn):
+        self.count += len(turn)
+        return super().probabilities(turn)
+
+
 class ActsOnly(Plays):
     """The same without probabilities."""
 

@@ -14,7 +14,7 @@ from dice_envs.exact.liars_dice.round import Round
 from tests.support.awkward import FAMILY, Mixed
 from tests.support.liars_dice_games import exploitability, winning_probability
 from tests.support.liars_dice_tables import plain_of
-from tests.support.policies import ActsOnly, uneven, uniform
+from tests.support.policies import ActsOnly, Counted, uneven, uniform
 from tests.support.subsets import few
 
 BY_SEAT = [Mixed(lambda turn, seat=seat: turn.seats == seat) for seat in range(2)]  # at random in one seat, else the lowest
@@ -28,20 +28,9 @@ def test_an_agent_that_plays_differently_by_seat_is_asked_in_both():
 @pytest.mark.thorough
 def test_what_observations_tell_is_compared_where_an_agent_declares_to_read_nothing_else():
     variant = configure("liars_dice", num_dice=1, num_faces=3)
-    asked_for = []
-
-    class Network:
-        promises = Promises(observes_only=True)
-
-        def probabilities(self, turn):
-            asked_for.append(len(turn))
-            return turn.legal / turn.legal.sum(axis=1, keepdims=True)
-
-    first = exploitability(variant, Network())
-    once = sum(asked_for)
-    Network.promises = Promises()
-    assert exploitability(variant, Network()) == first
-    assert sum(asked_for) == 3 * once
+    declared, other = Counted("random", observes_only=True), Counted("random")
+    assert exploitability(variant, declared) == exploitability(variant, other)
+    assert other.count == 2 * declared.count
 
 
 # --- a plain second implementation ---------------------------------------------------------------------------------

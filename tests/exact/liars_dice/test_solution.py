@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 import types
 from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.liars_dice.cfr import RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import solve_exactly
 from dice_envs.exact.liars_dice.round import Round
-from dice_envs.exact.liars_dice.seating import is_palifico, rounds_of
+from dice_envs.exact.liars_dice.seating import Certificate, certify_games, is_palifico, rounds_of
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
@@ -164,6 +165,14 @@ def test_rounds_that_a_game_comes_to():
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), rounds="single").options) == [(1, 2), (2, 1)]
 
 
+def test_a_best_response_loses_a_round_on_purpose_where_that_is_worth_more():
+    """Here the starter loses with one die each, and wins with one against two: so both want to lose the first round."""
+    rounds = {(1, 1): [0.0, 1.0], (1, 2): [1.0, 0.0], (2, 2): [0.5, 0.5]}
+    certificates = {dice: Certificate(np.array(wins), np.array(wins)) for dice, wins in rounds.items()}
+    first = certify_games(configure("liars_dice", num_dice=2).options, certificates)[2, 2]
+    assert (first.plays.tolist(), first.responds.tolist()) == ([0.5, 0.5], [1.0, 1.0])
+
+
 def test_iterations_solve_small_rounds_too(monkeypatch):
     """Some are solved by the first of them, and then rounding makes the gain less than nothing."""
     variant = configure("liars_dice", num_dice=(2, 1), num_faces=3)
@@ -215,11 +224,7 @@ def test_where_a_solution_is_kept_there_is_time_for_a_better_one(options, folder
     monkeypatch.setattr(liars_dice_solver, "MOST_NUMBERS", 0)
     variant = configure("liars_dice", num_faces=3, **options)
     first = solve(variant, 1e-2)
-
-    def refuse(*given):
-        raise AssertionError("taken for a first solution")
-
-    monkeypatch.setattr(liars_dice_solver._Job, "_limit", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "_limit", Mock(side_effect=AssertionError("taken for a first solution")))
     assert solve(variant, 1e-5, resume=True).gain < first.gain
 
 
@@ -232,11 +237,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     first = solve(variant, 1e-2)
     assert len(list(cache_folder().rglob("*.npz"))) == 7
     assert not list(cache_folder().rglob("*.tmp"))
-
-    def refuse(*arguments):
-        raise AssertionError("solved again")
-
-    monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "work", Mock(side_effect=AssertionError("solved again")))
     again = solve(variant, 1e-2, resume=True)
     assert again.responds.tolist() == first.responds.tolist()
     with pytest.raises(AssertionError, match="solved again"):

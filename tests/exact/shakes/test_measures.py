@@ -12,7 +12,7 @@ from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
 from dice_envs.exact.shakes.chances import Problem, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
-from tests.support.policies import Plays
+from tests.support.policies import Counted, Plays
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
 
@@ -35,16 +35,6 @@ class Listener:
     def act(self, turn):
         drawn = turn.rng.random(len(turn))
         return (drawn < self.probabilities(turn)[:, 1]).astype(np.int64)
-
-
-class Counted(Plays):
-    """Counts the positions that it is asked at."""
-
-    count = 0
-
-    def probabilities(self, turn):
-        self.count += len(turn)
-        return super().probabilities(turn)
 
 
 def team_by_brute_force(agent, n, opener, treated, saved, ties):
