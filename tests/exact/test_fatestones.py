@@ -8,7 +8,6 @@ import pytest
 from dice_envs import agents, configure, measure
 from dice_envs.exact.fatestones import evaluate
 from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all
-from dice_envs.experiments.arena import play_table
 from dice_envs.games.fatestones import CODES
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
@@ -102,17 +101,3 @@ def test_figures_are_those_of_all_draws_solved():
     assert {each.error for each in random.values()} == {0}
     assert "all 1,680 draws" in random["exploitability"].note
     assert "a random sample of 300 draws" in by_name("random", sample=300)["exploitability"].note
-
-
-@pytest.mark.thorough
-def test_figures_come_out_in_play():
-    """The margin against random play, and a best response that knows the agent, in games of one draw."""
-    variant = configure("fatestones", **SMALL, scratch="draw")
-    found = by_name("best_response:nash", **SMALL, scratch="draw")
-    games = 20_000
-    for players, expected in (
-        (("best_response:nash", "random"), found["margin against random"].value),
-        (("best_response:best_response:nash", "best_response:nash"), found["exploitability"].value),
-    ):
-        earned = play_table(variant, [agents.make(spec) for spec in players], games, 4)[:, 0]
-        assert earned.mean() == pytest.approx(expected, abs=5 * earned.std() / np.sqrt(games))

@@ -10,14 +10,16 @@ import pytest
 import torch
 
 from dice_envs import Measurement, agents, configure, measure
+from dice_envs.core.chance import Drawn
 from dice_envs.core.game import load, names
-from dice_envs.exact import offered
+from dice_envs.exact import asked, offered
 from dice_envs.exact.intervals import share_bound
 from dice_envs.games.thirties import GOALS
 from tests.exact.score_dice.test_measures import MEASURED as MEASURED_DICE
 from tests.exact.test_fatestones import SMALL as EASY_DICE
 from tests.support.awkward import FAMILY, LOW, MIXED, PART, Acts, Draws
-from tests.support.policies import ActsOnly
+from tests.support.chance import best_response
+from tests.support.policies import ActsOnly, uneven
 from tests.support.subsets import few
 
 # Variants of each game for which measuring is cheap, and an agent with score 1. Other games use their defaults.
@@ -80,6 +82,26 @@ def test_every_agent_is_measured(game, options, spec):
     form = json.loads(measured.json())
     assert set(form) == {"game", "options", "agent", "seed", "score", "score_error", "measures"}
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
+
+
+COINS = {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2)}
+ANSWERED = [
+    ("liars_dice", {"num_dice": 1, "num_faces": 3, "wild": "highest"}),
+    ("score_dice", {"pool_a": (3, 2), "pool_b": (4, 2), "ties": "a"}),
+    ("score_dice", {**COINS, "pool_a": (2, 2, 2)}),
+    ("score_dice", {"pool_a": (3, 3, 2), "pool_b": (4, 2), "ties": "a"}),
+    ("score_dice", {**COINS, "reward": "score"}),
+    ("score_dice", {**COINS, "open_hands": True}),
+    ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}),
+]
+
+
+@few(3, ("game", "options"), ANSWERED)
+def test_exploitability_is_what_best_responses_earn(game, options):
+    variant = configure(game, **options)
+    earned = [best_response(Drawn(variant), asked(uneven, variant), seat) for seat in range(2)]
+    found = {each.name: each.value for each in measure(variant, uneven).measures}
+    assert found["exploitability"] == pytest.approx(np.mean(earned), abs=1e-12)
 
 
 @few(2, "game", MEASURED)

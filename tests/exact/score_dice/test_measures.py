@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, agents, configure, measure
-from dice_envs.core.chance import Drawn
 from dice_envs.exact import asked
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
-from tests.support.chance import best_response
 from tests.support.policies import uneven
 from tests.support.subsets import few
 
@@ -58,22 +56,6 @@ def test_exploitability_agrees_with_what_is_known(name):
     assert sorted_play["reward against highest"].value == pytest.approx(0, abs=1e-12)
     assert sorted_play["reward against highest"].optimum == pytest.approx(sum(responses) / 2, abs=1e-12)
     assert {each.error for each in sorted_play.values()} == {0}
-
-
-ANSWERED = [
-    {"pool_a": (3, 2), "pool_b": (4, 2), "ties": "a"},
-    {"pool_a": (2, 2, 2), "pool_b": (2, 2, 2)},
-    {"pool_a": (3, 3, 2), "pool_b": (4, 2), "ties": "a"},
-    {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "reward": "score"},
-    {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "open_hands": True},
-]
-
-
-@few(2, "options", ANSWERED)
-def test_exploitability_of_any_policy_is_that_of_a_list_of_all_that_follows(options):
-    variant = configure("score_dice", **options)
-    expected = sum(best_response(Drawn(variant), asked(uneven, variant), seat) for seat in range(2)) / 2
-    assert by_name(uneven, **options)["exploitability"].value == pytest.approx(expected, abs=1e-12)
 
 
 @few(2, "name", MEASURED)
