@@ -181,21 +181,15 @@ def train(
         ui.console.print(f"{new:,} steps in {seconds:,.0f} s: {new / seconds:,.0f} a second")
     usual = presets_of(variant.game.name)[preset].threads
     changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
-    typed = {"steps": steps, "seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
-    command = _command(variant, preset, opponents or (), settings or {}, typed)
+    tried = [f"{name}={setting_text(value)}" for name, value in (settings or {}).items()]
+    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
+    typed |= {"opponent": [*(opponents or ())], "set": tried, "steps": steps, "seed": trained.seed}
+    typed |= {name: value for name, value, default in changed if value != default}
+    command = command_line(f"train {variant.game.name}", typed)
     found = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed)
     table = _played(trained, evaluation_games) if variant.facts.num_seats > 1 else None
     pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
     return TrainingResult(trained, folder, command, new / seconds if new else None, *found, table, pool)
-
-
-def _command(
-    variant: Variant, preset: str, opponents: Sequence[str], settings: Mapping[str, Any], given: Mapping[str, Any]
-) -> str:
-    """Return the command that makes the same policy again; `given` are its other options by name."""
-    tried = [f"{name}={setting_text(value)}" for name, value in settings.items()]
-    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options()), "opponent": [*opponents], "set": tried}
-    return command_line(f"train {variant.game.name}", {**typed, **given})
 
 
 # --- measures and games at the end ----------------------------------------------------------------------------------
