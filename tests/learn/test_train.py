@@ -110,7 +110,7 @@ def test_train_saves_and_measures(tmp_path):
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20
     done("arena", "liars_dice", f"ppo:{folder / 'policy.npz'}", "random", "-o", "num_dice=1", "--games", "100")
-    again = train("--out", folder, "-o", "num_dice=1", "--resume")
+    again = train("--out", folder, "-o", "num_dice=1", "--resume", "--evaluation-games", 1)
     assert f"already trained on liars_dice (num_dice=1): {data['steps']:,} steps" in " ".join(again.split())
     assert "% won, without luck," not in again, "only with --verbose"
 
