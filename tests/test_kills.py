@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dice_envs.learn.checkpoint import read_checkpoint
-from tests.learn.test_train import DRAWING
+from tests.learn.test_train import REGULARISED
 from tests.learn.test_train import ending as ending_of_training
 from tests.support import kills
 from tests.support.kills import BEFORE, FULL, MOMENT, REMOVING, WAYS, Death
@@ -71,7 +71,7 @@ class Job:
         return (folder / "out.json").exists()
 
 
-TRAINING = dataclasses.replace(DRAWING, steps=24 * 512, checkpoint_every=3, snapshot_every=4)
+TRAINING = dataclasses.replace(REGULARISED, steps=24 * 512, checkpoint_every=3, snapshot_every=4)
 JSON = ("--json", "out.json")
 JOBS = {
     "train": Job(

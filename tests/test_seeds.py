@@ -240,8 +240,9 @@ def distilled(folder):
     distill.train(small, distill.TrainingPositions(VARIANT, solve(VARIANT, 1e-2), seed=1), lambda made, loss: None)
 
 
-CALLS = {  # `make test` makes the first six
+CALLS = {  # `make test` makes the first seven
     "train": lambda folder: train(seed=1),
+    "train sb3": lambda folder: dice_envs.train(VARIANT, steps=32, seed=1, settings=TINY, learner="sb3"),
     "evaluate": lambda folder: dice_envs.evaluate(VARIANT, NET, games=10, seed=1),
     "make_vec_env": lambda folder: sb3_reset(make_vec_env()),
     "make_vec": lambda folder: gymnasium.make_vec("dice_envs/Thirties-v0", num_envs=3).reset(),
@@ -258,7 +259,7 @@ CALLS = {  # `make test` makes the first six
 }
 
 
-@few(6, "name", CALLS)
+@few(7, "name", CALLS)
 def test_a_call_leaves_the_process_as_it_was(name, tmp_path):
     CALLS[name](tmp_path / "first")  # imports what it needs
     threads = torch.get_num_threads()
