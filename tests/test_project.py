@@ -301,20 +301,3 @@ def test_git_keeps_files_of_the_project_alone():
     assert {path: mode for path, mode in modes.items() if mode not in ("100644", "100755")} == {}
     ignored = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
     assert subprocess.run(ignored, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
-
-
-def test_jobs_with_a_small_environment_do_not_come_to_hypothesis():
-    """Their tests import shared modules, which must not import more than those environments have."""
-    own = ("rllib", "tianshou", "textarena", "verifiers")
-    paths = {*(ROOT / "tests" / "cuda").glob("test_*.py"), *(ROOT / "tests" / "envs" / f"test_{name}.py" for name in own)}
-    todo, imported = list(paths), set()
-    while todo:
-        for node in ast.parse(todo.pop().read_text()).body:
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            imported.update(names)
-            shared = {ROOT / f"{name.replace('.', '/')}.py" for name in names if name.startswith("tests.")} - paths
-            paths |= shared
-            todo += shared
-    assert "tests.support.variants" in imported
-    assert not {name for name in imported if name.split(".")[0] == "hypothesis"}

@@ -279,18 +279,3 @@ def test_the_learner_works_with_the_threads_of_its_preset(monkeypatch):
     response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET)
     assert PRESET.threads in threads
     assert inspect.unwrap(distill.train) is not distill.train
-
-
-@pytest.mark.thorough
-def test_neighbouring_seeds_deal_other_games():
-    """With seed + i for game i, all but one of these rows were equal."""
-    env = [make_vec_env("score_dice", 512, seed=seed) for seed in (1, 2)]
-    first, second = (sb3_reset(each)[0] for each in env)
-    assert (first[1:] == second[:-1]).all(axis=1).mean() < 0.01
-
-
-@pytest.mark.thorough
-def test_a_game_of_many_is_the_single_one_with_its_seed():
-    venv = make_vec_env()
-    for seed, row in zip(venv.seed(5), venv.reset(), strict=True):
-        np.testing.assert_array_equal(SeatEnv(VARIANT).reset(seed=seed)[0], row)

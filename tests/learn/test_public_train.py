@@ -187,15 +187,18 @@ def test_it_trains_against_opponents_and_alone():
         ({"num_dice": 99}, "num_dice must be"),
         ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
         ({"learner": "sb3"}, "the learner sb3 has no self-play: choose a preset against opponents"),
+        ({"game": "thirties"}, "self_play must be 0: thirties .* has one seat"),
+        ({"settings": {"expected_rewards": True}}, "expected_rewards must be false: liars_dice has no"),
         (
             {"learner": "sb3", "preset": "quick", "settings": {"self_play": 0.5}},
             "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5",
         ),
     ],
 )
-def test_refusals_name_what_is_wrong(arguments, message):
+def test_refusals_name_what_is_wrong(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        train(**arguments)
+        train(folder=tmp_path / "run", **arguments)
+    assert not (tmp_path / "run").exists()
 
 
 def test_every_field_of_a_preset_reaches_the_learner():

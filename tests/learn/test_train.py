@@ -27,7 +27,6 @@ from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
 
 THIRTIES = PRESETS["thirties"]["quick"]
-MATCH = PRESETS["liars_dice"]["match"]
 TINY = Preset(
     steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
     checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
@@ -172,14 +171,12 @@ def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, me
 
 
 @pytest.mark.thorough
-def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
+def test_expected_rewards_are_counted_as_shares_of_a_win():
     for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
         preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
         begun = runs.Run(configure("fatestones"), preset, 1)
         begun.opponents.add_games(np.array([0.4]), np.array([[-1, 0]]))
         assert begun.add_point() == {"random": pytest.approx(share)}
-    refused("expected_rewards must be false: liars_dice has no", "--set", "expected_rewards=true", "--out", tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.thorough
@@ -302,12 +299,9 @@ def test_a_resumed_run_is_not_another_one(finished):
     assert ending(folder) == before
 
 
-def test_presets_name_known_opponents_and_whole_minibatches():
-    for presets in PRESETS.values():
-        for preset in presets.values():
-            assert preset.num_envs * preset.num_steps % preset.minibatch == 0
-            for spec in preset.opponents:
-                agents.make(spec)
+def test_presets_name_known_opponents():
+    for spec in {spec for presets in PRESETS.values() for preset in presets.values() for spec in preset.opponents}:
+        agents.make(spec)
 
 
 def test_on_a_gpu_as_many_updates_are_made_of_more_decisions():
@@ -331,19 +325,6 @@ def test_what_is_given_holds_on_a_gpu_too():
         assert plan_of(variant, "full", {"steps": steps}, None, "cuda") == dataclasses.replace(moved, steps=steps)
     for given in ({"num_envs": 128}, {"num_steps": 128}, {"minibatch": 512}):
         assert plan_of(variant, "full", given, None, "cuda:0") == preset_of("liars_dice", "full", **given)
-
-
-@pytest.mark.thorough
-def test_a_match_is_learned_in_units_of_what_is_at_stake():
-    weights = []
-    for stake in (MATCH.least_stake, 0.0):
-        plan = dataclasses.replace(
-            MATCH, least_stake=stake, steps=1024, num_envs=16, num_steps=32, minibatch=128, hidden=(8,), threads=1
-        )
-        made = runs.Run(configure("liars_dice", num_dice=2), plan, seed=1)
-        made.learn(TrainingCallback())
-        weights.append(made.model.policy().layers[0][0])
-    assert not np.array_equal(*weights)
 
 
 @pytest.mark.thorough
@@ -415,12 +396,6 @@ def test_terms_of_the_loss_may_end_with_none():
 def test_a_preset_checks_every_field(changes):
     with pytest.raises(ValueError, match=f"{next(iter(changes))}"):
         Preset(**{"steps": 1000, **changes})
-
-
-def test_self_play_needs_two_seats(tmp_path):
-    refused(
-        "self_play must be 0: thirties .* has one seat", "--out", tmp_path / "run", "--preset", "equilibrium", game="thirties"
-    )
 
 
 @pytest.mark.thorough
