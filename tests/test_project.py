@@ -20,14 +20,18 @@ from packaging.specifiers import SpecifierSet
 from tests.conftest import COMPILES_SOON, ROOT
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def built(kind, folder):
+    """The file of a distribution."""
+    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("*.whl")
+    (path,) = folder.iterdir()
     return path
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    return built("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_holds_one_package(wheel):
@@ -148,11 +152,7 @@ assert agents.__path__[0].startswith(FOLDER) == experiments.__path__[0].startswi
 @pytest.mark.slow
 def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
     """Everything except files for git and CI, so that it can be set up, tested and read."""
-    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(path) as archive:
+    with tarfile.open(built("sdist", tmp_path)) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     assert {path.name for path in ROOT.glob("constraints*.txt")} <= held
     assert {"Makefile", "LICENSE", "README.md", "pyproject.toml", "docs/ppo.md", "tests/golden/thirties.txt"} <= held
