@@ -46,8 +46,9 @@ def remember(value: Any) -> Any:
     return repr(value)
 
 
-def refused(call: Any, errors: Any = ValueError) -> tuple[str | None, Any]:
-    """Return (None, result), or (message, None) if the call was refused in one line."""
+def refused(call: Any, errors: Any = ValueError, thing: Any = None) -> tuple[str | None, Any]:
+    """Return (None, result), or (message, None) if the call was refused in one line; it may then have changed nothing."""
+    before = remember(thing)
     try:
         return None, call()
     except errors as problem:
@@ -55,24 +56,14 @@ def refused(call: Any, errors: Any = ValueError) -> tuple[str | None, Any]:
     assert len(text.splitlines()) == 1, text
     assert text.strip()
     assert len(text) < LONGEST, text
+    assert remember(thing) == before, text
     return text, None
-
-
-def accepted(call: Any, thing: Any, errors: Any) -> bool:
-    """Return whether a call is accepted; if it is refused, in one line, nothing may have changed."""
-    before = remember(thing)
-    message, _ = refused(call, errors)
-    if message is not None:
-        assert remember(thing) == before, message
-    return message is None
 
 
 def fails(error: Any, call: Any, thing: Any) -> str:
     """Return the message of a call that must raise the error, in one readable line, and change nothing."""
-    before = remember(thing)
-    message, result = refused(call, error)
+    message, result = refused(call, error, thing)
     assert message is not None, f"accepted, with the result {result!r:.200}"
-    assert remember(thing) == before, message
     return message
 
 
