@@ -268,24 +268,19 @@ class Run:
                     self.save()
                     scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
                     callback.saved(self.steps, (self.steps - first) / seconds, scores)
-                start = time.perf_counter()
-                self._iterate(callback)
+                steps, start = self.steps, time.perf_counter()
+                values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
+                callback.advanced(self.steps - steps)
+                if self.iterations % 4 == 0:
+                    values |= {f"pool/{name}": mean for name, mean in self.add_point().items()}
+                callback.learned(self.steps, values)
+                if self.iterations % p.snapshot_every == 0:
+                    self.opponents.add_self(self.model.policy())
                 seconds += time.perf_counter() - start
             self.minutes[self.steps] = before + seconds / 60
             if self.steps >= p.steps:
                 self.measure_gap()
             self.save()
-
-    def _iterate(self, callback: TrainingCallback) -> None:
-        """Play a rollout and learn from it; keep the learning curve and past selves."""
-        before = self.steps
-        values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
-        callback.advanced(self.steps - before)
-        if self.iterations % 4 == 0:
-            values |= {f"pool/{name}": mean for name, mean in self.add_point().items()}
-        callback.learned(self.steps, values)
-        if self.iterations % self.preset.snapshot_every == 0:
-            self.opponents.add_self(self.model.policy())
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
