@@ -65,14 +65,15 @@ class Orders(NamedTuple):
         todo: (n,) int8, one of the codes of `turn`, which changes it.
         restart: whether games that end begin again at once.
         most: turns of the learner after which a game that goes on begins again, too, if `restart`.
-        redeal: whether new games that end before the learner's first turn, in which it decides nothing, are dealt again.
+        arranged: whether new games stop at their deal, for Python to arrange them. Others that end before the learner's first
+            turn, in which it decides nothing, are dealt again.
     """
 
     actions: np.ndarray
     todo: np.ndarray
     restart: bool
     most: int
-    redeal: bool
+    arranged: bool
 
 
 class Shown(NamedTuple):
