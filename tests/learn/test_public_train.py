@@ -101,6 +101,7 @@ MIXED = {**SMALL, "self_play": 0.5, "exploration": 0.5, "self_share": 0.3, "snap
     ("learner", "arguments"),
     [
         ("ppo", {"settings": MIXED}),
+        ("ppo", {"settings": {**MIXED, "learning_rate": 0.0}}),  # the first policy stays the best
         pytest.param("ppo", {"game": "thirties", "preset": "quick"}, marks=pytest.mark.thorough),
         pytest.param("sb3", {}, marks=pytest.mark.thorough),
     ],

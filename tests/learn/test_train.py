@@ -163,7 +163,7 @@ def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, me
     begun.learn(TrainingCallback())
     asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
     assert (len(begun.opponents.selves), asked.sum()) == (kept, met)
-    assert len(begun.opponents.pool.agents) == 2 + met
+    np.testing.assert_allclose(begun.opponents.pool.shares(), [0.4, 0.4, 0.1, 0.1] if met else [0.5, 0.5])
     begun.save()
     again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
     again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
