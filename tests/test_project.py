@@ -78,7 +78,6 @@ assert not {{"agents", "experiments"}} & {{module.split(".")[0] for module in sy
 """
 
 
-# Works the same in a checkout and from the wheel.
 PROGRAM = """
 import dice_envs
 from dice_envs.agents.ppo import load_policy
@@ -91,7 +90,6 @@ measured = dice_envs.measure("liars_dice", load_policy("policy.npz"), **game)
 table = tournament(dice_envs.configure("liars_dice", **game), ["ppo:policy.npz", "random"], 200, 1)
 print(found.steps, found.gaps[-1]["steps"], 0 < measured.measures[0].value < 2, table.games)
 """
-PRINTED = "1024 1024 True 200\n"
 
 
 def run_apart(command, folder):
@@ -114,14 +112,9 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     subprocess.run([*install, f"{wheel}[commands]"], check=True, capture_output=True)
     assert "liars_dice" in run_apart([str(programs / "dice-envs"), "games"], tmp_path)
     subprocess.run([*install, f"{wheel}[web,sb3]"], check=True, capture_output=True)
-    assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == PRINTED
+    assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == "1024 1024 True 200\n"
     run_apart([str(programs / "dice-envs"), "measure", "liars_dice", "ppo:policy.npz", "--json", "found.json"], tmp_path)
     assert json.loads((tmp_path / "found.json").read_text())["measures"][0]["name"] == "exploitability"
-
-
-@pytest.mark.slow
-def test_the_program_for_the_wheel_runs_in_a_checkout(run_python):
-    assert run_python(PROGRAM) == PRINTED
 
 
 @pytest.mark.thorough

@@ -148,7 +148,7 @@ class Single:
 
 
 class Vector(Single):
-    """Calls SeatVectorEnv, which deals again by itself."""
+    """Calls SeatVectorEnv, which deals again at once, in the next step, or when it is reset."""
 
     make = SeatVectorEnv
     mode = "SameStep"
@@ -180,18 +180,6 @@ class Vector(Single):
         if self.mode == "Disabled" and ended:
             fails(gymnasium.error.ResetNeeded, lambda: self.env.step([0, 0, 0]), self.env)
             self.env.reset(options={"reset_mask": np.isin(np.arange(3), ended)})
-
-
-class NextStep(Vector):
-    """Calls SeatVectorEnv, whose ended games are dealt in the next step."""
-
-    mode = "NextStep"
-
-
-class Disabled(Vector):
-    """Calls SeatVectorEnv, whose ended games wait for a reset."""
-
-    mode = "Disabled"
 
 
 class StableBaselines(Vector):
@@ -317,9 +305,7 @@ class Simultaneous(Turns):
 CALLERS: dict[str, type[Single]] = {
     "Batch": Games,
     "SeatEnv": Single,
-    "SeatVectorEnv, NextStep": NextStep,
-    "SeatVectorEnv, SameStep": Vector,
-    "SeatVectorEnv, Disabled": Disabled,
+    **{f"SeatVectorEnv, {mode}": type(mode, (Vector,), {"mode": mode}) for mode in ("NextStep", "SameStep", "Disabled")},
     "SeatVecEnv": StableBaselines,
     "raw_env": Turns,
     "env": Wrapped,
