@@ -184,9 +184,8 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 if over:
                     shown.masks[i][:] = 1
             if not begins:
-                if i < len(step.out):
-                    for each in range(step.out.shape[1]):
-                        step.out[i, each] = state["out"][each]
+                for each in range(step.out.shape[1]):
+                    step.out[i, each] = state["out"][each]
                 return
             action = np.int64(NO_ACTION)
 
