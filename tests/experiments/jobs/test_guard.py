@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dice_envs.command import is_starting
+from dice_envs.core.machine import is_starting
 from tests.conftest import ROOT
 from tests.support.commands import process
 from tests.support.subsets import few
