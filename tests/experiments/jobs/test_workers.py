@@ -311,13 +311,9 @@ def test_commands_end_the_same_on_a_cluster(cluster, tmp_path):
         done(*sweep, "--out", str(folder / "runs"), *more)
         files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".npz", ".json"))
         rows = json.loads((folder / "runs" / "sweep.json").read_text())["rows"]
-        ends.append(
-            (
-                [path for path in files if path.name != "times.json"],
-                [(folder / path).read_bytes() for path in files if path.suffix == ".npz" or path.parent.name == ""],
-                [{key: value for key, value in row.items() if key != "minutes"} for row in rows],
-            )
-        )
+        contents = [(folder / path).read_bytes() for path in files if path.suffix == ".npz" or path.parent.name == ""]
+        runs = [{key: value for key, value in row.items() if key != "minutes"} for row in rows]
+        ends.append(([path for path in files if path.name != "times.json"], contents, runs))
     assert ends[0] == ends[1]
     assert len(ends[0][2]) == 4
 

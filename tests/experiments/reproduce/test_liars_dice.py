@@ -51,15 +51,10 @@ def test_two_of_three_cases_of_who_loses_are_backwards_in_the_text(examples):
     assert all(row.agrees for row in played)
 
 
-def wins_of_ours(share, error):
-    return [
-        Finding("", "2 players, its program: % won by bluff 1", 49.34, 100 - share, error),
-        Finding("", "2 players, its program: % won by bluff 0", 50.66, share, error),
-    ]
-
-
 def test_the_posterior_is_that_of_the_counts_printed():
-    rows = {row.figure: row for row in posterior_rows(wins_of_ours(50.87, 0.098))}
+    wins = [(1, 49.34, 49.13), (0, 50.66, 50.87)]
+    ours = [Finding("", f"2 players, its program: % won by bluff {bluff}", *each, 0.098) for bluff, *each in wins]
+    rows = {row.figure: row for row in posterior_rows(ours)}
     draws = np.random.default_rng(5).beta(*PUBLISHED[1.0, 0.0][::-1], 200_000)
     mean = rows["posterior of the share won by bluff 0, as the article draws it: mean, %"]
     assert mean.ours == pytest.approx(100 * draws.mean(), abs=0.01)

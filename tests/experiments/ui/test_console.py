@@ -215,9 +215,8 @@ def test_finish_does_every_part(problems, raised, words):
         (
             "3 × 2,000 games",
             6000,
-            [(second, 60 if second > 5 else 0) for second in range(1, 101)],
-            ["5 %, 300 of 6,000, about 3 min", "35 %, 2,100 of 6,000, about 72 s", "65 %, 3,900 of 6,000, about 37 s",
-             "95 %, 5,700 of 6,000, about 5 s"],
+            [(second, 60 if second > 5 else 0) for second in range(1, 70)],
+            ["5 %, 300 of 6,000, about 3 min", "35 %, 2,100 of 6,000, about 72 s"],
         ),
         (
             "[games]",
@@ -225,14 +224,9 @@ def test_finish_does_every_part(problems, raised, words):
             [(11, 0), (41, 1), (9000, 1)],
             ["0 %, 0 of 10", "10 %, 1 of 10, about 4 min", "20 %, 2 of 10, about 10.0 h"],
         ),
-        (
-            "measuring",
-            None,
-            [(11, 0.001), (21, 0.019), (31, 0.0), (51, 0.48)],
-            ["0 %", "2 %, about 9 min", "50 %, about 40 s"],
-        ),
+        ("measuring", None, [(11, 0.001), (21, 0.019), (31, 0.0), (51, 0.48)], ["0 %", "2 %, about 9 min", "50 %, about 40 s"]),
     ],
-)  # fmt: skip
+)
 def test_progress_without_a_terminal_is_a_line_now_and_then(label, total, told, lines, capsys):
     now = 0.0
     with progress(label, total, lambda: now) as done:
