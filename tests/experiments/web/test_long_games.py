@@ -7,15 +7,13 @@ import sys
 import pytest
 
 from dice_envs import configure
-from dice_envs.evaluation import Scale
 from dice_envs.experiments.web import Tables
-from dice_envs.table.advice import Judged, Point, Review, Split
+from dice_envs.table.advice import Judged, Review
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.experiments.web.test_forms import split
 from tests.support.subsets import few
 
 nicegui = pytest.importorskip("nicegui")
-
-WINS = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
 
 
 def instructions(work):
@@ -43,14 +41,10 @@ def thirties(rounds, moves=None):
     return sitting
 
 
-def split(moves):
-    points = [Point(number, (number * 7 % 10) / 10, ("luck", "play")[number % 2]) for number in range(moves + 1)]
-    return Split(points[0].value, points[-1].value, 0.0, 0.0, tuple(points), "you won", WINS)
-
-
 def reviewed(moves):
     judged = [Judged(number, 0, 0, "keep all", 0.1, 1, "cost 0.1", mark="slip") for number in range(1, moves + 1)]
-    return Review(tuple(judged), {0: 1.0}, {0: "1"}, "", {0: split(moves)})
+    points = [(number, (number * 7 % 10) / 10, ("luck", "play")[number % 2]) for number in range(moves + 1)]
+    return Review(tuple(judged), {0: 1.0}, {0: "1"}, "", {0: split(points)})
 
 
 async def page_of(sitting):
