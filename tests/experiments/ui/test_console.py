@@ -14,12 +14,12 @@ import pytest
 import typer
 
 from dice_envs import configure
-from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, write_json
 from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from tests.conftest import ROOT
 from tests.support.commands import done, error_of, process, run
+from tests.support.policies import save_random_policy
 from tests.support.subsets import few
 
 COMMAND = "-m", "experiments"
@@ -43,10 +43,7 @@ def test_brackets_are_brackets(tmp_path):
     """Paths and agents' names were once read as rich's markup, which lost results before the JSON was written."""
     folder = tmp_path / "[" / "y]" / ":smile:$x"
     folder.mkdir(parents=True)
-    facts = configure("fatestones").facts
-    layer = (np.zeros((facts.num_actions, facts.observation_size), np.float32), np.zeros(facts.num_actions, np.float32))
-    save_policy(folder / "policy.npz", NetworkPolicy("fatestones", {}, [layer]))
-    agent = f"ppo:{folder}/policy.npz"
+    agent = f"ppo:{save_random_policy(folder / 'policy.npz', configure('fatestones'))}"
     out = folder / "out.json"
     result = done("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
     assert json.loads(out.read_text())["agents"] == [agent, "random"]
