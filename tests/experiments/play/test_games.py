@@ -23,8 +23,11 @@ def wide(monkeypatch):
     monkeypatch.setattr(console, "width", 140)  # whatever terminal runs the tests
 
 
-def play(*arguments, typed=()):
-    return run("play", *arguments, input="".join(f"{line}\n" for line in typed))
+def play(*arguments, typed=(), stopped=False):
+    """What a game shows when these lines are typed, with which it must end, or be stopped."""
+    result = run("play", *arguments, input="".join(f"{line}\n" for line in typed))
+    assert result.exit_code == (130 if stopped else 0), result.output
+    return result.stdout
 
 
 def small(game):
@@ -48,8 +51,7 @@ def test_a_whole_game_with_every_command(game, tmp_path):
     typed += [f"save {path}", number, "history", "undo"]
     (tmp_path / "none").touch()
     start = [game, "random", *small(game), "--seat", 0, "--seed", 4]
-    stopped = play(*start, typed=[*typed, "history", "q"])
-    assert stopped.exit_code == 130, stopped.output
+    stopped = play(*start, typed=[*typed, "history", "q"], stopped=True)
     wanted = [
         "save FILE",
         rules_in_short(configure(game, **SMALL[game]))[1][:60],
@@ -60,19 +62,18 @@ def test_a_whole_game_with_every_command(game, tmp_path):
     wanted += ["the odds:", "there is nothing to undo", "'nonsense' is no move", f"saved; `play --load {path}` goes on"]
     wanted += ["save needs the name of a file", "not saved: "]
     for words in wanted:
-        assert words in stopped.output
-    assert re.search(r" \d+  you: ", stopped.output), "the history"
+        assert words in stopped
+    assert re.search(r" \d+  you: ", stopped), "the history"
     saved = Sitting.load(json.loads(path.read_text()))
     assert (saved.seats[0], saved.mover) == ("person", 0)
     moves = ["#0", "#1", "call", "argue", *"012345"] * 60
     went_on = play("--load", path, "--review", typed=moves)
-    assert went_on.exit_code == 0, went_on.output
-    assert re.search(r"^(you win|you lose|a tie)$", went_on.output, re.M)
+    assert re.search(r"^(you win|you lose|a tie)$", went_on, re.M)
     again = play(*start, "--review", typed=moves)
-    assert went_on.stdout.split("you can play")[1:] == again.stdout.split("you can play")[1:], "as if it had not been saved"
-    assert re.search(r"^you, move \d+: ", went_on.output, re.M) or "you: nothing lost" in went_on.output
+    assert went_on.split("you can play")[1:] == again.split("you can play")[1:], "as if it had not been saved"
+    assert re.search(r"^you, move \d+: ", went_on, re.M) or "you: nothing lost" in went_on
     for seat in range(1, seats):
-        assert f"{saved.variant.seat_name(seat)}: " in went_on.output
+        assert f"{saved.variant.seat_name(seat)}: " in went_on
 
 
 @pytest.mark.parametrize("game", names())
@@ -81,43 +82,39 @@ def test_a_finished_game_is_stepped_through(game, tmp_path):
     sitting = finish(Sitting(configure(game), 5, ["random"] * configure(game).facts.num_seats))
     sitting.save_to(path)
     result = play("--load", path, typed=["", "", "b", "2", "e", "history", "hm", "q"])
-    assert result.exit_code == 0, result.output
-    shown = re.findall(r"^move (\d+)>", result.output, re.M)
+    shown = re.findall(r"^move (\d+)>", result, re.M)
     assert shown == ["0", "1", "2", "1", "2", *[str(len(sitting))] * 3]
     last = sitting.history()[-1]
-    assert f"{sitting.variant.seat_name(last.seat)}: {last.words}" in result.output
+    assert f"{sitting.variant.seat_name(last.seat)}: {last.words}" in result
     earned = ", ".join(f"{sitting.variant.seat_name(seat)}: {value:+g}" for seat, value in enumerate(sitting.returns))
-    assert earned in result.output
+    assert earned in result
 
 
 def test_agents_are_watched(tmp_path):
     path = tmp_path / "game.json"
     arguments = ["thirties", "random", "thirties", "-o", "rounds=1", "--watch", "--seed", 3]
     result = play(*arguments, typed=["", "", f"save {path}", "e", "review", "q"])
-    assert result.exit_code == 0, result.output
-    assert "player 1: thirties" in result.output
-    assert "player 1: nothing lost" in result.output, "optimal play at a table, by points"
-    assert re.search(r"player 0, move 1: .* cost ", result.output)
+    assert "player 1: thirties" in result
+    assert "player 1: nothing lost" in result, "optimal play at a table, by points"
+    assert re.search(r"player 0, move 1: .* cost ", result)
     assert [path.exists(), len(Sitting.load_from(path))] == [True, 2]
-    assert play("--load", path, typed=["e", "q"]).output.count("rewards:") >= 1, "agents play on"
+    assert play("--load", path, typed=["e", "q"]).count("rewards:") >= 1, "agents play on"
 
 
 def test_an_undo_at_the_end_plays_on():
     start = ["thirties", "random", *small("thirties"), "--seat", 0, "--seed", 4]
     result = play(*start, typed=["keep all", "undo", "2", "0", "revew", "review"])
-    assert result.exit_code == 0, result.output
-    assert result.output.count("the game is over: ") == 2
-    assert "did you mean 'review'?" in result.output
-    assert re.search(r"^you, move 1: throw the 2 lowest again", result.output, re.M)
+    assert result.count("the game is over: ") == 2
+    assert "did you mean 'review'?" in result
+    assert re.search(r"^you, move 1: throw the 2 lowest again", result, re.M)
 
 
 def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
     start = ["fatestones", *small("fatestones"), "--people", 2, "--seat", 0, "--seed", 4]
-    result = play(*start, typed=["", "1", "", "history", "q"])
-    assert result.exit_code == 130
-    others = result.output.split("player 1, press Enter")[1]
+    result = play(*start, typed=["", "1", "", "history", "q"], stopped=True)
+    others = result.split("player 1, press Enter")[1]
     assert "player 0: has chosen" in others
-    assert "seed" not in result.output, "it would tell both of them the other's dice"
+    assert "seed" not in result, "it would tell both of them the other's dice"
     assert "die 1\n" not in others.split("you can play")[0]
 
 
@@ -132,8 +129,7 @@ def thrown_again(tmp_path):
 def test_a_review_tells_luck_from_play_and_the_worst_move(thrown_again, monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.words.WIDEST", 140)  # a move in one line
     result = play("--load", thrown_again, "--review", typed=["review", "q"])
-    assert result.exit_code == 0, result.output
-    once, again = (part.partition("\n")[2] for part in result.output.split("move 0> ")[1:])
+    once, again = (part.partition("\n")[2] for part in result.split("move 0> ")[1:])
     assert once == again, "by the command, and by --review at the end"
     assert re.search(r"^you got \d+ pips: luck [+−][\d.]+ pips, play −[\d.]+ pips$", once, re.M)
     marks = re.findall(r"^you, move \d+: .*\[(\w+)\]$", once, re.M)
@@ -149,12 +145,10 @@ def test_a_finished_game_is_played_on_from_a_move(thrown_again):
     moves = len(Sitting.load_from(thrown_again))
     typed = ["from", f"from {moves + 1}", "from 2", "0", "from 0", "from 1", "0", ""]
     result = play("--load", thrown_again, typed=typed)
-    assert result.exit_code == 0, result.output
-    assert result.output.count(f"from needs the number of a move, 1 to {moves}") == 2
-    assert result.output.count("from needs the number of a move, 1 to 2") == 1, "the game is shorter now"
-    assert result.output.count("you: keep all") == 2
+    assert result.count(f"from needs the number of a move, 1 to {moves}") == 2
+    assert result.count("from needs the number of a move, 1 to 2") == 1, "the game is shorter now"
+    assert result.count("you: keep all") == 2
     first = Sitting.load_from(thrown_again).history()[0].words
     started = play("--load", thrown_again, "--from", 2, typed=["history", "0", ""])
-    assert started.exit_code == 0, started.output
-    assert f"   1  you: {first}\n" in started.output
-    assert "   2  you" not in started.output
+    assert f"   1  you: {first}\n" in started
+    assert "   2  you" not in started
