@@ -1,6 +1,5 @@
 """Results of tournaments: teams, copies of an agent, long names, and luck taken out of the results of pairs."""
 
-import json
 import re
 
 import numpy as np
@@ -16,7 +15,7 @@ from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import joined, letters, short
 from tests.evaluation.test_evaluate import SMALL as ONE_ROUND
 from tests.evaluation.test_evaluate import values
-from tests.support.commands import done, run
+from tests.support.commands import done, run, with_json
 from tests.support.liars_dice_games import winning_probability
 from tests.support.subsets import few
 
@@ -42,10 +41,8 @@ def test_letters_and_short_names():
 
 @pytest.mark.thorough
 def test_a_team_is_told_what_it_earned(tmp_path):
-    out = tmp_path / "arena.json"
-    result = done("arena", "shakes", "2*bayes", "-o", "num_players=2", "--games", 4000, "--seed", 1, "--json", out,
-                 "--report", tmp_path)  # fmt: skip
-    data = json.loads(out.read_text())
+    command = ["arena", "shakes", "2*bayes", "-o", "num_players=2", "--games", 4000, "--seed", 1, "--report", tmp_path]
+    result, data = with_json(tmp_path, *command)
     (team,) = data["teams"]
     exact = measure("shakes", "bayes", mode="maesters", num_players=2).measures
     assert data["cooperative"]
@@ -74,10 +71,8 @@ def test_optima_are_those_of_measure():
 
 
 def test_copies_share_what_they_win(tmp_path):
-    out = tmp_path / "arena.json"
-    done("arena", "liars_dice", "numbers", "3*random", "-o", "num_players=4", "-o", "num_dice=1", "--games", 2000,
-                 "--seed", 1, "--json", out, "--report", tmp_path)  # fmt: skip
-    data = json.loads(out.read_text())
+    options = ["-o", "num_players=4", "-o", "num_dice=1", "--games", 2000, "--seed", 1, "--report", tmp_path]
+    _, data = with_json(tmp_path, "arena", "liars_dice", "numbers", "3*random", *options)
     assert data["agents"] == ["numbers", *["random"] * 3]
     one, three = data["copies"]
     assert (one["seats"], three["seats"]) == (1, 3)
@@ -116,12 +111,9 @@ SMALL = ("-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single")
 
 @pytest.mark.parametrize("how", [("--exact",), ("--games", 400, "--seed", 0, "--without-luck"), ("--games", 400, "--seed", 0)])
 def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
-    out, exact = tmp_path / "arena.json", how == ("--exact",)
-    command = ["arena", "liars-dice", "random", "numbers", *SMALL, *how, "--json"]
-    result = done(*command, out, "--report", tmp_path)
-    data = json.loads(out.read_text())
-    done(*command, tmp_path / "again.json")
-    assert json.loads((tmp_path / "again.json").read_text()) == data, "the seed repeats the result"
+    command, exact = ["arena", "liars-dice", "random", "numbers", *SMALL, *how], how == ("--exact",)
+    result, data = with_json(tmp_path, *command, "--report", tmp_path)
+    assert with_json(tmp_path, *command)[1] == data, "the seed repeats the result"
     assert (tmp_path / "arena_liars_dice.png").read_bytes().startswith(b"\x89PNG")
     options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
     assert (data["game"], data["options"], data["agents"]) == ("liars_dice", options, ["random", "numbers"])
@@ -225,15 +217,12 @@ def test_parts_of_matches_are_without_luck():
 
 @pytest.mark.thorough
 def test_the_option_says_what_was_done(only_nash, tmp_path):
-    out, plain = tmp_path / "arena.json", tmp_path / "plain.json"
     agents = ("random", "numbers", "nash")
-    result = done(*LUCKY, *agents, "--games", 400, "--without-luck", "--json", out, "--report", tmp_path)
+    result, found = with_json(tmp_path, *LUCKY, *agents, "--games", 400, "--without-luck", "--report", tmp_path)
     assert "no values against random: only against nash" in result
     assert "as played" in result
     assert (tmp_path / "arena_liars_dice.png").exists()
-    found = json.loads(out.read_text())
-    done(*LUCKY, *agents, "--games", 400, "--json", plain)
-    before = json.loads(plain.read_text())
+    _, before = with_json(tmp_path, *LUCKY, *agents, "--games", 400)
     assert found["without_luck"]
     assert not before["without_luck"]
     assert before["plain_win_rate"] is None
@@ -244,9 +233,9 @@ def test_the_option_says_what_was_done(only_nash, tmp_path):
         assert found["plain_win_rate"][row][column] == before["win_rate"][row][column]
         assert found["ci95"][row][column] < found["plain_ci95"][row][column] == before["ci95"][row][column]
     assert len(found["notes"]) == 2
-    nothing = run(*LUCKY, "random", "numbers", "--games", 400, "--without-luck", "--json", out)
-    assert "without luck" not in nothing.output, "no values are known here, so no luck was taken out"
-    assert not json.loads(out.read_text())["without_luck"]
+    result, found = with_json(tmp_path, *LUCKY, "random", "numbers", "--games", 400, "--without-luck")
+    assert "without luck" not in result, "no values are known here, so no luck was taken out"
+    assert not found["without_luck"]
 
 
 def test_who_thinks_by_the_clock_is_named():

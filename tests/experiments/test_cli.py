@@ -19,7 +19,7 @@ from dice_envs.experiments.ui import console, game_options, whole_number
 from dice_envs.experiments.words import choose
 from dice_envs.table.sitting import Sitting
 from tests.conftest import ROOT
-from tests.support.commands import done, refusal, run
+from tests.support.commands import done, refusal, run, with_json
 from tests.support.policies import save_random_policy
 from tests.support.sittings import save
 from tests.support.subsets import few
@@ -66,10 +66,9 @@ def physician(tmp_path):
 
 @pytest.mark.thorough
 def test_a_policy_brings_its_variant(physician, tmp_path):
-    out, policy = tmp_path / "arena.json", f"ppo:{physician}"
-    result = done("arena", "shakes", policy, "random", "bayes", "--games", 400, "--seed", 1, "--json", out)
+    policy = f"ppo:{physician}"
+    result, data = with_json(tmp_path, "arena", "shakes", policy, "random", "bayes", "--games", 400, "--seed", 1)
     assert result.startswith(f"shakes (mode=physician), 1 seat: what {policy} was trained on\n")
-    data = json.loads(out.read_text())
     assert (data["options"], data["seats"]) == ({"mode": "physician"}, 1)
     assert data["win_rate"][2][0] > 0.6, "exact play saves more than a random network"
     assert "6." in result.split("bayes")[-1], "what it earns is shown"
@@ -100,10 +99,9 @@ def test_ties_are_told_by_pair():
 @pytest.mark.thorough
 def test_reproduce_liars_dice(tmp_path, monkeypatch):
     monkeypatch.setattr(console, "width", 200)
-    out = tmp_path / "rows.json"
-    command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--json", out, "--report", tmp_path]
-    result = done(*command)
-    rows = json.loads(out.read_text())["rows"]
+    command = ["reproduce", "liars-dice", "--games", 3000, "--seed", 1, "--dice", 2, "--report", tmp_path]
+    result, written = with_json(tmp_path, *command)
+    rows = written["rows"]
     published = [row["published"] for row in rows if isinstance(row["published"], float)]
     assert published == [49.34, 50.66, 23.79, 24.65, 25.4, 26.16, 77]
     plots = "bluffing posterior faces_named faces_by_round openings quantities calls values losses"
@@ -312,10 +310,9 @@ def test_a_real_process_prints_no_traceback():
 
 def test_each_measured_figure_stands_below_its_heading(tmp_path, monkeypatch):
     monkeypatch.setattr(console, "width", 200)
-    out = tmp_path / "measures.json"
     small = ("-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3")
-    output = run("measure", "liars_dice", "random", *small, "--json", out).output
-    for measured in json.loads(out.read_text())["measures"]:
+    output, written = with_json(tmp_path, "measure", "liars_dice", "random", *small)
+    for measured in written["measures"]:
         (row,) = re.findall(rf"│ {measured['name']} .*", output)
         figures = [float(figure) for figure in re.findall(r"\d\.\d{5}", row)[:3]]
         assert figures == pytest.approx([measured["value"], measured["optimum"], measured["gap"]], abs=5.1e-6)

@@ -1,7 +1,9 @@
 """The command line in this process, and Python in another one."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
@@ -20,6 +22,12 @@ def done(*words: Any, **more: Any) -> str:
     result = run(*words, **more)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def with_json(folder: Path, *words: Any) -> tuple[str, Any]:
+    """Run a command that must succeed, and return its output and the result that it wrote as JSON into a folder."""
+    file = folder / "result.json"
+    return done(*words, "--json", file), json.loads(file.read_text())
 
 
 def refusal(*words: Any, **more: Any) -> str:

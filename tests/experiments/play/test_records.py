@@ -1,6 +1,5 @@
 """The command `review`: saved games, and each player's record."""
 
-import json
 import os
 import re
 
@@ -10,7 +9,7 @@ from dice_envs import configure
 from dice_envs.experiments.commands.review import record_of
 from dice_envs.table.advice import review
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.support.commands import done
+from tests.support.commands import with_json
 from tests.support.sittings import save
 
 TURN = configure("thirties", num_players=1)
@@ -28,11 +27,10 @@ def turns(tmp_path):
 
 
 def test_several_games_make_a_record(turns, tmp_path):
-    found, plots = tmp_path / "found.json", tmp_path / "plots"
-    folder = turns[0].parent
+    folder, plots = turns[0].parent, tmp_path / "plots"
     Sitting(TURN, 1, [PERSON]).save_to(folder / "unfinished.json")
-    result = done("review", folder, "--json", found, "--report", plots)
-    (record,) = json.loads(found.read_text())["records"]
+    result, found = with_json(tmp_path, "review", folder, "--report", plots)
+    (record,) = found["records"]
     reviews = [review(Sitting.load_from(path)) for path in turns]
     expected = record_of([(each, 0) for each in reviews])
     assert (record["game"], record["options"], record["player"]) == ("thirties", {"num_players": 1}, "person")
@@ -53,7 +51,7 @@ def test_several_games_make_a_record(turns, tmp_path):
     page = (plots / "index.html").read_text()
     assert f"given away a game: {expected.given_away:.2f} ± {expected.error:.2f} pips" in page
     assert all(str(path) in page for path in turns)
-    assert f"review {folder} --json {found} --report {plots}" in page
+    assert f"review {folder} --json {tmp_path / 'result.json'} --report {plots}" in page
 
 
 def test_each_kind_of_game_and_each_player_has_a_record(turns, tmp_path):
@@ -62,9 +60,8 @@ def test_each_kind_of_game_and_each_player_has_a_record(turns, tmp_path):
         save(tmp_path / "other.json", configure("thirties", num_players=1, goal="thirty_or_over")),
         save(tmp_path / "two.json", configure("thirties", rounds=1), (PERSON, PERSON)),
     ]
-    found = tmp_path / "found.json"
-    result = done("review", *mixed, "--json", found)
-    records = json.loads(found.read_text())["records"]
+    result, found = with_json(tmp_path, "review", *mixed)
+    records = found["records"]
     assert [each["player"] for each in records] == ["person", "person", "person at seat 0", "person at seat 1"]
     assert [len(each["games"]) for each in records] == [2, 1, 1, 1]
     assert [each["record"] is None for each in records] == [False, False, True, True]
@@ -77,9 +74,8 @@ def test_seats_are_chosen(tmp_path):
     path = save(tmp_path / "game.json", configure("liars_dice", num_dice=1, num_faces=3), (PERSON, "random"))
     seats = {}
     for options in ((), ("--agents",), ("--seat", 1)):
-        found = tmp_path / "found.json"
-        result = done("review", path, "--json", found, *options)
-        records = json.loads(found.read_text())["records"]
+        result, found = with_json(tmp_path, "review", path, *options)
+        records = found["records"]
         seats[options] = [(each["player"], game["seat"]) for each in records for game in each["games"]]
         for game in (game for each in records for game in each["games"]):
             assert game["split"]["result"] in (0.0, 1.0)

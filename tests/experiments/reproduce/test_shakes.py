@@ -1,23 +1,17 @@
 """`reproduce shakes`: the rules' and the notebook's figures beside exact ones."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
 from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments.reproduce import shakes
-from tests.support.commands import done
+from tests.support.commands import with_json
 
 
 @pytest.mark.slow
 def test_published_figures_beside_ours(tmp_path):
-    path = tmp_path / "rows.json"
-    command = ["reproduce", "shakes", "--games", "5000", "--seed", "4", "--json", str(path), "--report", str(tmp_path)]
-    done(*command)
-    rows = json.loads(path.read_text())["rows"]
-    assert set(rows[0]) == {"source", "figure", "published", "ours", "error", "agrees", "note"}
+    rows = with_json(tmp_path, "reproduce", "shakes", "--games", 5000, "--seed", 4, "--report", tmp_path)[1]["rows"]
     # Only the claims that Thompson sampling is optimal, and the argument Thompson sampling, do not hold.
     wrong = [row for row in rows if row["agrees"] is False]
     assert all(row["note"] for row in wrong)

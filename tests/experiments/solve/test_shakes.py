@@ -1,6 +1,5 @@
 """`solve shakes`: values, distributions, and refusals."""
 
-import json
 import math
 import re
 import time
@@ -10,15 +9,13 @@ from dice_envs.agents import make
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.reproduce import printed
-from tests.support.commands import done
+from tests.support.commands import with_json
 from tests.support.subsets import few
 
 
 @few(1, ("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
 def test_solve_writes_value_and_distribution(tmp_path, policy, value):
-    path = tmp_path / "value.json"
-    done("solve", "shakes", "-o", "num_players=4", "-o", "reward=win", "--policy", policy, "--json", path)
-    written = json.loads(path.read_text())
+    _, written = with_json(tmp_path, "solve", "shakes", "-o", "num_players=4", "-o", "reward=win", "--policy", policy)
     assert printed("", "", value, written["value"]).agrees
     assert len(written["distribution"]) == 19
     assert math.isclose(sum(written["distribution"]), 1, abs_tol=1e-12)
@@ -26,11 +23,10 @@ def test_solve_writes_value_and_distribution(tmp_path, policy, value):
 
 
 def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
-    path = tmp_path / "value.json"
     begun = time.perf_counter()
-    told = done("solve", "shakes", "--policy", "random", "--json", path)
+    told, written = with_json(tmp_path, "solve", "shakes", "--policy", "random")
     assert float(re.search(r"exact, in ([\d.]+) s", told)[1]) < time.perf_counter() - begun + 0.1, "it is rounded"
-    assert math.isclose(json.loads(path.read_text())["value"], 4, abs_tol=1e-12)
+    assert math.isclose(written["value"], 4, abs_tol=1e-12)
     policy = as_policy(make("argument"), configure("shakes", mode="physician"))
     problem = Problem.of(configure("shakes").options)
     assert math.isclose(evaluate(problem, policy, merged=False).saved, evaluate(problem, argument_chances).saved)

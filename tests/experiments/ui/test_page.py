@@ -1,7 +1,6 @@
 """Pages are complete, well-formed and self-contained."""
 
 import functools
-import json
 import re
 from xml.etree import ElementTree
 
@@ -11,7 +10,7 @@ from dice_envs.experiments.reproduce import Chapter, Finding, fatestones, liars_
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, render, saved_plot, write_page
 from tests.experiments.ui.test_grids import GRID
-from tests.support.commands import done
+from tests.support.commands import with_json
 
 
 def parsed(text):
@@ -92,10 +91,10 @@ def test_a_command_is_told_as_it_is_typed():
 
 
 def test_reproduce_writes_a_page(tmp_path):
-    done("reproduce", "thirties", "--report", str(tmp_path), "--json", str(tmp_path / "x.json"))
+    _, found = with_json(tmp_path, "reproduce", "thirties", "--report", tmp_path)
     tree = parsed((tmp_path / "index.html").read_text())
     assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) == 1
-    rows = json.loads((tmp_path / "x.json").read_text())["rows"]
+    rows = found["rows"]
     assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
     text = shown(tree)
     assert f"{len(rows)} figures in all" in text
@@ -110,9 +109,8 @@ def test_all_sources_on_one_page(tmp_path, monkeypatch):
     less = {fatestones: {"draws": 200, "work": 0.01, "most": 100}, liars_dice: {"dice": 2}}
     for module, given in less.items():
         monkeypatch.setattr(module, "main", functools.partial(module.main, **given))
-    done(*["reproduce", "all", "--games", "1000", "--seed", "1"], "--report", tmp_path, "--json", tmp_path / "x.json")
+    _, data = with_json(tmp_path, "reproduce", "all", "--games", 1000, "--seed", 1, "--report", tmp_path)
     tree = parsed((tmp_path / "index.html").read_text())
     assert len(list(tree.iter("img"))) == len(list(tmp_path.glob("*.png"))) > 20
-    data = json.loads((tmp_path / "x.json").read_text())
     assert list(data["sources"]) == ["fatestones", "liars_dice", "score_dice", "shakes", "thirties"]
     assert all(data["sources"].values())
