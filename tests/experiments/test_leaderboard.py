@@ -11,7 +11,7 @@ from dice_envs.experiments.commands import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, board, chosen, sections, usual_agents
 from dice_envs.experiments.ui.pages import About, render
 from tests.experiments.ui.test_page import parsed, shown
-from tests.support.commands import done, refusal, run
+from tests.support.commands import done, refusal, run, with_json
 from tests.support.liars_dice_games import winning_probability
 
 ONE_DIE = "liars_dice_openspiel_1"
@@ -128,10 +128,9 @@ def test_words_are_tasks_games_or_agents():
 
 @pytest.mark.thorough
 def test_the_board_in_all_forms(tmp_path):
-    out, text, report = (tmp_path / name for name in ("board.json", "board.md", "report"))
-    command = ["thirties_maximize", ONE_DIE, "random", "numbers", "--seed", 3, "--json", out, "--markdown", text]
-    result = done("leaderboard", *command, "--report", report)
-    data = json.loads(out.read_text())
+    text, report = tmp_path / "board.md", tmp_path / "report"
+    command = ["leaderboard", "thirties_maximize", ONE_DIE, "random", "numbers", "--seed", 3, "--markdown", text]
+    result, data = with_json(tmp_path, *command, "--report", report)
     assert data["seed"] == 3
     missing = [each["missing"] for each in data["tasks"][0]["standings"] if each["agent"] == "numbers"]
     assert "numbers plays liars_dice only" in missing[0]

@@ -18,7 +18,7 @@ from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, write_json
 from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from tests.conftest import ROOT
-from tests.support.commands import done, error_of, process, run
+from tests.support.commands import error_of, process, run, with_json
 from tests.support.policies import save_random_policy
 from tests.support.subsets import few
 
@@ -44,9 +44,8 @@ def test_brackets_are_brackets(tmp_path):
     folder = tmp_path / "[" / "y]" / ":smile:$x"
     folder.mkdir(parents=True)
     agent = f"ppo:{save_random_policy(folder / 'policy.npz', configure('fatestones'))}"
-    out = folder / "out.json"
-    result = done("arena", "fatestones", agent, "random", "--games", 10, "--json", out, "--report", folder)
-    assert json.loads(out.read_text())["agents"] == [agent, "random"]
+    result, data = with_json(folder, "arena", "fatestones", agent, "random", "--games", 10, "--report", folder)
+    assert data["agents"] == [agent, "random"]
     assert "[/y]/:smile:$x" in result.replace("\n", "").replace(" ", "")
     assert f"plot: {folder / 'arena_fatestones.png'}" in result
 
