@@ -79,9 +79,5 @@ def test_seats_are_chosen(tmp_path):
         seats[options] = [(each["player"], game["seat"]) for each in records for game in each["games"]]
         for game in (game for each in records for game in each["games"]):
             assert game["split"]["result"] in (0.0, 1.0)
-    assert seats == {
-        (): [("person", 0)],
-        ("--agents",): [("person", 0), ("random", 1)],
-        ("--seat", 1): [("random", 1)],
-    }
+    assert seats == {(): [("person", 0)], ("--agents",): [("person", 0), ("random", 1)], ("--seat", 1): [("random", 1)]}
     assert re.search(r"luck a game: [+-][0-9.]+ %", result)

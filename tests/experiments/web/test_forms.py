@@ -38,12 +38,7 @@ def test_a_field_allows_every_number_that_some_choice_of_the_other_options_does(
 def test_fields_are_read_as_the_command_line_reads_options():
     game = load("liars_dice")
     values = {"num_players": 3.0, "num_dice": "1, 2,3", "wild": None, "past_rounds": False, "rounds": "single"}
-    assert options_of(game, values) == {
-        "num_players": 3,
-        "num_dice": (1, 2, 3),
-        "past_rounds": False,
-        "rounds": "single",
-    }
+    assert options_of(game, values) == {"num_players": 3, "num_dice": (1, 2, 3), "past_rounds": False, "rounds": "single"}
     fields = fields_of(game)
     assert fields["num_players"].number
     assert (dict(fields["num_dice"].choices), fields["num_dice"].number) == ({}, False), "a text"
