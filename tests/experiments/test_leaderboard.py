@@ -75,9 +75,8 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
     exact = winning_probability(configure("liars_dice", **options), "random", "nash")
     assert abs(random.wins - exact) < 2 * random.wins_error
     assert 0 < random.wins_error < 0.02, "as played it is about 0.025"
-    assert random.missing.startswith(
-        f"wins {100 * random.wins:.2f} ± {100 * random.wins_error:.2f} % against nash (1,000 games"
-    )
+    share = f"{100 * random.wins:.2f} ± {100 * random.wins_error:.2f} %"
+    assert random.missing.startswith(f"wins {share} against nash (1,000 games")
     assert random.missing.endswith("but it would take more than 600 minutes: there are 5 positions to evaluate")
     assert random.missing in as_markdown(found, "command")
     (summary,) = sections(found)[0].grids

@@ -108,15 +108,11 @@ def numbered(base, number, done):
     return np.arange(number) + base if number % 2 else {"number": number + base}
 
 
-def test_parts_in_several_processes_give_the_same():
+def test_parts_in_several_processes_give_the_same_and_raise_their_errors_here():
     told, parts = [], [(number,) for number in range(4)]
     here, there = HERE.run(numbered, (10,), parts), Processes(2).run(numbered, (10,), parts, done=told.append)
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert sum(told) == len(parts)
-
-
-@pytest.mark.thorough
-def test_an_error_in_a_process_is_raised_here():
     with pytest.raises(ValueError, match="invalid literal"):
         Processes(1).map(int, ["1", "x"])
 
