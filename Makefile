@@ -129,7 +129,7 @@ $(VENV)-words/.installed: pyproject.toml constraints-words.txt
 	$(VENV)-words/bin/python $(PIP_INSTALL) --constraint constraints-words.txt --editable ".[commands,textarena,verifiers]" pytest
 	touch $@
 
-# Kernels compiled for CUDA, which takes no GPU, and run by numba's simulator of one.
+# Kernels compiled for CUDA, which takes no GPU.
 test-cuda: $(VENV)-cuda/.installed
 	PYTHONPATH=. $(CHECKED) $(VENV)-cuda/bin/python -m pytest -p no:cacheprovider --noconftest -p tests.support.libraries tests/cuda
 
@@ -150,7 +150,7 @@ gpu:
 	-$(GPU_RUN) 320 $(GPU_PYTHON) -m experiments bench training --device cuda --json build/gpu/training.json > build/gpu/3_training.txt 2>&1
 	tail -n 50 build/gpu/*.txt
 
-GPU_TESTS = cuda/test_playouts cuda/test_training envs/test_tensor exact/test_measure
+GPU_TESTS = cuda/test_training envs/test_tensor exact/test_measure
 
 # The interfaces to other libraries, with the lowest versions that pyproject.toml allows and with the newest ones.
 INTERFACES = games/test_conformance core/test_extras envs/test_frames envs/test_illegal_action envs/test_seat

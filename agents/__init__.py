@@ -27,27 +27,26 @@ POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the policie
 
 
 @functools.cache
+def tables(name: str) -> dict[str, dict[str, Any]]:
+    """Return the dictionaries of this name, such as `AGENTS`, by the module that has them; empty where a module has none."""
+    modules = {each.name: importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)}
+    return {module: getattr(found, name, {}) for module, found in modules.items()}
+
+
+@functools.cache
 def factories() -> dict[str, Any]:
     """Return every agent that a spec can name: name → class."""
     found: dict[str, Any] = {}
-    for module in pkgutil.iter_modules(__path__):
-        for name, factory in vars(importlib.import_module(f"{__name__}.{module.name}")).get("AGENTS", {}).items():
-            if name in found:
-                raise TypeError(f"two modules of agents offer {name!r}")
-            found[name] = factory
+    for agents in tables("AGENTS").values():
+        for name in agents.keys() & found.keys():
+            raise TypeError(f"two modules of agents offer {name!r}")
+        found |= agents
     return dict(sorted(found.items()))
 
 
 def aliases(game: str) -> dict[str, str]:
     """Return other names of agents in a game: name → spec, such as "heuristic" → "strongest"."""
-    return dict(_listed(game, "ALIASES"))
-
-
-@functools.cache
-def _listed(game: str, name: str) -> dict[str, str]:
-    """Return a dictionary of the module that is named after the game; empty if there is none."""
-    known = game in {module.name for module in pkgutil.iter_modules(__path__)}
-    return vars(importlib.import_module(f"{__name__}.{game}")).get(name, {}) if known else {}
+    return dict(tables("ALIASES").get(game, {}))
 
 
 def for_game(game: str | None) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def levels(variant: Variant) -> dict[str, str]:
 
     A game's module lists them as LEVELS; those that do not play the variant are left out.
     """
-    return {words: spec for words, spec in _listed(variant.game.name, "LEVELS").items() if _plays(spec, variant)}
+    return {words: spec for words, spec in tables("LEVELS").get(variant.game.name, {}).items() if _plays(spec, variant)}
 
 
 def _plays(spec: str, variant: Variant) -> bool:

@@ -313,7 +313,7 @@ class Adaptive(Checked, OfOneGame):
 
     def _prepared(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Return the memories, brought up to date, and the probability of each action, (n, num_actions) float64."""
-        self.check(turn)
+        self.check_variant(turn.variant)
         variant, states = turn.variant, turn.states
         memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
         new = began(states, memory)

@@ -49,10 +49,6 @@ class OfOneGame:
         """Raise ValueError for another game. Subclasses also refuse variants that they do not play."""
         check_game(self, variant)
 
-    def check(self, turn: Turn) -> None:
-        """Raise ValueError for a turn in a variant that the player does not play."""
-        self.check_variant(turn.variant)
-
 
 class Deterministic:
     """A player whose policy puts probability 1 on one action."""

@@ -45,10 +45,6 @@ Seconds: TypeAlias = Annotated[float, Range(0, 86_400)]
 Money: TypeAlias = Annotated[float, Range(0, 10**9)]
 
 
-def _no_tokens() -> np.ndarray:
-    return np.zeros(2, np.int64)
-
-
 @dataclasses.dataclass
 class Tally:
     """What a model has done and used so far.
@@ -127,8 +123,8 @@ class Chat(Checked):
     tally: Tally = dataclasses.field(default_factory=Tally, init=False, repr=False, compare=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, init=False, repr=False, compare=False)
     # Tokens of prompts and of replies: paid for, and what requests that are under way may use at most.
-    _paid: np.ndarray = dataclasses.field(default_factory=_no_tokens, init=False, repr=False, compare=False)
-    _held: np.ndarray = dataclasses.field(default_factory=_no_tokens, init=False, repr=False, compare=False)
+    _paid: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64), init=False, repr=False, compare=False)
+    _held: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model or not self.model.isprintable():

@@ -40,7 +40,7 @@ class FateStonesNash(OfOneGame, Drawing):
     promises = Promises(strategy="equilibrium")
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         return nash_strategies(turn.states, turn.variant.facts.num_actions)
 
 
@@ -84,7 +84,7 @@ class BestResponse(OfOneGame, Deterministic):
 
     def gains(self, turn: Turn) -> np.ndarray:
         """Return the expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""
-        self.check(turn)
+        self.check_variant(turn.variant)
         out = np.full((len(turn), MAX_HAND), -2.0)
         left = turn.states["left"]
         for seat, size in itertools.product(range(2), range(1, MAX_HAND + 1)):

@@ -58,11 +58,8 @@ _STYLE = np.dtype(
 
 
 @kernel(allocates=False)
-def _opening(params, state, counts):
-    """Return the first bid, as in the article's program: the face most held, and one more than is held of it.
-
-    It is the most held of the faces that may be bid first. Always legal, because somebody else has a die.
-    """
+def _most_held(params, state, counts):
+    """Return the face most held of those that may be bid now, of equal ones the lowest, and how many dice count for it."""
     wild = wild_face(params, state)
     best = 0
     most = np.int64(-1)
@@ -71,7 +68,17 @@ def _opening(params, state, counts):
         if held > most and lowest_raise(params, state, face) != NO_BID:
             best = face
             most = held
-    return most * params.num_faces + best
+    return best, most
+
+
+@kernel(allocates=False)
+def _opening(params, state, counts):
+    """Return the first bid, as in the article's program: the face most held, and one more than is held of it.
+
+    Always legal, because somebody else has a die.
+    """
+    face, held = _most_held(params, state, counts)
+    return held * params.num_faces + face
 
 
 @kernel(allocates=False)
@@ -86,22 +93,6 @@ def _call_chance(params, state, style):
     if style["threshold"] != NO_THRESHOLD:
         return 1.0 if holds < style["threshold"] else 0.0
     return 1.0 - holds
-
-
-@kernel(allocates=False)
-def _best_raise(params, state, counts):
-    """Return the lowest raise on the face most held; of equal ones on the lowest face."""
-    wild = wild_face(params, state)
-    best = np.int64(NO_BID)
-    most = np.int64(-1)
-    for face in range(params.num_faces):
-        held = matching(wild, counts, face)
-        if held > most:
-            action = lowest_raise(params, state, face)
-            if action != NO_BID:
-                best = action
-                most = held
-    return best
 
 
 @kernel(allocates=False)
@@ -146,7 +137,7 @@ def _choose_by_numbers(params, style, state, stream):
         return np.int64(params.call)
     if uniform(stream) < style["bluff"]:
         return _bluff(params, state, style, counts, stream)
-    return _best_raise(params, state, counts)
+    return lowest_raise(params, state, _most_held(params, state, counts)[0])
 
 
 @kernel
@@ -169,7 +160,8 @@ def _probabilities(params, states, styles, out):
             weight = _bluff_weight(params, state, style, counts, face)
             if weight > 0.0:
                 out[i, lowest_raise(params, state, face)] = (1.0 - call) * style["bluff"] * weight / total
-        out[i, _best_raise(params, state, counts)] += (1.0 - call) * (1.0 - style["bluff"])
+        best = lowest_raise(params, state, _most_held(params, state, counts)[0])
+        out[i, best] += (1.0 - call) * (1.0 - style["bluff"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +201,7 @@ class Numbers(Checked, OfOneGame, KernelAgent):
         return fair_kernel(_choose_by_numbers, self._style)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
         _probabilities(turn.params, turn.states, self._style[None], out)
         return out

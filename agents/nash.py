@@ -109,11 +109,11 @@ class Champion(OfOneGame):
         return dataclasses.replace(self.policy.promises, variant=None)
 
     def act(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         return self.policy.act(turn)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         return self.policy.probabilities(turn)
 
 

@@ -11,14 +11,20 @@ from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.score_dice.solvers import check_response, values_against_highest
-from dice_envs.games.score_dice import highest_held
+from dice_envs.games.score_dice import HELD
 
 from .base import Deterministic, OfOneGame, fair_kernel
 
 
 @kernel(allocates=False)
 def _choose_highest(params, options, state, stream):
-    return highest_held(params, state, np.int64(state["seat"]))
+    """Return the place of the highest die in hand, the first of equal ones."""
+    seat = np.int64(state["seat"])
+    best = -1
+    for die in range(params.num_actions):
+        if state["status"][seat, die] == HELD and (best < 0 or state["faces"][seat, die] > state["faces"][seat, best]):
+            best = die
+    return best
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +52,6 @@ class Shuffled(OfOneGame, Uniform):
     plays = "score_dice"
     promises = Promises(memoryless=True, strategy="uniform")
 
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        """Return equal probabilities of all dice in hand, (n, num_actions) float64."""
-        self.check(turn)
-        return super().probabilities(turn)
-
 
 @dataclasses.dataclass(frozen=True)
 class Response(OfOneGame, Deterministic):
@@ -68,7 +69,7 @@ class Response(OfOneGame, Deterministic):
         check_response(variant.options)
 
     def act(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         values = values_against_highest(turn.variant, turn.states)
         best = values >= np.nanmax(values, axis=1, keepdims=True) - 1e-9
         faces = turn.states["faces"][np.arange(len(turn)), turn.seats, : values.shape[1]]

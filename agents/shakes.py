@@ -148,7 +148,7 @@ class TallyPolicy(Checked, OfOneGame, KernelAgent):
         return self.chances(options, states["treated"][:, :n], states["saved"][:, :n])
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         options = turn.variant.options
         chances = self._chances_at(options, turn.states)
         if options.mode == "physician":
@@ -162,7 +162,7 @@ class TallyPolicy(Checked, OfOneGame, KernelAgent):
         return None
 
     def act(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         if self.kernel(turn.variant) is None:
             return draw_actions(turn.streams, self.probabilities(turn))
         return super().act(turn)
@@ -245,7 +245,7 @@ class Thompson(TallyPolicy):
         return fair_kernel(_choose_by_sample) if physician and self.posterior == "beta" else None
 
     def act(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         options = turn.variant.options
         if options.mode == "physician" and self.posterior == "permutations" and not options.open_efficacies:
             return turn.states["efficacy"].argmax(axis=1)  # the states' hidden efficacies are a sample from the posterior
@@ -264,7 +264,7 @@ class Argument(TallyPolicy):
         return argument_chances(treated, saved, options.ties)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         if turn.variant.options.mode == "maesters":
             return Dogmatic().probabilities(turn)
         return super().probabilities(turn)

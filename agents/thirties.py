@@ -209,7 +209,7 @@ class Thirties(OfOneGame, KernelAgent, Deterministic):
         return _kernel_of(Rules.of(variant.options), str(strategy)) if known else None
 
     def act(self, turn: Turn) -> np.ndarray:
-        self.check(turn)
+        self.check_variant(turn.variant)
         if self.kernel(turn.variant) is not None:
             return super().act(turn)
         return np.array(list(map(self._chooser(turn.variant.options), turn.states)), np.int64)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import pkgutil
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -15,13 +13,13 @@ from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
+from .. import tables
 from .tree import NO_NODE, SALT, UCT, Selection, find, hash_words
 
 RANDOM = "random"  # the rollout policy of every game
 # "sampled": rolls are drawn. "expected": the game's `expect` takes the expectation over a roll. "averaged": the expectation is
 # also taken over the simultaneous choice of a uniformly random opponent.
 Turns: TypeAlias = Literal["sampled", "expected", "averaged"]
-_PLAYERS = __package__.rpartition(".")[0]  # the package of agents, whose modules offer rollout policies
 _compiled = functools.partial(kernel, allocates=False)
 _LIGHT = 0.02  # Russian roulette: a lighter simulation is dropped, or kept at this weight with probability weight / _LIGHT
 
@@ -400,11 +398,7 @@ def _compile_averaged(game: Game, decide: Callable[..., int], advance: Callable[
 @functools.cache
 def rollouts() -> dict[str, tuple[str, Any]]:
     """Return every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the modules."""
-    found = {}
-    for module in pkgutil.iter_modules(importlib.import_module(_PLAYERS).__path__):
-        for name, policy in vars(importlib.import_module(f"{_PLAYERS}.{module.name}")).get("ROLLOUTS", {}).items():
-            found[name] = module.name, policy
-    return found
+    return {name: (game, policy) for game, policies in tables("ROLLOUTS").items() for name, policy in policies.items()}
 
 
 def rollout_of(game: Game, name: str) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs.agent.kernel import AgentKernel, Chooser, Network, compile_choices, random_choice
 from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
-from dice_envs.core.game import Game, Variant
+from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
@@ -53,6 +53,7 @@ class Turn:
         memory: np.ndarray | None = None,
     ) -> None:
         self.variant = variant
+        self.game, self.params = variant.game, variant.params
         self._true_states = states
         self._index = index
         self.seats = states["seat"][index].astype(np.int64)
@@ -61,14 +62,6 @@ class Turn:
 
     def __len__(self) -> int:
         return len(self._index)
-
-    @property
-    def game(self) -> Game:
-        return self.variant.game
-
-    @property
-    def params(self) -> Any:
-        return self.variant.params
 
     @functools.cached_property
     def observations(self) -> np.ndarray:
@@ -416,6 +409,7 @@ class Uniform(KernelAgent):
         return AgentKernel(random_choice(variant.game), reads_hidden=False, always_legal=True)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
+        check_plays(self, turn.variant)
         legal = turn.legal.astype(np.float64)
         return legal / legal.sum(axis=1, keepdims=True)
 

@@ -47,12 +47,9 @@ class Batch:
     def __init__(self, game: str | Game | Variant, num_games: int, seed: int | None = None, **options: Any) -> None:
         self.variant = configure(game, **options)
         check_range("num_games", num_games, 1, MOST_GAMES)
-        seed = check_seed(seed)
         self.num_games = int(num_games)
-        self.states = np.zeros(num_games, self.variant.game.state)
-        self.states["rng"] = new_streams(seed, num_games)["rng"]
+        self.states = dealt(self.variant, self.num_games, np.random.SeedSequence(check_seed(seed)))
         self._all = np.arange(num_games)
-        self.deal()
 
     @property
     def seats(self) -> np.ndarray:

@@ -236,16 +236,6 @@ def pair_points(params, face_a, face_b):
     return 1 if face_a > face_b else -1
 
 
-@kernel(allocates=False)
-def highest_held(params, state, seat):
-    """The place of the seat's highest die in hand, the first of equal ones; -1 if it holds none."""
-    best = -1
-    for die in range(params.num_actions):
-        if state["status"][seat, die] == HELD and (best < 0 or state["faces"][seat, die] > state["faces"][seat, best]):
-            best = die
-    return best
-
-
 @kernel(allocates=False, inline=True)
 def legal(params, state, mask):
     """Mark the dice in hand. Modified in place."""

@@ -1,47 +1,40 @@
 """Agents with kernels: compiled games give exactly the results of games in which Python asks each agent."""
 
-import importlib
-
 import numba
 import numpy as np
 import pytest
 
-from dice_envs import AgentError, Pool, Uniform, agents, configure, names
-from dice_envs.agent import KernelAgent, Promises, Turn
-from dice_envs.agent.compiled import team_of
+from dice_envs import AgentError, Pool, Uniform, agents, configure
+from dice_envs.agent import KernelAgent, Promises
+from dice_envs.agent.compiled import compile_games, team_of
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import below, new_streams
-from dice_envs.core.game import OVER, compile_check
+from dice_envs.core.dice import below
 from dice_envs.core.kernel import kernel
 from dice_envs.envs.learner import SeatGames
-from dice_envs.envs.learner.turn import compile_advance
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
-from tests.support.turns import begun, played
+from tests.support.turns import begun, played, turn_at
 from tests.support.variants import IDS, MARKED
-from tests.support.walkthrough import shown
 
 ROUNDS = scaled(40, 5)  # turns of the learner
 GAMES = scaled(24, 3)
 
-# Agents with kernels and the options for them; several seats, so that there are opponents.
-SEATED = {
-    "liars_dice": ({}, ["random", "numbers", "numbers:bluff=0.5", "numbers:preset=article,bluff=1", "reader"]),
-    "fatestones": ({}, ["random", "strongest"]),
-    "score_dice": ({}, ["random", "highest", "shuffled"]),
-    "shakes": ({"mode": "maesters"}, ["random", "dogmatic", "argument", "greedy", "ucb", "ucb:exploration=1"]),
-    "thirties": (
+# Games, options and agents with kernels; several seats, so that there are opponents, then games of one seat.
+SEATED = [
+    ("liars_dice", {}, ["random", "numbers", "numbers:bluff=0.5", "numbers:preset=article,bluff=1", "reader"]),
+    ("fatestones", {}, ["random", "strongest"]),
+    ("score_dice", {}, ["random", "highest", "shuffled"]),
+    ("shakes", {"mode": "maesters"}, ["random", "dogmatic", "argument", "greedy", "ucb", "ucb:exploration=1"]),
+    (
+        "thirties",
         {"num_players": 2},
         ["random", "thirties:sixes", "thirties:beginner", "thirties:heuristic", "thirties:maximize"],
     ),
-}
-# Agents for games of one seat.
-ALONE = {
-    "shakes": ({"mode": "physician"}, ["random", "argument", "greedy", "ucb", "thompson"]),
-    "thirties": ({"num_players": 1}, ["random", "thirties:fives_and_sixes", "thirties"]),
-}
+    ("shakes", {"mode": "physician"}, ["random", "argument", "greedy", "ucb", "thompson"]),
+    ("thirties", {"num_players": 1}, ["random", "thirties:fives_and_sixes", "thirties"]),
+]
 
 
 class Asked:
@@ -75,28 +68,19 @@ def same(one, other):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", names())
-def test_both_ways_show_and_leave_the_same(name):
-    """For every agent with a kernel, in a pool; a learner at every seat; self-play; a match."""
-    options, specs = SEATED[name]
+@pytest.mark.parametrize(("name", "options", "specs"), SEATED)
+def test_both_ways_show_and_leave_the_same(name, options, specs):
+    """For every agent with a kernel, in a pool; a learner at every seat; self-play; matches that each agent begins."""
     variant = configure(name, **options)
-    made = [agents.make(spec) for spec in specs]
-    assert team_of(made, variant) is not None
-    pool = Pool(made, weights=list(range(1, len(made) + 1)))
-    same(history(variant, pool), history(variant, copies(pool)))
-    same(history(variant, pool, self_play=0.5), history(variant, copies(pool), self_play=0.5))
-    table = [made[place % len(made)] for place in range(variant.facts.num_seats)]
-    same([play_table(variant, table, 12, 5, match=3)], [play_table(variant, copies(table), 12, 5, match=3)])
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ALONE)
-def test_games_of_one_seat_end_the_same(name):
-    options, specs = ALONE[name]
-    variant = configure(name, **options)
-    for agent in map(agents.make, specs):
-        assert team_of([agent], variant) is not None
-        same([play_table(variant, [agent], 12, 5)], [play_table(variant, [Asked(agent)], 12, 5)])
+    made, seats = [agents.make(spec) for spec in specs], variant.facts.num_seats
+    assert not team_of(made, variant).may_fail, "no copy of games is kept for the agents of this project"
+    if seats > 1:
+        pool = Pool(made, weights=list(range(1, len(made) + 1)))
+        same(history(variant, pool), history(variant, copies(pool)))
+        same(history(variant, pool, self_play=0.5), history(variant, copies(pool), self_play=0.5))
+    for first in range(len(made)):
+        table = [made[(first + place) % len(made)] for place in range(seats)]
+        same([play_table(variant, table, 12, 5, match=3)], [play_table(variant, copies(table), 12, 5, match=3)])
 
 
 @pytest.mark.thorough
@@ -118,6 +102,15 @@ def test_both_ways_play_liars_dice_the_same():
     same(history(variant, mixed), history(variant, made))
     table = [*made, Numbers(1.0, preset="article")]
     same([play_table(variant, table, GAMES, 1)], [play_table(variant, copies(table), GAMES, 1)])
+    loop = compile_games(variant.game, team_of(table, variant).choosers)
+    assert numba.config.DISABLE_JIT or len(loop.signatures) == 1, "agents with other options share the machine code"
+
+
+@pytest.mark.parametrize(("name", "options"), [("fatestones", {}), ("shakes", {"mode": "maesters"})])
+def test_both_ways_pay_the_same_expected_rewards(name, options):
+    variant = configure(name, **options)
+    loop, asked = (history(variant, agent, expected_rewards=True) for agent in (Uniform(), Asked(Uniform())))
+    same(loop, asked)
 
 
 # --- what a kernel may do ---------------------------------------------------------------------------------------------
@@ -244,14 +237,6 @@ def test_a_broken_promise_is_found():
         play_on()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "options", "specs"), [(name, *made) for table in (SEATED, ALONE) for name, made in table.items()]
-)
-def test_no_copy_is_kept_for_the_agents_of_this_project(name, options, specs):
-    assert not team_of([agents.make(spec) for spec in specs], configure(name, **options)).may_fail
-
-
 def test_a_kernel_sees_a_sample_of_what_is_hidden():
     """Against a seat that always commits to its first die, peeking would be obvious."""
     variant = configure("fatestones")
@@ -273,7 +258,7 @@ def test_what_is_no_kernel_is_refused():
             return self.offered
 
     variant = configure("fatestones")
-    turn = Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    turn = turn_at(variant, Batch(variant, 2, seed=1).states)
     with pytest.raises(AgentError, match="the options of its kernel must be one NumPy record, not 0.5"):
         play_table(variant, [Plain(AgentKernel(_peeking, 0.5)), Uniform()], 2, 1)
     with pytest.raises(TypeError, match="must be a function decorated with dice_envs.core.kernel.kernel, not 7"):
@@ -289,63 +274,3 @@ class Remembering(Mannered):
 
 def test_an_agent_that_remembers_is_asked():
     assert team_of([Remembering()], configure("fatestones")) is None
-
-
-@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-def test_the_check_of_one_action_is_the_mask(name, options):
-    """Along random games, every action, including nonexistent ones, is legal exactly if the mask says so."""
-    variant = configure(name, **options)
-    if variant.game.is_legal is None:
-        pytest.skip("the check looks the action up in a mask")
-    may_play = compile_check(variant.game)
-    count, mask = variant.facts.num_actions, np.empty(variant.facts.num_actions, np.int8)
-    batch, streams = Batch(variant, scaled(5, 2), seed=1), new_streams(2, scaled(5, 2))
-    for _ in range(scaled(30, 6)):
-        legal = batch.legal()
-        for state, row in zip(batch.states, legal, strict=True):
-            assert [bool(may_play(variant.params, state, action, mask)) for action in range(count)] == row.astype(bool).tolist()
-            assert not may_play(variant.params, state, -1, mask)
-            assert not may_play(variant.params, state, count, mask)
-        going = np.flatnonzero(batch.states["seat"] != OVER)
-        if not len(going):
-            break
-        batch.play(Uniform().act(Turn(variant, batch.states, going, streams[going])), going)
-
-
-@pytest.mark.thorough
-def test_the_agent_that_contributing_shows(tmp_path, monkeypatch):
-    """It plays the same both ways, and its option has an effect, with one compilation for all values."""
-    (tmp_path / "cautious_agent.py").write_text(shown("How to add an agent", '"""'))
-    monkeypatch.syspath_prepend(tmp_path)
-    cautious = importlib.import_module("cautious_agent").Cautious
-    variant = configure("thirties", num_players=2)
-    made = [cautious(0.0), cautious(0.5), cautious(1.0)]
-    same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
-    loop = compile_advance(variant.game, team_of(made, variant).choosers, False)
-    games = scaled(400, 4)
-    tables = [play_table(variant, [agent, made[2]], games, 1)[:, 0].mean() for agent in made[:2]]
-    assert tables[0] != tables[1] or games < 400
-    assert numba.config.DISABLE_JIT or len(loop.signatures) == 1
-
-
-@pytest.mark.thorough
-def test_kernels_of_one_name_are_told_apart_by_what_they_close_over():
-    def made(die):
-        @kernel
-        def choose(params, options, state, stream):
-            return min(die, np.int64(state["left"]) - 1)
-
-        class Fixed(KernelAgent):
-            def kernel(self, variant):
-                return AgentKernel(choose)
-
-        return Fixed()
-
-    variant = configure("fatestones")
-    for die in range(2):
-        turn = Turn(variant, Batch(variant, 3, seed=1).states, np.arange(3), new_streams(2, 3))
-        assert made(die).act(turn).tolist() == [die] * 3
-        games = begun(variant, made(die), 50, seat=0)
-        games.advance(np.zeros(50, np.int64), np.zeros(50, bool), restart=False)
-        seen = games.states["choices"][games.states["shown_left"] == 3, 1]
-        assert set(seen.tolist()) == {die}

@@ -1,5 +1,7 @@
 """Agents with a memory: where records are kept, when they begin, and that nothing else changes them."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.arena.results import parts_of
 from tests.conftest import scaled
+from tests.support.interfaces import remember
 from tests.support.liars_dice_games import winning_probability
 
 ONE_DIE = {"num_dice": 1, "num_faces": 3}
@@ -97,32 +100,15 @@ def test_what_is_no_record_is_refused(remembers, words):
 @pytest.mark.parametrize("match", [1, 4])
 def test_a_table_keeps_records_for_a_match(match):
     variant = configure("liars_dice", **ONE_DIE)
-    agent, games = Counting(), 8
-    turns = []
-    play_table(
-        variant,
-        [agent, Forgetful()],
-        games,
-        seed=1,
-        match=match,
-        after_move=lambda states, numbers, shift: turns.append((numbers, shift)),
-    )
-    numbers = np.concatenate([each for each, _ in turns])
-    assert sorted(set(numbers.tolist())) == list(range(games))
+    agent, games, turns = Counting(), 8, []
+    watched = {"after_move": lambda states, numbers, shift: turns.append((numbers, shift))}
+    play_table(variant, [agent, Forgetful()], games, seed=1, match=match, **watched)
+    assert {number for numbers, _ in turns for number in numbers} == set(range(games))
     fresh = sum(int((each == 0).sum()) for each in agent.seen)
     assert fresh == games // match, "each match begins with nothing remembered, and no other game does"
     assert max(each.max() for each in agent.seen) >= match - 1
     for each, shift in turns:
         assert (shift == (each // match + each % match) % 2).all(), "seats rotate within a match and between matches"
-
-
-@pytest.mark.thorough
-def test_a_match_does_not_depend_on_the_other_matches():
-    variant = configure("liars_dice", num_dice=2)
-    players, match = [Adaptive(), Numbers(0.5)], scaled(15, 2)
-    together = play_table(variant, players, 6 * match, seed=4, match=match)
-    few = play_table(variant, players, 2 * match, seed=4, match=match)
-    np.testing.assert_array_equal(together[: 2 * match], few)
 
 
 def test_agents_that_do_not_remember_play_a_first_game_as_ever():
@@ -189,57 +175,48 @@ def test_an_environment_keeps_records_until_it_is_seeded_again():
 
 
 def test_many_games_remember_as_one_does():
-    seeds, steps = range(3), scaled(60, 20)
-    many = SeatVectorEnv("liars_dice", 3, opponents=Adaptive(), autoreset_mode="SameStep", num_dice=2)
-    _, infos = many.reset(seed=list(seeds))
-    rewards = []
-    for _ in range(steps):
-        _, earned, _, _, infos = many.step(first_legal(infos))
-        rewards.append(earned)
-    for seed in seeds:
-        one = SeatVectorEnv("liars_dice", 1, opponents=Adaptive(), autoreset_mode="SameStep", num_dice=2)
-        _, infos = one.reset(seed=[seed])
-        for step in range(steps):
-            _, earned, _, _, infos = one.step(first_legal(infos))
-            assert earned[0] == rewards[step][seed]
-        np.testing.assert_array_equal(one.games.memories[0], many.games.memories[seed])
-        assert one.games.memories.any()
+    def played(seeds):
+        """The rewards of each step, and what is remembered at the end."""
+        env = SeatVectorEnv("liars_dice", len(seeds), opponents=Adaptive(), autoreset_mode="SameStep", num_dice=2)
+        _, infos = env.reset(seed=list(seeds))
+        rewards = []
+        for _ in range(scaled(60, 20)):
+            _, earned, _, _, infos = env.step(first_legal(infos))
+            rewards.append(earned)
+        return np.array(rewards), env.games.memories
+
+    rewards, memories = played(range(3))
+    for seed in range(3):
+        alone, remembered = played([seed])
+        np.testing.assert_array_equal(alone[:, 0], rewards[:, seed])
+        np.testing.assert_array_equal(remembered[0], memories[seed])
+        assert remembered.any()
 
 
 def test_an_opponents_error_restores_records():
     env = SeatVectorEnv("liars_dice", 4, opponents=Counting(fails_at=3), autoreset_mode="SameStep", **ONE_DIE)
     _, infos = env.reset(seed=1)
-    for _ in range(50):
-        before = env.games.snapshot()
-        try:
+    with contextlib.suppress(AgentError):
+        for _ in range(50):
+            before = env.games.snapshot()
             _, _, _, _, infos = env.step(first_legal(infos))
-        except AgentError:
-            break
-    else:
         raise AssertionError("the opponent never had its third turn")
-    after = env.games.snapshot()
     assert before["memories"].any()
-    for name, array in before.items():
-        assert (after[name] == array).all(), name
+    assert remember(env.games.snapshot()) == remember(before)
 
 
 def test_a_snapshot_holds_records():
-    def fresh():
-        return SeatVectorEnv("liars_dice", 4, opponents=Counting(), autoreset_mode="SameStep", num_dice=2)
-
-    env = fresh()
+    env, other = (SeatVectorEnv("liars_dice", 4, opponents=Counting(), autoreset_mode="SameStep", num_dice=2) for _ in range(2))
     _, infos = env.reset(seed=1)
+    other.reset(seed=2)
     for _ in range(10):
         _, _, _, _, infos = env.step(first_legal(infos))
     kept = env.games.snapshot()
-    other = fresh()
-    other.reset(seed=2)
     other.games.restore(kept)
     np.testing.assert_array_equal(other.games.memories, env.games.memories)
-    assert kept["memories"].any()
-    without = {name: array for name, array in kept.items() if name != "memories"}
+    assert kept.pop("memories").any()
     with pytest.raises(ValueError, match="a snapshot of these games has memories"):
-        other.games.restore(without)
+        other.games.restore(kept)
     assert "memories" not in SeatVectorEnv("liars_dice", 4, opponents=Forgetful(), **ONE_DIE).games.snapshot()
 
 

@@ -1,15 +1,18 @@
-"""`check_variant`: agents refuse variants that they do not play, before any game begins."""
+"""The contract of an agent: variants that it refuses before any game begins, probabilities, and promises."""
 
 import gymnasium
 import numpy as np
 import pytest
 
 import dice_envs.envs.sb3
-from dice_envs import AgentError, Pool, agents, configure, measure
-from dice_envs.agent import check_plays, name_of
+from dice_envs import AgentError, Pool, Promises, agents, configure, measure
+from dice_envs.agent import Uniform, check_plays, name_of, promises_of
+from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
+from dice_envs.exact.agents import asked
 from dice_envs.experiments.arena import tournament
+from tests.support.turns import turn_at
 
 PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
 
@@ -36,23 +39,26 @@ PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", 
         ),
         ("best_response:mcts:5", configure("liars_dice"), "best_response plays fatestones only"),
         ("mcts:5,expect=true", configure("liars_dice"), "expect must be false for liars_dice"),
+        *(
+            ("champion", configure("liars_dice", **{option: other}), f"cannot play {option}={str(other).lower()}; nash plays")
+            for option, other in (("num_dice", 2), ("num_players", 3), ("past_rounds", False))
+        ),
+        ("champion", configure("thirties"), "champion plays liars_dice only, not thirties"),
         ("mcts:5,rollout=strongest", configure("liars_dice"), "rollout must be one of 'random'"),
     ],
 )
 def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        check_plays(agents.make(spec), variant)
-    assert words in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    agent, turn = agents.make(spec), turn_at(variant, Batch(variant, 1, seed=1).states)
+    for question in (lambda: check_plays(agent, variant), lambda: agent.act(turn)):
+        with pytest.raises(ValueError, match=".") as caught:
+            question()
+        assert words in str(caught.value)
+        assert len(str(caught.value).splitlines()) == 1
 
 
 def test_agents_that_say_nothing_play_everything():
-    class Own:
-        def act(self, turn):
-            return turn.legal.argmax(axis=1)
-
     for name in names():
-        check_plays(Own(), configure(name))
+        check_plays(Acts(), configure(name))
         check_plays(agents.make("random"), configure(name))
     check_plays(agents.make("dogmatic"), MAESTERS)
 
@@ -143,3 +149,60 @@ def test_a_function_that_answers_wrongly_is_named(answer, words):
         measure("liars_dice", my_policy, rules="openspiel", num_dice=1)
     with pytest.raises(AgentError, match=r"^<lambda> in liars_dice"):
         measure("liars_dice", lambda observations, masks: answer(masks), rules="openspiel", num_dice=1)
+
+
+# --- promises ---------------------------------------------------------------------------------------------------------
+
+
+def declared(agent):
+    """Promises that differ from the defaults; callables and other objects as True."""
+    usual = vars(Promises())
+    given = {name: value for name, value in vars(promises_of(agent)).items() if value != usual[name]}
+    return {name: value if isinstance(value, bool | str) else True for name, value in given.items()}
+
+
+@pytest.mark.parametrize(
+    ("game", "spec", "expected"),
+    [
+        ("fatestones", "nash", {"strategy": "equilibrium"}),
+        ("score_dice", "nash", {"memoryless": True, "strategy": "uniform"}),
+        ("liars_dice", "nash", {"looks_back": False, "solution": True}),
+    ],
+)
+def test_an_exact_measure_sees_the_promises_of_the_agent_that_stands_for_another(game, spec, expected):
+    assert declared(asked(spec, configure(game))) == expected
+
+
+class Acts:
+    """Declares nothing."""
+
+    def act(self, turn):
+        return turn.legal.argmax(axis=1)
+
+
+class Resigning(Acts):
+    promises = Promises(memoryless=True, resigns=True, remembers=np.int64, deterministic=True)
+
+
+def test_an_agent_that_declares_nothing_promises_nothing():
+    assert promises_of(Acts()) == Promises()
+
+
+def test_a_measure_keeps_to_what_holds_where_it_asks():
+    """It asks as when a match begins, and knows no memoryless probabilities of an agent that states none."""
+    player = asked(Resigning(), configure("thirties"))
+    assert player.promises == Promises(deterministic=True)
+    assert player.is_known
+
+
+@pytest.mark.parametrize("name", sorted({"played_network", *vars(Promises())} - {"strategy", "variant", "network", "solution"}))
+def test_a_promise_outside_promises_is_refused(name):
+    former, mixed = (type("Mine", (kind,), {name: True}) for kind in (Acts, Uniform))
+    for kind in (former, mixed):
+        with pytest.raises(AgentError, match=rf"Mine\.{name} is no longer read: declare it in Mine\.promises"):
+            promises_of(kind())
+
+
+def test_a_network_reads_observations_alone():
+    with pytest.raises(ValueError, match="observes_only must be true with network"):
+        Promises(network=lambda variant: None)

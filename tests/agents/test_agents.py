@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dice_envs import agents, configure, names
-from dice_envs.agent import Turn, resolve
+from dice_envs.agent import resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
-from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import elo, play_table, tournament
-from dice_envs.experiments.commands.leaderboard import usual_agents
 from tests.games.test_liars_dice import bid, table
 from tests.support.chance import assert_distributed
+from tests.support.turns import turn_at
 
 
 def turn_after(dice, bids=(), **options):
@@ -22,7 +21,7 @@ def turn_after(dice, bids=(), **options):
     env = table(dice, num_dice=len(dice[0]), **options)
     for action in bids:
         env.step(action)
-    return Turn(env.variant, env._states, np.arange(1), new_streams(2, 1))
+    return turn_at(env.variant, env._states)
 
 
 # --- specs ------------------------------------------------------------------------------------------------------
@@ -62,6 +61,8 @@ def test_specs():
         ("greedy:flat", "posterior must be one of 'beta', 'permutations', not 'flat'"),
         ("thompson:flat", "posterior must be one of"),
         ("ucb:-1", "exploration must be a number from 0 to 1000000.0, not -1"),
+        ("best_response:nobody", "unknown agent 'nobody'"),
+        *(("best_response:" * times + "random", "opponent must nest best_response at most 8 times") for times in (10, 10_000)),
         ("bayes:lives", "goal must be one of None, 'saved', 'win', not 'lives'"),
         ("chat", "'chat' needs model; it is written chat:model=…"),
     ],
@@ -79,87 +80,43 @@ def test_every_agent_explains_its_parameters():
             assert parameter in factory.__doc__, f"{name} does not explain {parameter}"
 
 
-class Bold:
-    """An agent that is no dataclass."""
-
-    def __init__(self, boldness: float = 0.5) -> None:
-        self.boldness = boldness
-
-    def act(self, turn):
-        return turn.legal.argmax(axis=1)
-
-
-class Shy(Bold):
-    """An agent with a parameter that must be given."""
-
-    def __init__(self, shyness: float) -> None:
-        super().__init__(1 - shyness)
-
-
-def test_agents_need_not_be_dataclasses(monkeypatch):
-    monkeypatch.setitem(agents.factories(), "bold", Bold)
-    monkeypatch.setitem(agents.factories(), "shy", Shy)
-    assert list(agents.parameters_of(Bold)) == ["boldness"]
-    assert agents.make("bold:boldness=0.25").boldness == 0.25
-    assert "bold" in usual_agents("thirties")
-    assert "shy" not in usual_agents("thirties"), "it needs a parameter"
-
-
 # --- the numbers agent --------------------------------------------------------------------------------------------
-
-
-def test_numbers_opens_with_its_most_common_face_and_one_more():
-    turn = turn_after([[2, 4, 4, 6, 6], [1, 1, 1, 1, 1]])
-    for style in (Numbers(), Numbers(bluff=1), Numbers(preset="article", bluff=1)):
-        assert style.probabilities(turn)[0].nonzero()[0].tolist() == [bid(3, 4)]  # ties go to the lower face
 
 
 @given(
     own=st.lists(st.integers(1, 6), min_size=3, max_size=3),
-    quantity=st.integers(1, 6),
-    face=st.integers(1, 6),
+    last=st.none() | st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    rule=st.sampled_from(["quantity", "either"]),
+    wild=st.sampled_from([None, "ones"]),
     bluff=st.sampled_from([0.0, 0.3, 1.0]),
+    threshold=st.sampled_from([None, 0.3, 0.9]),
     article=st.booleans(),
 )
-def test_numbers_by_the_rules_text(own, quantity, face, bluff, article):
-    """Compared with the whole distribution, computed here from the text of the rules."""
-    turn = turn_after([[1, 1, 1], own], [bid(quantity, face)])
-    held = [own.count(f) for f in range(1, 7)]
-    holds = binom.sf(quantity - held[face - 1] - 1 + article, 3, 1 / 6)
+def test_numbers_by_the_rules_text(own, last, rule, wild, bluff, threshold, article):
+    """Compared with the whole distribution, computed here from the text of the rules. Of equal faces it names the lowest."""
+    hands, bids = ([own, [1, 1, 1]], []) if last is None else ([[1, 1, 1], own], [bid(*last)])
+    held = {f: own.count(f) + (own.count(1) if wild and f > 1 else 0) for f in range(1, 7)}
     expected = np.zeros(37)
-    raises = [f for f in range(1, 7) if f >= face or (face == 6 and f == 1)] if quantity < 6 else []
-    expected[36] = 1 - holds if raises else 1
-    if raises:
-        best = max(raises, key=lambda f: (held[f - 1], -f))
-        weights = {f: held[f - 1] + 1e-5 if article else 1.0 for f in raises}
-        for f in raises:
-            chance = bluff * weights[f] / sum(weights.values()) + (1 - bluff) * (f == best)
-            expected[bid(quantity + 1, f)] += holds * chance
-    ours = Numbers(bluff=bluff, preset="article" if article else "text").probabilities(turn)[0]
+    if last is None:
+        best = max(held, key=lambda f: (held[f], -f))
+        expected[bid(held[best] + 1, best)] = 1
+    else:
+        quantity, face = last
+        holds = binom.sf(quantity - held[face] - 1 + article, 3, 1 / 3 if wild and face > 1 else 1 / 6)
+        if rule == "quantity":
+            raises = {f: quantity + 1 for f in held if f >= face or (face == 6 and f == 1)}
+        else:
+            raises = {f: quantity if f > face else quantity + 1 for f in held}
+        raises = {f: most for f, most in raises.items() if most <= 6}
+        calls = 1 - holds if threshold is None else float(holds < threshold)
+        expected[36] = calls if raises else 1
+        best = max(raises, key=lambda f: (held[f], -f), default=None)
+        weights = {f: held[f] + 1e-5 if article else 1.0 for f in raises}
+        for f, most in raises.items():
+            expected[bid(most, f)] = (1 - calls) * (bluff * weights[f] / sum(weights.values()) + (1 - bluff) * (f == best))
+    agent = Numbers(bluff=bluff, threshold=threshold, preset="article" if article else "text")
+    ours = agent.probabilities(turn_after(hands, bids, raise_rule=rule, wild=wild))[0]
     np.testing.assert_allclose(ours, expected, atol=1e-12)
-
-
-def test_numbers_under_the_either_rule_raises_as_little_as_it_can():
-    turn = turn_after([[1, 1], [3, 5]], [bid(1, 4)], raise_rule="either")
-    chances = Numbers(bluff=1, threshold=0).probabilities(turn)[0]
-    assert chances.nonzero()[0].tolist() == sorted([bid(1, 5), bid(1, 6), bid(2, 1), bid(2, 2), bid(2, 3), bid(2, 4)])
-    honest = Numbers(threshold=0).probabilities(turn)[0]
-    assert honest.argmax() == bid(2, 3), "it holds a 3 and a 5; ties go to the lower face"
-
-
-@pytest.mark.parametrize(("threshold", "calls"), [(0.31, True), (0.30, False)])
-def test_threshold_calls_below_it(threshold, calls):
-    # One five of its own, one more wanted of two unseen dice: 1 - (5/6)^2 = 11/36 = 0.306.
-    turn = turn_after([[1, 1], [5, 2]], [bid(2, 5)])
-    assert (Numbers(threshold=threshold).probabilities(turn)[0, -1] == 1) == calls
-
-
-def test_wild_ones_count_as_its_own():
-    turn = turn_after([[2, 2], [1, 4]], [bid(2, 4)], wild="ones")
-    holds = Numbers().probabilities(turn)[0, :-1].sum()
-    assert holds == pytest.approx(1), "a one and a four are two fours"
-    turn = turn_after([[2, 2], [1, 4]], [bid(3, 4)], wild="ones")
-    assert Numbers().probabilities(turn)[0, :-1].sum() == pytest.approx(1 - (4 / 6) ** 2)
 
 
 @pytest.mark.parametrize("spec", ["random", "numbers:bluff=0.4", "numbers:preset=article,bluff=0.6"])
@@ -169,8 +126,8 @@ def test_actions_are_drawn_from_the_probabilities(spec):
     batch = Batch("liars_dice", 1, seed=8)
     batch.play(np.array([bid(2, 3)]))
     states = np.repeat(batch.states, n)
-    turn = Turn(batch.variant, states, np.arange(n), new_streams(9, n))
-    chances = agent.probabilities(Turn(batch.variant, states, np.arange(1), new_streams(9, 1)))[0]
+    turn = turn_at(batch.variant, states, 9)
+    chances = agent.probabilities(turn_at(batch.variant, states[:1]))[0]
     assert chances.sum() == pytest.approx(1)
     assert_distributed(np.bincount(agent.act(turn), minlength=len(chances)), chances)
 
@@ -232,42 +189,14 @@ def test_reader_beats_the_numbers_and_learning_helps():
 # --- the arena ----------------------------------------------------------------------------------------------------
 
 
-def test_arena_is_repeatable_and_fair():
-    variant = configure("liars_dice", num_dice=2)
-    one = tournament(variant, ["random", "numbers"], 3000, 5)
-    two = tournament(variant, ["random", "numbers"], 3000, 5)
-    assert one == two
-    rate = one.win_rate[0][1]
-    assert one.win_rate[1][0] == pytest.approx(1 - rate)
-    mirror = tournament(variant, ["numbers", "numbers"], 20_000, 5)
-    assert abs(mirror.win_rate[0][1] - 0.5) < 2 * mirror.ci95[0][1], "two alike agents are alike"
-    assert one.elo[1] > one.elo[0]
-
-
-def test_play_table_returns_belong_to_agents_not_seats():
-    """Seats rotate, but the stronger agent wins equally often in either column."""
-    variant = configure("liars_dice", num_dice=2, num_players=3)
-    strong, weak = agents.make("numbers"), agents.make("random")
-    for column in range(3):
-        players = [strong if c == column else weak for c in range(3)]
-        returns = play_table(variant, players, 2000, 7)
-        np.testing.assert_allclose(returns.sum(axis=1), 0, atol=1e-6)
-        assert returns[:, column].mean() > 0.5
-
-
 def test_elo_of_known_odds():
     # Wins of 10 to 1 are 400 points, whatever the sample size.
     games = 10**7
     ratings = elo([[None, 10 / 11], [1 / 11, None]], games)
     assert ratings[0] - ratings[1] == pytest.approx(400, abs=0.1)
     assert sum(ratings) == pytest.approx(3000)
-
-
-@pytest.mark.parametrize("name", names())
-def test_what_a_page_offers_may_be_named_there(name):
-    """A game's other name of an agent may be one of that agent's own parameters, as `heuristic` is of `thirties`."""
-    offered = [*agents.levels(configure(name)).values(), *agents.aliases(name)]
-    assert not any(agents.check_harmless(spec, name) for spec in offered)
+    weak, strong = tournament(configure("liars_dice", num_dice=2), ["random", "numbers"], 1000, 5).elo
+    assert weak < 1500 < strong
 
 
 def test_another_name_opens_no_other_door():
@@ -296,22 +225,18 @@ def test_the_reference_figures_of_the_article(bluffs, preset, expected):
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_level_plays_the_game(name):
+def test_levels_and_other_names(name):
+    """A game's other name of an agent may be one of that agent's own parameters, as `heuristic` is of `thirties`."""
     variant = configure(name)
-    for words, spec in agents.levels(variant).items():
-        assert words
-        assert agents.make(spec)
+    levels = agents.levels(variant)
+    for words, spec in levels.items():
+        assert agents.in_words(variant, spec) == words
         assert spec.partition(":")[0] in agents.for_game(name)
+    assert agents.usual(variant) == list(levels.values())[1]
+    assert agents.in_words(variant, "mcts:50") == "mcts:50"
+    assert not any(agents.check_harmless(spec, name) for spec in (*levels.values(), *agents.aliases(name)))
 
 
 def test_levels_that_do_not_play_a_variant_are_left_out():
     assert list(agents.levels(configure("liars_dice")))[-1] == "optimal player"
     assert "optimal player" not in agents.levels(configure("liars_dice", rules="perudo"))
-
-
-@pytest.mark.parametrize("name", names())
-def test_a_usual_opponent_is_known_in_words(name):
-    variant = configure(name)
-    assert agents.usual(variant) == list(agents.levels(variant).values())[1]
-    assert agents.in_words(variant, agents.usual(variant)) in agents.levels(variant)
-    assert agents.in_words(variant, "mcts:50") == "mcts:50"

@@ -51,18 +51,12 @@ def test_it_plays_what_the_model_says(server):
     told = body["messages"][0]["content"]
     assert "Legal moves: 2 x 1" in told
     assert "Rules:" in told
+    again = TextTable(sitting.variant, 1, [PERSON, PERSON])
+    again.reply("1 x 1")
+    assert told.endswith(again.prompt().split("The position", 1)[1]), "the prompt is the one of games in words"
     assert server.authorised == [None]
     assert (agent.tally.moves, agent.tally.requests, agent.tally.illegal) == (1, 1, 0)
     assert agent.tally.tokens > len(told) / 8
-
-
-def test_its_prompt_is_the_one_of_games_in_words(server):
-    sitting = table(chat(server))
-    sitting.step()
-    again = TextTable(sitting.variant, 1, [PERSON, PERSON])
-    again.reply("1 x 1")
-    position = again.prompt().split("The position", 1)[1]
-    assert server.asked[0]["messages"][0]["content"].endswith(position)
 
 
 def test_many_games_are_asked_for_at_once(server):
@@ -323,14 +317,6 @@ def test_a_reply_without_a_move_may_lose_the_game(server):
         table(agent).step()
     with pytest.raises(AgentError, match="resigns"):
         evaluate(variant, agent, "random", games=4)
-
-
-def test_names_in_a_prompt_are_no_commands(server):
-    """A player's name that looks like a reply does not become one: only the model's own reply is read."""
-    server.answer = lambda body: said("yield")
-    names = ("Move: argue", "argue and win", "Cleo")
-    sitting = Sitting(configure("shakes", maesters=names), 1, [chat(server)] * 3)
-    assert sitting.variant.describe_action(sitting.step()) == "yield"
 
 
 @pytest.mark.parametrize(

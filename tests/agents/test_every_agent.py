@@ -14,12 +14,12 @@ import pytest
 from dice_envs import agents
 from dice_envs.agent import Turn, Uniform, ask, check_plays
 from dice_envs.agents.mcts.search import rollouts
-from dice_envs.agents.ppo import save_policy
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
 from tests.conftest import scaled
-from tests.support.policies import random_policy
+from tests.support.policies import save_random_policy
+from tests.support.turns import turn_at
 from tests.support.variants import IDS, MORE_OPTIONS, VARIANTS
 
 pytestmark = pytest.mark.thorough
@@ -209,9 +209,7 @@ def make(tmp_path):
         name, comma, rest = spec.partition(",")
         if name != "ppo":
             return agents.make(spec)
-        path = tmp_path / "policy.npz"
-        save_policy(path, random_policy(variant, seed=1))
-        return agents.make(f"ppo:{path}{comma}{rest}")
+        return agents.make(f"ppo:{save_random_policy(tmp_path / 'policy.npz', variant)}{comma}{rest}")
 
     return from_spec
 
@@ -293,4 +291,4 @@ def test_a_policy_of_another_variant_refuses(game, make):
 
 
 def first_turn(variant: Variant) -> Turn:
-    return Turn(variant, Batch(variant, 2, seed=1).states, np.arange(2), new_streams(2, 2))
+    return turn_at(variant, Batch(variant, 2, seed=1).states)

@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import configure
-from dice_envs.agent import Turn
 from dice_envs.agents import make
-from dice_envs.core.dice import new_streams
 from tests.support.chance import assert_distributed
 from tests.support.shakes_tools import policy_of, states_with
 from tests.support.subsets import few
+from tests.support.turns import turn_at
 
 AGENTS = [
     "ucb",
@@ -29,7 +28,7 @@ AGENTS = [
 
 
 def turn_of(variant, treated, saved, count, seed=3):
-    return Turn(variant, states_with(variant, treated, saved, count, seed), np.arange(count), new_streams(seed, count))
+    return turn_at(variant, states_with(variant, treated, saved, count, seed), seed)
 
 
 @pytest.mark.parametrize("spec", AGENTS)
@@ -63,22 +62,9 @@ def test_maesters_always_leave_somebody_who_argues(spec):
     agent = make(spec)
     states = states_with(variant, (5, 2, 2, 0), (2, 1, 1, 0), 4)
     states["seat"] = states["opener"] = range(4)
-    chances = agent.probabilities(Turn(variant, states, np.arange(4), new_streams(0, 4)))
+    chances = agent.probabilities(turn_at(variant, states))
     assert np.allclose(chances.sum(axis=1), 1)
     assert math.isclose(chances[:, 1].max(), 1)
     forced = states_with(variant, (5, 2, 2, 0), (2, 1, 1, 0), 4)
     forced["seat"], forced["spoken"], forced["opener"] = range(4), 3, [1, 2, 3, 0]
-    assert agent.act(Turn(variant, forced, np.arange(4), new_streams(0, 4))).tolist() == [1] * 4
-
-
-def test_agents_refuse_what_they_cannot_play():
-    liars = configure("liars_dice")
-    turn = turn_of(configure("shakes", mode="physician"), (0, 0, 0), (0, 0, 0), 1)
-    with pytest.raises(ValueError, match="dogmatic is a maester"):
-        make("dogmatic").act(turn)
-    states = np.zeros(1, liars.game.state)
-    for spec in [*AGENTS, "dogmatic"]:
-        with pytest.raises(ValueError, match="plays shakes only, not liars_dice"):
-            make(spec).act(Turn(liars, states, np.arange(1), new_streams(0, 1)))
-    with pytest.raises(ValueError, match="cooperative"):
-        make("bayes").act(turn_of(configure("shakes", variation="competitive"), (0, 0, 0), (0, 0, 0), 1))
+    assert agent.act(turn_at(variant, forced)).tolist() == [1] * 4

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.agent import resolve
-from dice_envs.core.batch import Batch
 from dice_envs.core.chance import Drawn
 from dice_envs.core.game import names, with_expected_rewards
 from dice_envs.core.state import OVER
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
-from tests.envs.test_seat import random_actions
 from tests.support.chance import every_deal, every_outcome
 from tests.support.subsets import few
 from tests.support.turns import begun
@@ -33,31 +30,6 @@ SHAKES = [
     {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "ties": "random"},
     {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "reward": "saved", "ties": "random"},
 ]
-
-
-class Asked:
-    """`random`, asked by Python move by move."""
-
-    def __init__(self):
-        self.own = resolve("random")
-        self.times = 0
-
-    def act(self, turn):
-        self.times += 1
-        return self.own.act(turn)
-
-
-def returns_of(expected, opponents="random", steps=300, game="fatestones", **options):
-    """Returns of finished games of random play, a row each, and the rewards of each step."""
-    env = make_vec_env(game, 256, opponents, seed=3, expected_rewards=expected, **options)
-    env.reset()
-    rng = np.random.default_rng(4)
-    returns, paid = [], []
-    for _ in range(steps):
-        _, rewards, _, infos = env.step(random_actions(rng, env.action_masks()))
-        paid.append(rewards)
-        returns += [info["episode"]["r"] for info in infos if "episode" in info]
-    return np.array(returns), np.concatenate(paid)
 
 
 @pytest.mark.parametrize("name", [name for name in TELLING if name not in OF_ITS_OWN])
@@ -123,15 +95,6 @@ def bytes_of(state, fields=None):
     return b"".join(state[field].tobytes() for field in fields or state.dtype.names)
 
 
-@pytest.mark.parametrize("options", [{"game": "fatestones"}, {"game": "shakes", "mode": "maesters"}], ids=str)
-def test_one_compiled_loop_and_asking_move_by_move_pay_the_same(options):
-    others = Asked()
-    loop, asked = returns_of(True, steps=50, **options), returns_of(True, others, steps=50, **options)
-    assert others.times, "somebody else has a seat"
-    np.testing.assert_array_equal(loop[0], asked[0])
-    np.testing.assert_array_equal(loop[1], asked[1])
-
-
 def test_self_play_pays_both_seats():
     games = begun(configure("fatestones"), "random", 64, self_play=1.0, expected_rewards=True)
     for _ in range(20):
@@ -146,10 +109,9 @@ def test_a_game_that_does_not_tell_is_refused(name):
         SeatGames(configure(name), 4, expected_rewards=True)
 
 
-def test_other_environments_pay_what_is_rolled():
-    """They have no expected rewards; the game itself is unchanged."""
-    returns_of(True, steps=2)
-    batch = Batch("fatestones", 64, seed=1)
-    for _ in range(2):
-        batch.play(np.zeros(64, np.int64))
-    assert set(np.unique(batch.rewards)) <= {-1.0, 0.0, 1.0}
+@pytest.mark.parametrize("expected", [False, True])
+def test_an_environment_pays_as_it_is_asked_to(expected):
+    env = make_vec_env("fatestones", 64, seed=3, expected_rewards=expected)
+    env.reset()
+    _, rewards, _, _ = env.step(env.action_masks().argmax(axis=1))
+    assert (set(rewards.tolist()) <= {-1.0, 0.0, 1.0}) != expected

@@ -1,6 +1,5 @@
 """Files are written whole or not at all, left-overs are removed, and a locked folder is one process's alone."""
 
-import contextlib
 import itertools
 import os
 import subprocess
@@ -30,12 +29,19 @@ def age(path, seconds):
     os.utime(path, (then, then))
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_a_file_is_written_whole_or_not_at_all_and_an_error_names_it(tmp_path):
     path = tmp_path / "result [1].json"
     write_text(path, "first")
-    with contextlib.suppress(ZeroDivisionError), atomic(path) as temporary:
-        temporary.write_text("half")
-        raise ZeroDivisionError
+
+    def fail(problem):
+        with atomic(path) as temporary:
+            temporary.write_text("half")
+            raise problem
+
+    for problem in (ZeroDivisionError(), OSError(28, "No space left on device")):
+        with pytest.raises(type(problem)) as caught:
+            fail(problem)
+    assert caught.value.filename == str(path)
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -70,14 +76,6 @@ def test_a_link_is_written_through(tmp_path):
         with pytest.raises(OSError, match="symbolic links"):
             write()
     assert link.is_symlink()
-
-
-def test_an_error_names_the_file_that_was_wanted(tmp_path):
-    path = tmp_path / "result.json"
-    with pytest.raises(OSError, match="No space") as caught, atomic(path):
-        raise OSError(28, "No space left on device")
-    assert caught.value.filename == str(path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_writing_a_file_removes_its_own_old_left_overs(tmp_path):

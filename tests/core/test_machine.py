@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -68,21 +68,8 @@ def test_the_setting_is_restored_even_after_an_error(two_threads):
 
 
 def test_another_thread_leaves_the_setting_alone(two_threads):
-    inside, done = threading.Event(), threading.Event()
-
-    def wait():
-        with one_thread():
-            inside.set()
-            done.wait()
-
-    other = threading.Thread(target=wait)
-    with one_thread():
-        other.start()
-        inside.wait()
-    assert threads() == {2}
-    done.set()
-    other.join()
-    assert threads() == {2}
+    with ThreadPoolExecutor(1) as pool, pool.submit(one_thread).result():
+        assert threads() == {2}
 
 
 # --- devices -----------------------------------------------------------------------------------------------------------

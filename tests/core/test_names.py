@@ -29,18 +29,6 @@ def test_names_change_nothing_that_is_played(options):
     assert named.params == plain.params
     assert named.facts == plain.facts
     assert [(block.name, block.size) for block in named.blocks] == [(block.name, block.size) for block in plain.blocks]
-    batches = [Batch(variant, 64, seed=5) for variant in (plain, named)]
-    rng = np.random.default_rng(1)
-    for _ in range(plain.facts.max_steps):
-        going = np.flatnonzero(batches[0].seats >= 0)
-        if not len(going):
-            break
-        assert (batches[0].observe() == batches[1].observe()).all()
-        masks = batches[0].legal()[going]
-        actions = (rng.random(masks.shape) * masks).argmax(axis=1)
-        for batch in batches:
-            batch.play(actions, going)
-    assert batches[0].states.tobytes() == batches[1].states.tobytes()
 
 
 def test_policies_and_exact_answers_are_those_of_the_plain_game():

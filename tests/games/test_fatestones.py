@@ -12,16 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dice_envs import Batch, IllegalActionError, agents, configure, fatestones_v0
-from dice_envs.agent import Turn
-from dice_envs.core.dice import new_streams
+from dice_envs import Batch, configure
 from dice_envs.core.game import OVER
 from dice_envs.exact.fatestones.draws import draw_hands, edges, solve_all, solve_draws
 from dice_envs.experiments.arena import log_writer, tournament
 from dice_envs.experiments.logs import read_log
-from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, NONE, duel
+from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, duel
 from tests.exact.test_matrix_game import value_by_linprog
-from tests.support.chance import assert_even
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 
@@ -54,33 +51,6 @@ def test_a_duel_counts_all_36_rolls(one, two):
     assert duel(one, two) == (sum(a > b for a, b in rolls), sum(a == b for a, b in rolls))
 
 
-def test_hands_are_drawn_without_replacement_and_evenly():
-    variant = configure("fatestones", dice=EASY, hand_size=3)
-    hands = draw_hands(variant, 20_000, 1)
-    flat = hands.reshape(len(hands), 6)
-    assert all(len(set(row)) == 6 for row in flat[:2000].tolist())
-    for column in range(6):  # each of the 8 dice stands in each place equally often
-        assert_even([(flat[:, column] == DIE_OF_CODE[code]).sum() for code in EASY])
-
-
-def test_higher_roll_wins_tie_puts_both_dice_away_and_the_second_choice_is_blind():
-    env = fatestones_v0.raw_env(dice=(111111, 222222, 333333, 111111, 222222, 444444))
-    env.reset(seed=1, options={"dice": [[111111, 222222, 333333], [111111, 222222, 444444]]})
-    before = env.observe("player_1")["observation"]
-    env.step(0)
-    assert (env.observe("player_1")["observation"] == before).all()
-    env.step(0)  # 1 v 1: a tie
-    assert env.observe("player_0")["action_mask"].tolist() == [1, 1, 0]
-    hand = env.observe("player_0")["observation"].reshape(2, 3, 6)
-    assert hand[0].tolist() == [[0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0]]
-    with pytest.raises(IllegalActionError, match="not legal now"):
-        env.step(2)
-    env.step(1)
-    env.step(0)  # 3 v 2
-    assert env.terminations == {"player_0": True, "player_1": True}
-    assert env.rewards == {"player_0": 1.0, "player_1": -1.0}
-
-
 @pytest.mark.parametrize(("scratch", "rolls"), [("draw", 3), ("redraw", 3 * MAX_DRAWS)])
 def test_dice_that_only_tie_end_in_a_draw(scratch, rolls):
     batch = Batch("fatestones", 4, seed=1, dice=(333333,) * 6, scratch=scratch)
@@ -90,20 +60,6 @@ def test_dice_that_only_tie_end_in_a_draw(scratch, rolls):
         steps += 1
     assert steps == 2 * rolls == batch.variant.facts.max_steps
     assert (batch.rewards == 0).all()
-
-
-def test_a_redraw_follows_a_scratch():
-    batch = Batch("fatestones", 3000, seed=1, hand_size=1)
-    seen = 0
-    while (batch.seats != OVER).any():
-        index = np.flatnonzero(batch.seats != OVER)
-        batch.play(np.zeros(len(index), np.int64), index)
-        again = (batch.states["draws"] > 1) & (batch.states["seat"] == 0)
-        seen += again.sum()
-        assert (batch.states["left"][again] == 1).all()
-        assert (batch.states["committed"][again] == NONE).all()
-    assert seen > 100
-    assert (np.abs(batch.rewards) == 1).all()
 
 
 # --- exact play ---------------------------------------------------------------------------------------------------
@@ -170,19 +126,6 @@ def test_the_edge_is_measured_against_random_choices_throughout():
                 rest = slow_value(a[:i] + a[i + 1 :], b[:j] + b[j + 1 :], "random")
                 worth += (sum(rolls) + rolls.count(0) * rest) / 36 / 3
             assert row[i] == pytest.approx(worth - slow_value(a, b, "random"), abs=1e-12)
-
-
-def test_agents_refuse_other_games_and_opponents_without_chances():
-    batch = Batch("liars_dice", 2, seed=1)
-    turn = Turn(batch.variant, batch.states, np.arange(2), new_streams(1, 2))
-    with pytest.raises(ValueError, match="plays fatestones only"):
-        agents.make("best_response:random").act(turn)
-    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
-        agents.make("best_response:nobody")
-    agents.make("best_response:best_response:random")
-    for times in (10, 10_000):
-        with pytest.raises(ValueError, match="opponent must nest .* at most 8 times"):
-            agents.make("best_response:" * times + "random")
 
 
 # --- logs ---------------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The Shakes: the rules, in environments."""
 
-import itertools
-
 import gymnasium
 import numpy as np
 import pytest
@@ -9,18 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
-from dice_envs.agent import Turn
 from dice_envs.agents import make
-from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import evaluate
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.reproduce.shakes import play_maesters, play_physician
-from dice_envs.games.shakes import ARGUE, EFFICACIES, FACES, YIELD, argue, argue_all
-from tests.support.chance import assert_distributed, assert_even
+from dice_envs.games.shakes import ARGUE, FACES, YIELD, argue, argue_all
+from tests.support.chance import assert_distributed
 from tests.support.shakes_tools import states_with
 from tests.support.subsets import covering
+from tests.support.turns import turn_at
 
 
 def nothing(amount):
@@ -38,14 +35,6 @@ def test_the_rules_numbers(num_players):
     competitive = configure("shakes", num_players=num_players, variation="competitive").options
     assert competitive.efficacies == (2,) * num_players
     assert (competitive.to_win, competitive.pays) == (3, "win")
-
-
-@pytest.mark.parametrize("num_players", range(2, 7))
-def test_efficacies_are_dealt_evenly(num_players):
-    states = Batch("shakes", 12_000, seed=1, num_players=num_players).states["efficacy"][:, :num_players]
-    ways, counts = np.unique(states, axis=0, return_counts=True)
-    assert {tuple(way) for way in ways} == set(itertools.permutations(EFFICACIES[num_players]))
-    assert_even(counts)
 
 
 # --- the argument -------------------------------------------------------------------------------------------------
@@ -73,9 +62,7 @@ def test_who_wins_the_argument(ties, treated, saved):
     counts = np.zeros(3)
     for state in states[:300]:  # from Python one by one, as a reader would
         counts[argue_all(variant.params, state)] += 1
-    actions = make("argument").act(
-        Turn(configure("shakes", mode="physician", ties=ties), states[300:], np.arange(19_700), new_streams(2, 19_700))
-    )
+    actions = make("argument").act(turn_at(configure("shakes", mode="physician", ties=ties), states[300:]))
     counts += np.bincount(actions, minlength=3)
     assert_distributed(counts, argument_chances(np.array([treated]), np.array([saved]), ties)[0])
 
@@ -83,47 +70,32 @@ def test_who_wins_the_argument(ties, treated, saved):
 # --- the table of maesters ----------------------------------------------------------------------------------------
 
 
-def test_somebody_must_argue():
-    env = shakes_v0.raw_env(num_players=4)
-    env.reset(seed=5)
-    for _ in range(3):
-        assert env.last()[0]["action_mask"].tolist() == [1, 1]
-        env.step(YIELD)
-    last = env.agent_selection
-    assert env.last()[0]["action_mask"].tolist() == [0, 1]
-    with pytest.raises(IllegalActionError, match="yield"):
-        env.step(YIELD)
-    env.step(ARGUE)
-    state = env._states[0]
-    assert state["treated"].sum() == 1
-    assert state["last_seat"] == int(last.removeprefix("player_"))
-
-
-def test_only_those_who_argue_can_win():
-    variant = configure("shakes", num_players=3)
-    states = states_with(variant, [0, 0, 0], [0, 0, 0], 500)
-    states["opener"] = states["seat"] = 0
-    index = np.arange(500)
-    for choice in (YIELD, ARGUE, ARGUE):
-        assert variant.kernels.checked_play(variant.params, states, index, np.full(500, choice)) == -1
-    assert set(states["last_seat"]) == {1, 2}
-    assert states["opener"].tolist() == [1] * 500
-
-
-def test_everybody_speaks_once_on_every_patient():
-    variant = configure("shakes", num_players=5, reward="win")
-    batch = Batch(variant, 50, seed=3)
-    order = []
-    while (batch.seats != OVER).all():
-        order.append(batch.seats)
-        batch.play(np.full(50, ARGUE))
-    order = np.array(order).reshape(18, 5, 50)
-    assert (np.sort(order, axis=1) == np.arange(5)[:, None]).all()
-    assert (np.diff(order[:, 0], axis=0) % 5 == 1).all()  # the next seat opens on the next patient
+@pytest.mark.parametrize("num_players", [3, 5])
+def test_maesters_speak_in_turn_and_one_who_argues_treats_the_patient(num_players):
+    """Random games. If all others have yielded, the last to speak must argue."""
+    variant, games = configure("shakes", num_players=num_players, reward="win"), np.arange(50)
+    batch, rng = Batch(variant, len(games), seed=3), np.random.default_rng(1)
+    opener, treated = batch.seats, np.zeros((len(games), num_players))
+    for _ in range(variant.options.patients):
+        argued = np.zeros((len(games), num_players), bool)
+        for spoken in range(num_players):
+            seats = (opener + spoken) % num_players  # the next seat opens on the next patient
+            np.testing.assert_array_equal(batch.seats, seats)
+            must = ~argued.any(axis=1) & (spoken == num_players - 1)
+            np.testing.assert_array_equal(batch.legal(), np.column_stack([~must, np.ones(len(games))]))
+            if must.any():
+                with pytest.raises(IllegalActionError, match="yield"):
+                    batch.play(np.full(len(games), YIELD))
+            argued[games, seats] = must | (rng.random(len(games)) < 0.5)
+            batch.play(np.where(argued[games, seats], ARGUE, YIELD))
+        winners = batch.states["last_seat"]
+        assert argued[games, winners].all()
+        treated[games, winners] += 1
+        opener = (opener + 1) % num_players
+    np.testing.assert_array_equal(batch.states["treated"][:, :num_players], treated)
     assert (batch.seats == OVER).all()
-    won = batch.states["saved"].sum(axis=1) >= 7
-    assert won.any()
-    assert not won.all()
+    won = batch.states["saved"].sum(axis=1) >= variant.options.to_win
+    assert 0 < won.mean() < 1
     assert (batch.rewards == won[:, None]).all()
 
 

@@ -22,9 +22,7 @@ def random_policy(variant, about=None, floor=0.0, seed=0, blind=(), hidden=(16,)
 
 def save_random_policy(path: Path, variant: Variant) -> Path:
     """Save a policy file for the variant, with random weights."""
-    shape = variant.facts.num_actions, variant.facts.observation_size
-    weights = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-    save_policy(path, NetworkPolicy(variant.game.name, variant.changed_options(), [(weights, np.zeros(shape[0], np.float32))]))
+    save_policy(path, random_policy(variant))
     return path
 
 

@@ -1,8 +1,15 @@
-"""A learner's turns as they are played in tests."""
+"""Turns: an agent's at many states at once, and a learner's as they are played in tests."""
 
 import numpy as np
 
+from dice_envs.agent import Turn
+from dice_envs.core.dice import new_streams
 from dice_envs.envs.learner import SeatGames
+
+
+def turn_at(variant, states, seed=1):
+    """The turn of an agent that is asked at all of these states."""
+    return Turn(variant, states, np.arange(len(states)), new_streams(seed, len(states)))
 
 
 def begun(variant, opponents, count, seed=0, exploration=0.0, **arguments):

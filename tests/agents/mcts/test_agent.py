@@ -14,11 +14,11 @@ from dice_envs import Batch, agents, configure, measure
 from dice_envs.agent import Turn
 from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
-from dice_envs.core.dice import new_streams
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce.fatestones import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
+from tests.support.turns import turn_at
 
 
 @cache
@@ -30,7 +30,7 @@ def turn_of(game: str, games: int, seed: int = 1, moves: int = 0, **options) -> 
     batch = Batch(game, games, seed, **options)
     for _ in range(moves):
         batch.play(batch.legal().argmax(axis=1))
-    return Turn(batch.variant, batch.states, np.arange(games), new_streams(seed, games))
+    return turn_at(batch.variant, batch.states, seed)
 
 
 SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,opponent=random", "mcts:1", "mcts:20,final=mixed"]
@@ -57,9 +57,7 @@ def test_the_waiting_commitment_has_no_influence():
     for committed in range(3):
         batch = Batch("fatestones", 50, seed=3)
         batch.play(np.full(50, committed))
-        policies.append(
-            MCTS(200, select="regret").probabilities(Turn(batch.variant, batch.states, np.arange(50), new_streams(9, 50)))
-        )
+        policies.append(MCTS(200, select="regret").probabilities(turn_at(batch.variant, batch.states)))
     assert (policies[0] == policies[1]).all()
     assert (policies[0] == policies[2]).all()
 
@@ -95,8 +93,7 @@ def test_search_finds_the_winning_die():
         batch.variant.arrange(state, {"dice": [dice[:3], dice[3:]]})
     specs = ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,rollout=strongest")
     for agent in (*map(agents.make, specs), JointSearch(200)):
-        turn = Turn(batch.variant, batch.states, np.arange(20), new_streams(1, 20))
-        assert (agent.act(turn) == 0).all()
+        assert (agent.act(turn_at(batch.variant, batch.states)) == 0).all()
 
 
 @pytest.mark.thorough
@@ -121,7 +118,7 @@ def fatestones_turn(first, second, games=20):
     states = np.zeros(games, variant.game.state)
     states["committed"], states["left"], states["hands"] = -1, len(first), -1
     states["hands"][:, :, : len(first)] = [[DIE_OF_CODE[code] for code in hand] for hand in (first, second)]
-    return Turn(variant, states, np.arange(games), new_streams(1, games))
+    return turn_at(variant, states)
 
 
 @pytest.mark.thorough

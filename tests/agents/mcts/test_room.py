@@ -18,6 +18,7 @@ from dice_envs.experiments.reproduce.fatestones import JointSearch
 from tests.agents.mcts.test_agent import turn_of
 from tests.conftest import scaled
 from tests.support.subsets import few
+from tests.support.turns import turn_at
 from tests.support.variants import IDS, MARKED
 
 FEW = scaled(300, 30)  # simulations
@@ -151,7 +152,7 @@ def test_with_a_full_tree_the_mean_return_is_that_of_the_simulations_that_count(
     batch = Batch("score_dice", 1, 1, pool_a=(5, 5, 5), pool_b=(6, 6, 6))
     batch.variant.arrange(batch.states[0], {"dice": [[3, 2, 1], [6, 6, 6]]})
     batch.play(np.zeros(1, np.int64))
-    _, values = agent.search(Turn(batch.variant, batch.states, np.arange(1), new_streams(1, 1)))
+    _, values = agent.search(turn_at(batch.variant, batch.states))
     assert values[0] == pytest.approx(1)
 
 
