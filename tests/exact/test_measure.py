@@ -84,14 +84,11 @@ def test_every_agent_is_measured(game, options, spec):
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
 
 
-COINS = {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2)}
 ANSWERED = [
     ("liars_dice", {"num_dice": 1, "num_faces": 3, "wild": "highest"}),
-    ("score_dice", {"pool_a": (3, 2), "pool_b": (4, 2), "ties": "a"}),
-    ("score_dice", {**COINS, "pool_a": (2, 2, 2)}),
+    ("score_dice", {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "reward": "score"}),
+    ("score_dice", {"pool_a": (3, 2), "pool_b": (4, 2), "ties": "a", "open_hands": True}),
     ("score_dice", {"pool_a": (3, 3, 2), "pool_b": (4, 2), "ties": "a"}),
-    ("score_dice", {**COINS, "reward": "score"}),
-    ("score_dice", {**COINS, "open_hands": True}),
     ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}),
 ]
 

@@ -10,7 +10,8 @@ from dice_envs.agent import Uniform, ask
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, names
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone
-from dice_envs.pictures.drawing import NARROW_WIDTH, PIPS, WIDTH, Circle, Polygon, Rect, layout
+from dice_envs.pictures import drawing
+from dice_envs.pictures.drawing import NARROW_WIDTH, PIPS, WIDTH, Circle, Polygon, Rect, Text, layout
 from dice_envs.pictures.render import ansi, frame_size, rgb_array, svg
 from tests.support.liars_dice_tables import position
 from tests.support.variants import IDS, MARKED
@@ -65,16 +66,16 @@ def test_every_picture_is_a_well_formed_svg_with_all_its_words(name, options):
 def test_all_that_is_drawn_lies_within_the_picture(name, options, width):
     variant = configure(name, **options)
     for picture in (variant.full_picture(), *(variant.picture(state) for state in states(variant, (0, 4, 400), seed=4))):
-        drawing = layout(picture, width=width)
-        assert drawing.width == width
-        for shape in drawing.shapes:
+        diagram = layout(picture, width=width)
+        assert diagram.width == width
+        for shape in diagram.shapes:
             if isinstance(shape, Rect):
                 corners = [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
             elif isinstance(shape, Circle):
                 corners = [(shape.cx - shape.r, shape.cy - shape.r), (shape.cx + shape.r, shape.cy + shape.r)]
             else:
                 corners = list(shape.points) if isinstance(shape, Polygon) else [(shape.x, shape.y)]
-            assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in corners), shape
+            assert all(0 <= x <= diagram.width and 0 <= y <= diagram.height for x, y in corners), shape
 
 
 @every_game
@@ -120,6 +121,15 @@ def test_a_mark_points_at_the_middle_of_its_row():
     )
     left, tip, right = mark.points
     assert tip[1] == (left[1] + right[1]) / 2 == panel.y + panel.height / 2
+
+
+def test_a_caption_and_dice_keep_their_columns_and_dice_stand_in_the_middle_of_their_line():
+    shapes = layout(Picture("", (Row("n" * 40, (Die(1, label="12"), 2)),))).shapes
+    (caption,) = (shape for shape in shapes if isinstance(shape, Text) and shape.lines[0].startswith("n"))
+    assert all(drawing.text_width(line, drawing.CAPTION_SIZE, bold=True) < drawing.CAPTION for line in caption.lines)
+    labelled, plain = (shape for shape in shapes if isinstance(shape, Rect) and shape.width == shape.height)
+    assert labelled.x == pytest.approx(drawing.MARGIN + drawing.INDENT + drawing.CAPTION, abs=1)
+    assert plain.y - labelled.y == pytest.approx(drawing.LABEL_SIZE * drawing.LEADING / 2)
 
 
 def test_words_are_escaped():

@@ -44,7 +44,12 @@ def best_response(drawn, agent, seat, look=lambda states, values: None, deals=No
     Wherever the seat is to move, `look` is called with all states (n,) that look alike to it, and the value of each action.
     `deals` are those of `every_deal`, unless they are given.
     """
-    variant, one = drawn.variant, np.zeros(1, np.int64)
+    variant, one, answers = drawn.variant, np.zeros(1, np.int64), {}
+
+    def seen(state):
+        out = np.zeros((1, variant.facts.observation_size), np.float32)
+        variant.kernels.observe(variant.params, state, one, state["seat"].astype(np.int64), out)
+        return out.tobytes()
 
     def play(state, action, weight, groups):
         """What is earned before the seat is to move again; the states in which it then is go to groups that look alike."""
@@ -56,12 +61,13 @@ def best_response(drawn, agent, seat, look=lambda states, values: None, deals=No
     def follow(state, weight, groups):
         if state["seat"][0] == OVER:
             return 0.0
+        key = seen(state)
         if state["seat"][0] == seat:
-            seen = np.zeros((1, variant.facts.observation_size), np.float32)
-            variant.kernels.observe(variant.params, state, one, np.array([seat]), seen)
-            groups[seen.tobytes()].append((weight, state))
+            groups[key].append((weight, state))
             return 0.0
-        (chances,) = agent.probabilities(Turn(variant, state, one, new_streams(1, 1)))
+        if key not in answers:
+            (answers[key],) = agent.probabilities(Turn(variant, state, one, new_streams(1, 1)))
+        chances = answers[key]
         return sum(play(state, action, weight * chances[action], groups) for action in np.flatnonzero(chances))
 
     def best(group):
