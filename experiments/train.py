@@ -181,7 +181,7 @@ def train(
     usual = presets_of(variant.game.name)[preset].threads
     changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
     tried = [f"{name}={setting_text(value)}" for name, value in (settings or {}).items()]
-    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
+    typed: dict[str, Any] = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
     typed |= {"opponent": [*(opponents or ())], "set": tried, "steps": steps, "seed": trained.seed}
     typed |= {name: value for name, value, default in changed if value != default}
     command = command_line(f"train {variant.game.name}", typed)
