@@ -181,7 +181,7 @@ def train(
     usual = presets_of(variant.game.name)[preset].threads
     changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
     tried = [f"{name}={setting_text(value)}" for name, value in (settings or {}).items()]
-    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
+    typed: dict[str, Any] = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
     typed |= {"opponent": [*(opponents or ())], "set": tried, "steps": steps, "seed": trained.seed}
     typed |= {name: value for name, value, default in changed if value != default}
     command = command_line(f"train {variant.game.name}", typed)
@@ -223,10 +223,10 @@ def _played(trained: Trained, games: int) -> Result:
     With two seats it is of pairs, without luck where the values of choices against an opponent are known and found fast.
     With more it is of one table with the policy and its opponents in turn, the last ones first.
     """
-    policy, agents = trained.policy, dict(trained.pool)
+    policy, specs, agents = trained.policy, trained.preset.opponents, dict(trained.pool)
     variant, seats = policy.variant, policy.variant.facts.num_seats
     own: dict[str, Agent] = {"ppo": policy} | ({"ppo greedy": Likeliest(policy)} if seats == 2 else {})
-    names = [*trained.preset.opponents] if seats == 2 else _in_turn(trained.preset.opponents[::-1], seats - 1)
+    names = [*specs] if seats == 2 else [specs[-1 - place % len(specs)] for place in range(seats - 1)]
     row, players = [*own, *names], [*own.values(), *(agents[name][0] for name in names)]
     values: list[Any] = [None] * len(row)  # none against the policy's own rows
     notes: list[str] = []
@@ -254,11 +254,7 @@ def _against_pool(trained: Trained, games: int) -> dict[str, Result]:
     seeds = derived_seeds(trained.seed, "pool", len(pool))
     with ui.progress("its pool", len(pool) * games) as done:
         for (name, players), own_seed in zip(pool, seeds, strict=True):
-            others = _in_turn(players, variant.facts.num_seats - 1)
+            others = [players[place % len(players)] for place in range(variant.facts.num_seats - 1)]
             names = ["ppo", *[name] * len(others)]
             found[name] = tournament(variant, names, games, own_seed, done, [trained.policy, *others])
     return found
-
-
-def _in_turn(listed: Sequence[Any], count: int) -> list[Any]:
-    return [listed[place % len(listed)] for place in range(count)]

@@ -140,7 +140,7 @@ class Preset:
 _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
 
 # One pass over each rollout with larger steps learns as much from it as four, in a third of the time.
-_LARGE_STEPS: dict[str, Any] = {"learning_rate": 2e-3, "minibatch": 2048}
+_ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2048}
 
 # Settings of networks that gain nothing from a second thread, and nothing from past selves.
 _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1, "self_share": 0.0}
@@ -174,15 +174,9 @@ PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
     "liars_dice": {
         # The learning rate falls to 0, so a short run beats a long one that is stopped early.
-        "quick": Preset(steps=10_000_000, opponents=_NUMBERS, entropy_end=0.002, floor=0.01, **_LARGE_STEPS, **_SMALL),
+        "quick": Preset(steps=10_000_000, opponents=_NUMBERS, entropy_end=0.002, floor=0.01, **_ONE_EPOCH | _SMALL),
         "full": Preset(
-            steps=300_000_000,
-            opponents=_NUMBERS,
-            hidden=(256, 256),
-            epochs=1,
-            checkpoint_every=32,
-            snapshot_every=32,
-            **_LARGE_STEPS,
+            steps=300_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32, **_ONE_EPOCH
         ),
         "equilibrium": _LIARS_DICE,
         # For a match of many rounds, in which a die may be worth much or little: weights follow the stakes, and are larger in

@@ -150,8 +150,7 @@ class Run:
         Where none was measured, that is the averaged one, which usually comes closer to equilibrium than the last.
         """
         best = self.best if self.preset.keep == "best" else None
-        found: NetworkPolicy = best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
-        return found
+        return best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
 
     def measure_gap(self) -> dict[str, float]:
         """Measure the exact gap of the last and of the averaged policy; empty if it is not time to, or not cheap.

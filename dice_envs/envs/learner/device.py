@@ -212,8 +212,7 @@ class DeviceTurns:
             here[...] = self._read(there)
 
     def _read(self, there: Any) -> np.ndarray:
-        found: np.ndarray = there if isinstance(there, np.ndarray) else there.copy_to_host()
-        return found
+        return there if isinstance(there, np.ndarray) else there.copy_to_host()
 
     # --- turns ------------------------------------------------------------------------------------------------------------
 

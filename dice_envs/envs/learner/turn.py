@@ -88,8 +88,7 @@ def compile_may_act(game: Game) -> Callable[..., bool]:
         context.fault[2] = moves.actions[i]
         return False
 
-    checked: Callable[..., bool] = may_act
-    return checked
+    return may_act
 
 
 @functools.cache
@@ -189,8 +188,7 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 return
             action = np.int64(NO_ACTION)
 
-    compiled: Callable[..., None] = turn
-    return compiled
+    return turn
 
 
 @functools.cache
@@ -219,5 +217,4 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -
                     context.fault[0] = i
                     return
 
-    loop: Callable[..., None] = advance
-    return loop
+    return advance
