@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from dice_envs.command import is_starting
+from dice_envs.core.machine import is_starting
 
 if is_starting() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the command without a word while it imports for seconds

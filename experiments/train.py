@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import os
 import shlex
 import time
@@ -181,21 +180,15 @@ def train(
         ui.console.print(f"{new:,} steps in {seconds:,.0f} s: {new / seconds:,.0f} a second")
     usual = presets_of(variant.game.name)[preset].threads
     changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
-    typed = {"steps": steps, "seed": trained.seed, **{name: value for name, value, default in changed if value != default}}
-    command = _command(variant, preset, opponents or (), settings or {}, typed)
+    tried = [f"{name}={setting_text(value)}" for name, value in (settings or {}).items()]
+    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
+    typed |= {"opponent": [*(opponents or ())], "set": tried, "steps": steps, "seed": trained.seed}
+    typed |= {name: value for name, value, default in changed if value != default}
+    command = command_line(f"train {variant.game.name}", typed)
     found = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed)
     table = _played(trained, evaluation_games) if variant.facts.num_seats > 1 else None
     pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
     return TrainingResult(trained, folder, command, new / seconds if new else None, *found, table, pool)
-
-
-def _command(
-    variant: Variant, preset: str, opponents: Sequence[str], settings: Mapping[str, Any], given: Mapping[str, Any]
-) -> str:
-    """Return the command that makes the same policy again; `given` are its other options by name."""
-    tried = [f"{name}={setting_text(value)}" for name, value in settings.items()]
-    typed = {"preset": preset, "option": option_texts(variant.plain.changed_options()), "opponent": [*opponents], "set": tried}
-    return command_line(f"train {variant.game.name}", {**typed, **given})
 
 
 # --- measures and games at the end ----------------------------------------------------------------------------------
@@ -230,29 +223,21 @@ def _played(trained: Trained, games: int) -> Result:
     With two seats it is of pairs, without luck where the values of choices against an opponent are known and found fast.
     With more it is of one table with the policy and its opponents in turn, the last ones first.
     """
-    policy, names, agents = trained.policy, list(trained.preset.opponents), dict(trained.pool)
+    policy, agents = trained.policy, dict(trained.pool)
     variant, seats = policy.variant, policy.variant.facts.num_seats
-    values: list[Any] = [None, None]  # none against the policy's own two rows
+    own: dict[str, Agent] = {"ppo": policy} | ({"ppo greedy": Likeliest(policy)} if seats == 2 else {})
+    names = [*trained.preset.opponents] if seats == 2 else _in_turn(trained.preset.opponents[::-1], seats - 1)
+    row, players = [*own, *names], [*own.values(), *(agents[name][0] for name in names)]
+    values: list[Any] = [None] * len(row)  # none against the policy's own rows
     notes: list[str] = []
-    players: list[Agent] = [policy]
-    if seats == 2:
-        row = ["ppo", "ppo greedy", *names]
-        players.append(Likeliest(policy))
-        for name in names if games > 1 else ():
-            (agent,) = agents[name]
-            with ui.progress(f"measuring values against {name}") as done:
-                # Agents with `memoryless` need far fewer evaluations than positions are counted.
-                told = done if promises_of(agent).memoryless else up_to(MOST_POSITIONS, done)
-                found, reasons = known_values(variant, [name], [agent], told)
-            values += found
-            notes += reasons
-    else:
-        names = list(itertools.islice(itertools.cycle(reversed(names)), seats - 1))
-        row = ["ppo", *names]
-    players += [agents[name][0] for name in names]
-    known = values if any(each is not None for each in values) else None
+    for place in range(2, len(row)) if seats == 2 and games > 1 else ():
+        with ui.progress(f"measuring values against {row[place]}") as done:
+            # Agents with `memoryless` need far fewer evaluations than positions are counted.
+            told = done if promises_of(players[place]).memoryless else up_to(MOST_POSITIONS, done)
+            (values[place],), reasons = known_values(variant, [row[place]], [players[place]], told)
+        notes += reasons
     with ui.progress("cross table", num_meetings(variant, len(row)) * games) as done:
-        table = tournament(variant, row, games, trained.seed, done, players, values=known)
+        table = tournament(variant, row, games, trained.seed, done, players, values=values)
     table.notes = notes
     add_optimal(table, variant)
     if seats == 2:
@@ -269,7 +254,11 @@ def _against_pool(trained: Trained, games: int) -> dict[str, Result]:
     seeds = derived_seeds(trained.seed, "pool", len(pool))
     with ui.progress("its pool", len(pool) * games) as done:
         for (name, players), own_seed in zip(pool, seeds, strict=True):
-            others: list[Agent] = list(itertools.islice(itertools.cycle(players), variant.facts.num_seats - 1))
+            others = _in_turn(players, variant.facts.num_seats - 1)
             names = ["ppo", *[name] * len(others)]
             found[name] = tournament(variant, names, games, own_seed, done, [trained.policy, *others])
     return found
+
+
+def _in_turn(listed: Sequence[Any], count: int) -> list[Any]:
+    return [listed[place % len(listed)] for place in range(count)]

@@ -83,7 +83,7 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path, run_python
     files = {
         "dice_envs/games/pig.py": shown("How to add a game"),
         "dice_envs/exact/pig.py": shown("How to add an exact measure", '"""'),
-        path: with_row(path, "SMALL = {\n", shown("How to add an exact measure", "    ")),
+        path: with_row(path, "VARIANTS = {\n", shown("How to add an exact measure", "    ")),
     }
     copy = project_with(tmp_path / "copy", files)
     assert number_passed(copy, "pig and not awkward", path) >= 4

@@ -20,14 +20,18 @@ from packaging.specifiers import SpecifierSet
 from tests.conftest import COMPILES_SOON, ROOT
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def built(kind, folder):
+    """The file of a distribution."""
+    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("*.whl")
+    (path,) = folder.iterdir()
     return path
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    return built("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_holds_one_package(wheel):
@@ -74,7 +78,6 @@ assert not {{"agents", "experiments"}} & {{module.split(".")[0] for module in sy
 """
 
 
-# Works the same in a checkout and from the wheel.
 PROGRAM = """
 import dice_envs
 from dice_envs.agents.ppo import load_policy
@@ -87,7 +90,6 @@ measured = dice_envs.measure("liars_dice", load_policy("policy.npz"), **game)
 table = tournament(dice_envs.configure("liars_dice", **game), ["ppo:policy.npz", "random"], 200, 1)
 print(found.steps, found.gaps[-1]["steps"], 0 < measured.measures[0].value < 2, table.games)
 """
-PRINTED = "1024 1024 True 200\n"
 
 
 def run_apart(command, folder):
@@ -110,14 +112,9 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     subprocess.run([*install, f"{wheel}[commands]"], check=True, capture_output=True)
     assert "liars_dice" in run_apart([str(programs / "dice-envs"), "games"], tmp_path)
     subprocess.run([*install, f"{wheel}[web,sb3]"], check=True, capture_output=True)
-    assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == PRINTED
+    assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == "1024 1024 True 200\n"
     run_apart([str(programs / "dice-envs"), "measure", "liars_dice", "ppo:policy.npz", "--json", "found.json"], tmp_path)
     assert json.loads((tmp_path / "found.json").read_text())["measures"][0]["name"] == "exploitability"
-
-
-@pytest.mark.slow
-def test_the_program_for_the_wheel_runs_in_a_checkout(run_python):
-    assert run_python(PROGRAM) == PRINTED
 
 
 @pytest.mark.thorough
@@ -148,11 +145,7 @@ assert agents.__path__[0].startswith(FOLDER) == experiments.__path__[0].startswi
 @pytest.mark.slow
 def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
     """Everything except files for git and CI, so that it can be set up, tested and read."""
-    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(path) as archive:
+    with tarfile.open(built("sdist", tmp_path)) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     assert {path.name for path in ROOT.glob("constraints*.txt")} <= held
     assert {"Makefile", "LICENSE", "README.md", "pyproject.toml", "docs/ppo.md", "tests/golden/thirties.txt"} <= held
@@ -301,20 +294,3 @@ def test_git_keeps_files_of_the_project_alone():
     assert {path: mode for path, mode in modes.items() if mode not in ("100644", "100755")} == {}
     ignored = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
     assert subprocess.run(ignored, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
-
-
-def test_jobs_with_a_small_environment_do_not_come_to_hypothesis():
-    """Their tests import shared modules, which must not import more than those environments have."""
-    own = ("rllib", "tianshou", "textarena", "verifiers")
-    paths = {*(ROOT / "tests" / "cuda").glob("test_*.py"), *(ROOT / "tests" / "envs" / f"test_{name}.py" for name in own)}
-    todo, imported = list(paths), set()
-    while todo:
-        for node in ast.parse(todo.pop().read_text()).body:
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            imported.update(names)
-            shared = {ROOT / f"{name.replace('.', '/')}.py" for name in names if name.startswith("tests.")} - paths
-            paths |= shared
-            todo += shared
-    assert "tests.support.variants" in imported
-    assert not {name for name in imported if name.split(".")[0] == "hypothesis"}

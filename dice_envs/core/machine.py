@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib.util
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,13 @@ MOST_THREADS = 256
 _SHARE = 0.8  # of the memory, that a solver may take
 _GROUPS = Path("/sys/fs/cgroup")
 _KNOWN_AS = {"PIL": "Pillow"}  # modules whose package has another name
+
+
+def is_starting() -> bool:
+    """Return whether this process was started as the command line, rather than importing the package."""
+    words = getattr(sys, "argv", None) or [""]
+    is_module = words[0] == "-m" and {"dice_envs", "experiments", "dice_envs.experiments"} & set(sys.orig_argv)
+    return bool(is_module or os.path.basename(words[0]).partition(".")[0] == "dice-envs")
 
 
 # --- optional packages: an error about a missing one names the extra that brings it -----------------------------------

@@ -83,7 +83,7 @@ class TensorEnv:
         check_choice("device", self.device.type, ("cpu", "cuda"))
         self._games = SeatGames(self.variant, num_envs, opponents, seat, self_play, "raise", expected_rewards)
         self._all, self._began = np.arange(num_envs), False
-        self._arrays = empty_step(self.variant, num_envs, out=True)
+        self._arrays = empty_step(self.variant, num_envs)
         tensors = [torch.from_numpy(array).to(self.device).zero_() for array in (*self._arrays[:-2], *self._arrays.shown)]
         earned, ended, _, players, returns, lengths, self.out, self.observations, self.masks = tensors
         self._step = TensorStep(earned.float(), ended, players, returns, lengths)

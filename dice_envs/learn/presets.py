@@ -140,10 +140,10 @@ class Preset:
 _NUMBERS = ("random", "numbers:bluff=0", "numbers:bluff=0.25", "numbers:bluff=0.75", "numbers:bluff=1")
 
 # One pass over each rollout with larger steps learns as much from it as four, in a third of the time.
-_ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2048}
+_LARGE_STEPS: dict[str, Any] = {"learning_rate": 2e-3, "minibatch": 2048}
 
-# Settings of games whose networks are too small for a second thread.
-_SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1}
+# Settings of networks that gain nothing from a second thread, and nothing from past selves.
+_SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1, "self_share": 0.0}
 
 # Towards equilibrium: self-play by magnetic mirror descent, whose parts docs/ppo.md explains. The reference follows slowly
 # enough that noise averages out in it. Play still circles a little around the equilibrium; the averaged policy comes closer.
@@ -173,19 +173,16 @@ _LIARS_DICE = dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", 
 PRESETS: dict[str, dict[str, Preset]] = {
     "": {"quick": Preset(steps=2_000_000), "full": Preset(steps=50_000_000), "equilibrium": _EQUILIBRIUM},
     "liars_dice": {
-        # The learning rate falls to 0, so a short run beats a long one that is stopped early. A second thread gains nothing.
-        "quick": Preset(
-            steps=10_000_000,
-            opponents=_NUMBERS,
-            self_share=0.0,
-            entropy_end=0.002,
-            floor=0.01,
-            checkpoint_every=32,
-            threads=1,
-            **_ONE_EPOCH,
-        ),
+        # The learning rate falls to 0, so a short run beats a long one that is stopped early.
+        "quick": Preset(steps=10_000_000, opponents=_NUMBERS, entropy_end=0.002, floor=0.01, **_LARGE_STEPS, **_SMALL),
         "full": Preset(
-            steps=300_000_000, opponents=_NUMBERS, hidden=(256, 256), checkpoint_every=32, snapshot_every=32, **_ONE_EPOCH
+            steps=300_000_000,
+            opponents=_NUMBERS,
+            hidden=(256, 256),
+            epochs=1,
+            checkpoint_every=32,
+            snapshot_every=32,
+            **_LARGE_STEPS,
         ),
         "equilibrium": _LIARS_DICE,
         # For a match of many rounds, in which a die may be worth much or little: weights follow the stakes, and are larger in
@@ -206,7 +203,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
     "fatestones": {
         "quick": Preset(
             steps=20_000_000,
-            self_share=0.0,
             num_envs=2048,
             num_steps=16,
             minibatch=8192,
@@ -225,7 +221,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "quick": Preset(
             steps=12_000_000,
             opponents=("highest",),
-            self_share=0.0,
             num_envs=1024,
             num_steps=16,
             minibatch=2048,

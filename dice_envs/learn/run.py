@@ -38,11 +38,11 @@ class Opponents:
 
     Attributes:
         pool: these agents with their weights; None in a game of one seat.
-        places: the number of past selves that the pool has room for.
-        selves: the latest past selves, in the order of their places.
+        most: the number of past selves that are kept.
+        selves: the latest past selves; a new one takes the oldest's place.
         num_selves: past selves added so far.
-        score: games against each opponent since `take_means` was last called, and games won; in a game of one seat, of which
-            "return" is the name, the sum of returns.
+        score: games against each opponent since the last point of the learning curve, and games won; in a game of one seat, of
+            which "return" is the name, the sum of returns.
     """
 
     def __init__(self, variant: Variant, preset: Preset) -> None:
@@ -50,25 +50,19 @@ class Opponents:
         self.num_selves, self.selves = 0, list[NetworkPolicy]()
         self.score: dict[str, list[float]] = {}
         self._fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
-        # Without past selves there are no places: games between agents that choose by kernels are then one compiled loop.
-        self.places = preset.past_selves if self._fixed and preset.self_share else 0
-        self.pool = Pool([*self._fixed, *["random"] * self.places], self._weights()) if self._fixed else None
-
-    def _weights(self) -> list[float]:
-        """Divide the share that past selves leave among fixed opponents; empty places have weight 0."""
-        there, fixed = len(self.selves), len(self._fixed)
-        share = self._preset.self_share if there else 0.0
-        return [(1 - share) / fixed] * fixed + [share / max(there, 1)] * there + [0.0] * (self.places - there)
+        self.most = preset.past_selves if self._fixed and preset.self_share else 0
+        self.pool = Pool([*self._fixed]) if self._fixed else None
 
     def add_self(self, policy: NetworkPolicy) -> None:
-        """Add a past self; it replaces the oldest where all places are taken."""
-        if self.pool is not None and self.places:
-            place = self.num_selves % self.places
+        """Add a past self; it replaces the oldest where there are as many as are kept."""
+        if self.pool is not None and self.most:
+            place = self.num_selves % self.most
             self.selves[place : place + 1] = [policy]
             self.num_selves += 1
             if self._preset.self_play < 1:  # else nobody meets them, and a GPU would record its rollout anew for each
-                self.pool.agents[len(self._fixed) + place] = policy
-                self.pool.weights = self._weights()
+                share, fixed, there = self._preset.self_share, len(self._fixed), len(self.selves)
+                self.pool.agents[fixed:] = self.selves
+                self.pool.weights = [(1 - share) / fixed] * fixed + [share / there] * there
 
     def by_name(self) -> list[tuple[str, list[Any]]]:
         """Each fixed opponent by its spec, and the "past selves" together."""
@@ -95,12 +89,6 @@ class Opponents:
             score = self.score.setdefault(name, [0, 0.0])
             score[0] += int(games)
             score[1] += float(worth)
-
-    def take_means(self) -> dict[str, float]:
-        """Return the share of games won against each opponent, or the mean return, since the last call."""
-        means = {name: worth / games for name, (games, worth) in sorted(self.score.items())}
-        self.score = {}
-        return means
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -165,18 +153,16 @@ class Run:
         found: NetworkPolicy = best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
         return found
 
-    def _is_time_to_measure(self) -> bool:
-        """Whether to measure now. Until a measure was cheap it is tried after 1, 2, 4, 8 … times `measure_every` iterations."""
-        every = self.preset.measure_every
-        if not every or not self.iterations or self.iterations % every:
-            return False
-        times = self.iterations // every
-        return bool(self.gaps) or times.bit_count() == 1
-
     def measure_gap(self) -> dict[str, float]:
-        """Measure the exact gap of the last and of the averaged policy; empty if it is known already, or not cheap."""
-        steps = self.steps
-        if not self.preset.measure_every or (self.gaps and self.gaps[-1]["steps"] >= steps):
+        """Measure the exact gap of the last and of the averaged policy; empty if it is not time to, or not cheap.
+
+        It is time every `measure_every` iterations and at the end. Until a measure was cheap, it is tried after 1, 2, 4, 8 …
+        times as many iterations.
+        """
+        steps, every = self.steps, self.preset.measure_every
+        times, beyond = divmod(self.iterations, every or 1)
+        is_time = steps >= self.preset.steps or (not beyond and (self.gaps or times.bit_count() == 1))
+        if not every or not is_time or (self.gaps and self.gaps[-1]["steps"] >= steps):
             return {}
         found: dict[str, float] = {}
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
@@ -194,7 +180,8 @@ class Run:
 
     def add_point(self) -> dict[str, float]:
         """Add the mean scores since the last point to the curve, and return them."""
-        means = self.opponents.take_means()
+        means = {name: worth / games for name, (games, worth) in sorted(self.opponents.score.items())}
+        self.opponents.score = {}
         if means:
             self.curve.append({"steps": self.steps, **means})
         return means
@@ -241,7 +228,7 @@ class Run:
         """Return to a state that `save` wrote for a run like this one. Another one raises various errors, see `blamed_on`."""
         num_selves = state["num_selves"]
         check_range("num_selves", num_selves, 0, 10**12)
-        if len(state["selves"]) != min(num_selves, self.opponents.places):
+        if len(state["selves"]) != min(num_selves, self.opponents.most):
             raise ValueError(f"selves are not those of {num_selves} snapshots")
         for layers in state["selves"]:
             self.opponents.add_self(self.model.policy_with(layers))
@@ -270,11 +257,10 @@ class Run:
             while self.steps < p.steps:
                 self.check_finite()
                 minutes = before + seconds / 60
-                if self._is_time_to_measure():
+                if gaps := self.measure_gap():
                     self.minutes[self.steps] = minutes
-                    if gaps := self.measure_gap():
-                        callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
-                        callback.measured(self.steps, minutes, self.gap_name, gaps)
+                    callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
+                    callback.measured(self.steps, minutes, self.gap_name, gaps)
                 if callback.stop():
                     break
                 if self.iterations % p.checkpoint_every == 0 and self.steps > first:
@@ -282,24 +268,19 @@ class Run:
                     self.save()
                     scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
                     callback.saved(self.steps, (self.steps - first) / seconds, scores)
-                start = time.perf_counter()
-                self._iterate(callback)
+                steps, start = self.steps, time.perf_counter()
+                values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
+                callback.advanced(self.steps - steps)
+                if self.iterations % 4 == 0:
+                    values |= {f"pool/{name}": mean for name, mean in self.add_point().items()}
+                callback.learned(self.steps, values)
+                if self.iterations % p.snapshot_every == 0:
+                    self.opponents.add_self(self.model.policy())
                 seconds += time.perf_counter() - start
             self.minutes[self.steps] = before + seconds / 60
             if self.steps >= p.steps:
                 self.measure_gap()
             self.save()
-
-    def _iterate(self, callback: TrainingCallback) -> None:
-        """Play a rollout and learn from it; keep the learning curve and past selves."""
-        before = self.steps
-        values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
-        callback.advanced(self.steps - before)
-        if self.iterations % 4 == 0:
-            values |= {f"pool/{name}": mean for name, mean in self.add_point().items()}
-        callback.learned(self.steps, values)
-        if self.iterations % self.preset.snapshot_every == 0:
-            self.opponents.add_self(self.model.policy())
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:

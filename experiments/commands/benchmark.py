@@ -105,10 +105,8 @@ def language(
     command = command_line(words, {**typed, "no_references": not references})
     scores = [dataclasses.asdict(each) for own in found.values() for each in own]
     about = About(command, {"positions": positions, "games": games}, seed)
-    ui.finish(
-        lambda: ui.write_json(json, {"command": command, "seed": seed, "scores": scores}),
-        lambda: _write_report(report, found, about) if report is not None else None,
-    )
+    written = {"command": command, "seed": seed, "scores": scores}
+    ui.write_all(json, written, report, lambda folder: _write_report(folder, found, about))
 
 
 GROUP = "Fixed tests of language models."

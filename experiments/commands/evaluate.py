@@ -62,11 +62,8 @@ def main(
             found = evaluate(
                 variant, player, against, games, seed=seed, match=match, name=agent, values=values, done=done, run=workers.run
             )
-    ui.finish(
-        lambda: show_all([_value_grid(found, workers.lines()), *_loss_grids(found), *_worst_grids(found)]),
-        lambda: ui.write_json(json, found),
-        lambda: _save_plots(report, found) if report is not None else None,
-    )
+    grids = [_value_grid(found, workers.lines()), *_loss_grids(found), *_worst_grids(found)]
+    ui.write_all(json, found, report, lambda folder: _save_plots(folder, found), lambda: show_all(grids))
 
 
 # --- tables and a plot ----------------------------------------------------------------------------------------------

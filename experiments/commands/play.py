@@ -335,7 +335,7 @@ class Terminal:
         while True:
             typed = _typed("")
             if typed.lower() == "undo":
-                self._undo(self._reader)
+                self._take_back(lambda: self.sitting.undo(self._reader))
                 return True
             elif typed.lower().startswith("from"):
                 if self._go_back(typed):
@@ -372,7 +372,7 @@ class Terminal:
                 if typed.lower() in LEAVING:
                     raise KeyboardInterrupt
                 if typed.lower() == "undo":
-                    if self._undo(person):
+                    if self._take_back(lambda: sitting.undo(person)):
                         return
                     continue
                 if self._command(typed, person):
@@ -424,9 +424,6 @@ class Terminal:
             words.say(f"not saved: {problem}")
         else:
             typer.echo(f"saved; `play --load {name}` goes on")  # unbroken, so that it can be copied
-
-    def _undo(self, person: int | None) -> bool:
-        return self._take_back(lambda: self.sitting.undo(person))
 
     def _go_back(self, typed: str) -> bool:
         """Take back move N and all after it, as `from N` says. Return whether that was possible."""

@@ -58,11 +58,8 @@ def main(
     groups = grouped(played)
     typed = {"seat": seat, "agents": agents, "json": json, "report": report}
     command = pages.command_line(f"review {shlex.join(map(str, files))}", typed)
-    ui.finish(
-        lambda: show(groups),
-        lambda: ui.write_json(json, {"records": [_group_dict(each) for each in groups]}),
-        lambda: save_report(report, groups, command) if report is not None else None,
-    )
+    records = {"records": [_group_dict(each) for each in groups]}
+    ui.write_all(json, records, report, lambda folder: save_report(folder, groups, command), lambda: show(groups))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,10 +62,8 @@ def all_sources(
         command_line("reproduce all", {"games": games, "seed": seed, "report": report}), {"games": games or "usual"}, seed
     )
     title = "dice-envs: every figure of every source"
-    ui.finish(
-        lambda: ui.write_json(json, {"seed": seed, "sources": rows}),
-        lambda: write_page(report, title, _intro("Five games."), sections, about) if report is not None else None,
-    )
+    what = _intro("Five games.")
+    ui.write_all(json, {"seed": seed, "sources": rows}, report, lambda folder: write_page(folder, title, what, sections, about))
 
 
 def _intro(what: str) -> list[str]:
@@ -239,5 +237,5 @@ def chapter_of(
         draw: saves the plots in a folder.
     """
     with plots_noted() as plots:
-        ui.finish(lambda: ui.write_json(json, data), lambda: draw(report) if report is not None else None)
+        ui.write_all(json, data, report, draw)
     return Chapter(title, data["rows"], data.get("seed"), plots)

@@ -90,11 +90,7 @@ def main(
         ui.console.print(Text.assemble(("not reached: ", "yellow"), wanted))
     if CACHE not in NOT_KEPT:
         ui.console.print(f"kept in {cache_folder()}", soft_wrap=True)
-
-    ui.finish(
-        lambda: ui.write_json(json, solution.as_dict()),
-        lambda: _draw(report, solution) if report is not None else None,
-    )
+    ui.write_all(json, solution.as_dict(), report, lambda folder: _draw(folder, solution))
 
 
 def line_of(progress: Progress) -> str:

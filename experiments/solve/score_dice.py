@@ -56,7 +56,7 @@ def main(
         with saved_plot(folder, "score_dice_distribution", "The exact distribution of the score.") as (_, axes):
             plot_histogram(axes, result, game)
 
-    ui.finish(lambda: ui.write_json(json, summary), lambda: plot(report) if report is not None else None)
+    ui.write_all(json, summary, report, plot)
 
 
 Pool = tuple[int, ...]  # sizes of dice

@@ -312,6 +312,11 @@ def finish(*parts: Callable[[], Any]) -> None:
         raise (faults or told or problems)[0]
 
 
+def write_all(json: Path | None, data: Any, report: Path | None, draw: Callable[[Path], Any], *more: Callable[[], Any]) -> None:
+    """Write a result as JSON, and draw it into a folder, if these are given; `finish` with `more` parts, such as its table."""
+    finish(*more, lambda: write_json(json, data), lambda: draw(report) if report is not None else None)
+
+
 # --- progress of long work: a bar on a terminal, lines elsewhere -------------------------------------------------------
 
 

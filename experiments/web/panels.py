@@ -116,12 +116,12 @@ def _dice_to_choose(place: Place) -> dict[str, str]:
 def _picker(page: TablePage, grid: BidGrid, chosen: int, add: Add) -> None:
     """Add a number of dice to change by one, and the faces to bid with it."""
     at = grid.rows.index(chosen)
-    fewer, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
+    less, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
     with ui.element("div").classes("picker").props('role=group aria-label="choose a bid"'):
         with ui.element("div").classes("stepper"):
-            button("fewer dice", lambda: page.pick(fewer), content="−", enabled=fewer < chosen, name="fewer", key=FEWER)
+            button("fewer dice", lambda: page.show(quantity=less), content="−", enabled=less < chosen, name="fewer", key=FEWER)
             words(f"{chosen} ×", "quantity").props("aria-live=polite")
-            button("more dice", lambda: page.pick(more), content="+", enabled=more > chosen, name="more", key=MORE)
+            button("more dice", lambda: page.show(quantity=more), content="+", enabled=more > chosen, name="more", key=MORE)
         with ui.element("div").classes("faces"):
             for column in grid.columns:
                 _bid(grid, chosen, column, die(column), add, name=f"face-{column}", key=str(column))
@@ -214,7 +214,7 @@ def _whose(page: TablePage, review: Review, seat: int) -> None:
     with ui.element("div").classes("pick small").props('role=group aria-label="whose review"'):
         for each in review.splits:
             classes = "tool chosen" if each == seat else "tool"
-            made = button(page.place.name(each), functools.partial(page.choose, each), classes, name=f"of-{each}")
+            made = button(page.place.name(each), functools.partial(page.show, reviewed=each), classes, name=f"of-{each}")
             made.props["aria-pressed"] = str(each == seat).lower()
 
 

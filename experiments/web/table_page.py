@@ -10,6 +10,7 @@ import contextlib
 import functools
 import html
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from nicegui import ui
@@ -156,6 +157,11 @@ class TablePage:
         except Exception as problem:  # an error in one tab must not reach the tab that changed the table
             self.client.handle_exception(problem)
 
+    def show(self, **changes: Any) -> None:
+        """Change attributes of this page, such as the seat whose review is shown, and rebuild it."""
+        vars(self).update(changes)
+        self.refresh()
+
     def _show(self) -> None:
         if self.games != self.table.games:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
@@ -292,11 +298,6 @@ class TablePage:
         self.at = self.until = None
         self.place.play(action, moves)
 
-    def pick(self, quantity: int) -> None:
-        """Pick a number of dice for a bid."""
-        self.quantity = quantity
-        self.refresh()
-
     # --- tools --------------------------------------------------------------------------------------------------------
 
     def _tools(self) -> None:
@@ -355,17 +356,14 @@ class TablePage:
                 self.refresh()
                 self.client.run_javascript(TO_ADVICE)
 
-    def _stop(self) -> None:
-        self.asking = None  # a solver stops at its next line; what it has solved is kept
-        self.refresh()
-
     def _advice(self) -> bool:
         """Add advice, a review, or how far they are; return whether there is any."""
         table, advice = self.table, self.advice
         if self.asking is not None:
             usual = "Working out each choice; the first time, the game may have to be solved"
             self._wait(lambda told: sentence(told) or usual)
-            button("Stop", self._stop, name="stop", title="play on without a hint; what is solved is kept for the next time")
+            title = "play on without a hint; what is solved is kept for the next time"  # a solver stops at its next line
+            button("Stop", lambda: self.show(asking=None), name="stop", title=title)
         elif table.reviewing:
             self._wait(lambda told: f"Working out the cost of each move: {told}".rstrip(": "))
         elif table.review is not None:
@@ -375,11 +373,6 @@ class TablePage:
         else:
             return False
         return True
-
-    def choose(self, seat: int) -> None:
-        """Show another seat's review."""
-        self.reviewed = seat
-        self.refresh()
 
     # --- stepping -----------------------------------------------------------------------------------------------------
 
@@ -408,15 +401,11 @@ class TablePage:
             words(f"{now} / {moves}", "words", "span")
             if self.place.sees_all and self.place.sitting.people:
                 text = "as you saw it" if self.everything else "with all that was hidden"
-                button(f"Show {text}", self._toggle, name="everything")
+                button(f"Show {text}", lambda: self.show(everything=not self.everything), name="everything")
         if moves:
             slider = ui.slider(min=0, max=moves, value=now).classes("position")
             slider.props('aria-label="position" data-name="position"')
             slider.on_value_change(lambda event: self._look(int(event.value)))
-
-    def _toggle(self) -> None:
-        self.everything = not self.everything
-        self.refresh()
 
     def _look(self, moves: int) -> None:
         self.at = moves if 0 <= moves < len(self.place.sitting) else None
@@ -477,8 +466,7 @@ class TablePage:
 
     def _leaf(self, until: int) -> None:
         """Show another part of the history."""
-        self.until = until if until < len(self.place.sitting) else None
-        self.refresh()
+        self.show(until=until if until < len(self.place.sitting) else None)
 
     def _line(self, entry: Entry) -> str:
         said = html.escape(f"{self.place.name(entry.seat)}: {entry.words}")

@@ -31,7 +31,9 @@ def test_a_run_that_was_stopped_goes_on_to_a_figure(device, tmp_path):
         assert found.steps == steps
         return found
 
+    precision = torch.get_float32_matmul_precision()
     half, found = train(20), train(40)
+    assert torch.get_float32_matmul_precision() == precision
     assert found.gaps[: len(half.gaps)] == half.gaps != []
     assert found.gaps[-1]["steps"] == 40 * ITERATION
     gap = dice_envs.measure("liars_dice", found.policy, **GAME).measures[0].value

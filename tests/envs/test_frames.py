@@ -1,6 +1,7 @@
 """Images have one size for each variant, whatever happens in the game, and video recorders accept them."""
 
 import sys
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -120,10 +121,20 @@ def test_without_pillow_only_images_fail(monkeypatch):
 # --- videos -----------------------------------------------------------------------------------------------------------
 
 
+def play_on(env, steps):
+    """Play the first legal action at each step, of one game or of many."""
+    _, info = env.reset(seed=1)
+    for _ in range(steps):
+        _, _, ended, _, info = env.step(info["action_mask"].argmax(axis=-1))
+        if ended is True:
+            _, info = env.reset()
+    return env
+
+
 def video(folder):
     """(frames, height, width) and the mean difference between consecutive frames."""
     clips = pytest.importorskip("moviepy")
-    (path,) = folder.glob("*.mp4")
+    (path,) = Path(folder).glob("*.mp4")
     clip = clips.VideoFileClip(str(path))
     frames = np.array(list(clip.iter_frames()), float)
     clip.close()
@@ -143,50 +154,33 @@ def test_videos(name, tmp_path, monkeypatch):
 
     identifier = f"dice_envs/{load(name).env_name}-v0"
     size = frame_size(gymnasium.make(identifier).unwrapped.variant)
-    env = RecordVideo(
-        gymnasium.make(identifier, render_mode="rgb_array"), str(tmp_path / "one"), episode_trigger=lambda _: False,
-        step_trigger=lambda step: step == 0, video_length=30,
-    )  # fmt: skip
-    _, info = env.reset(seed=1)
-    for _ in range(40):
-        _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
-        if ended:
-            _, info = env.reset()
-    env.close()
-    shape, change = video(tmp_path / "one")
+    first = {"step_trigger": lambda step: step == 0}
+    one, many, of_sb3 = (str(tmp_path / folder) for folder in ("one", "many", "sb3"))
+    env = gymnasium.make(identifier, render_mode="rgb_array")
+    play_on(RecordVideo(env, one, episode_trigger=lambda _: False, video_length=30, **first), 40).close()
+    shape, change = video(one)
     assert shape[1:] == size
     assert shape[0] >= 29
     assert change > 0
 
     if hasattr(gymnasium.wrappers.vector, "RecordVideo"):  # Gymnasium 1.2 or later
         vector = gymnasium.make_vec(identifier, num_envs=3, render_mode="rgb_array")
-        vector = gymnasium.wrappers.vector.RecordVideo(
-            vector, str(tmp_path / "many"), step_trigger=lambda step: step == 0, video_length=10
-        )
-        _, infos = vector.reset(seed=1)
-        for _ in range(15):
-            *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
-        vector.close()
-        shape, change = video(tmp_path / "many")
+        play_on(gymnasium.wrappers.vector.RecordVideo(vector, many, video_length=10, **first), 15).close()
+        shape, change = video(many)
         assert min(shape[1:]) >= min(size)
         assert change > 0
 
     venv = dice_envs.envs.sb3.make_vec_env(name, 2, render_mode="rgb_array", seed=1)
-    venv = VecVideoRecorder(venv, str(tmp_path / "sb3"), record_video_trigger=lambda step: step == 0, video_length=10)
+    venv = VecVideoRecorder(venv, of_sb3, record_video_trigger=lambda step: step == 0, video_length=10)
     venv.reset()
     for _ in range(15):
         venv.step(np.array(venv.env_method("action_masks")).argmax(axis=1))
     venv.close()
-    shape, change = video(tmp_path / "sb3")
+    shape, change = video(of_sb3)
     assert min(shape[1:]) >= min(size)
     assert change > 0
 
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    env = HumanRendering(gymnasium.make(identifier, render_mode="rgb_array"))
-    _, info = env.reset(seed=1)
-    for _ in range(5):
-        _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
-        if ended:
-            _, info = env.reset()
-    assert env.window.get_size() == size[::-1]
-    env.close()
+    shown = play_on(HumanRendering(gymnasium.make(identifier, render_mode="rgb_array")), 5)
+    assert shown.window.get_size() == size[::-1]
+    shown.close()

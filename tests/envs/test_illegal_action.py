@@ -3,6 +3,9 @@
 import gymnasium
 import numpy as np
 import pytest
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.utils import get_action_masks
+from stable_baselines3 import A2C, DQN, PPO
 
 import dice_envs.envs.sb3
 from dice_envs import SeatEnv, SeatVectorEnv
@@ -107,21 +110,25 @@ def test_torchrl_reads_infos():
     assert done["next", "action_mask"].any(-1).all()
 
 
-@pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")
+WITHOUT_MASKS = pytest.mark.library("stable-baselines3", "PPO, A2C and DQN learn without masks", game="liars_dice")
+WITH_MASKS = pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
+SETTINGS = {
+    MaskablePPO: {"n_steps": 64, "batch_size": 512, "learning_rate": 2e-3},
+    PPO: {"n_steps": 64, "batch_size": 512, "learning_rate": 1e-3, "ent_coef": 0.01},
+    A2C: {"n_steps": 16, "learning_rate": 1e-3},
+    DQN: {"learning_starts": 500, "exploration_fraction": 0.3, "learning_rate": 1e-3, "gradient_steps": 4},
+}
+
+
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:an illegal action")
-@pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
-def test_sb3_learners_without_masks_learn(algorithm):
-    """They learn which actions are legal, and win more games than they lose against random play."""
-    import stable_baselines3
-
-    settings = {
-        "PPO": {"n_steps": 64, "batch_size": 512, "learning_rate": 1e-3, "ent_coef": 0.01},
-        "A2C": {"n_steps": 16, "learning_rate": 1e-3},
-        "DQN": {"learning_starts": 500, "exploration_fraction": 0.3, "learning_rate": 1e-3, "gradient_steps": 4},
-    }[algorithm]
+@pytest.mark.parametrize(
+    "algorithm", [pytest.param(each, marks=WITH_MASKS if each is MaskablePPO else WITHOUT_MASKS) for each in SETTINGS]
+)
+def test_sb3_learners_learn(algorithm):
+    """Without masks they learn which actions are legal; they win more games than they lose against random play."""
     venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 16, seed=0, illegal_action="lose", num_dice=1)
-    model = getattr(stable_baselines3, algorithm)("MlpPolicy", venv, gamma=1.0, seed=0, device="cpu", **settings)
+    model = algorithm("MlpPolicy", venv, gamma=1.0, seed=0, device="cpu", **SETTINGS[algorithm])
 
     def play():
         """The shares of games lost by illegal actions and of games won."""
@@ -129,7 +136,8 @@ def test_sb3_learners_without_masks_learn(algorithm):
         observations = venv.reset()
         ends = []
         for _ in range(200):
-            actions, _ = model.predict(observations)
+            masks = {"action_masks": get_action_masks(venv)} if algorithm is MaskablePPO else {}
+            actions, _ = model.predict(observations, **masks)
             observations, _, dones, infos = venv.step(actions)
             ends += [("illegal_action" in infos[i], infos[i]["episode"]["r"] > 0) for i in np.flatnonzero(dones)]
         return np.mean(ends, axis=0)
@@ -137,5 +145,5 @@ def test_sb3_learners_without_masks_learn(algorithm):
     illegal_before, won_before = play()
     model.learn(40_000)
     illegal, won = play()
-    assert illegal < min(0.1, illegal_before)
-    assert won > max(0.55, won_before)
+    assert illegal <= min(0.1, illegal_before)
+    assert won > max(0.65 if algorithm is MaskablePPO else 0.55, won_before)

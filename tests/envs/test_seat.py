@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import dice_envs.envs.sb3
 from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure
 from dice_envs.core.game import OVER
 from dice_envs.envs.text import TextEnv
@@ -109,9 +108,6 @@ def test_wrong_arguments_are_named(make, arguments, words):
     assert words in str(caught.value)
 
 
-# --- Stable-Baselines3 ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -136,27 +132,6 @@ def test_a_wrong_snapshot_is_refused_and_changes_nothing(field, value):
     wrong["states"]["seat"] = 5
     with pytest.raises(ValueError, match="snapshot has seats to move"):
         games.restore(wrong)
-
-
-@pytest.mark.library("sb3-contrib", "MaskablePPO learns", game="liars_dice")
-@pytest.mark.thorough
-def test_maskable_ppo_learns_out_of_the_box():
-    """After a few thousand steps of MaskablePPO it beats random play clearly more often than random play does."""
-    from sb3_contrib import MaskablePPO
-    from sb3_contrib.common.maskable.utils import get_action_masks
-
-    venv = dice_envs.envs.sb3.make_vec_env("liars_dice", 64, opponents="random", seed=0, num_dice=1)
-    model = MaskablePPO("MlpPolicy", venv, n_steps=32, batch_size=1024, gamma=1.0, seed=0, device="cpu", learning_rate=2e-3)
-    model.learn(30_000)
-    venv.seed(99)
-    observations = venv.reset()
-    returns = []
-    for _ in range(60):
-        actions, _ = model.predict(observations, action_masks=get_action_masks(venv))
-        observations, _, dones, infos = venv.step(actions)
-        returns += [infos[i]["episode"]["r"] for i in np.flatnonzero(dones)]
-    assert len(returns) > 500
-    assert np.mean(np.array(returns) > 0) > 0.65
 
 
 def test_variant_passes_through():

@@ -102,25 +102,7 @@ def test_errors_say_what_was_read_and_what_is_allowed():
         read_reply(variant, batch.states[0], "call")
 
 
-LONG = (
-    "<",
-    "*",
-    "[",
-    "[]",
-    "move",
-    "move: ",
-    "move:\n",
-    "move\n",
-    '"',
-    "{",
-    "1 x ",
-    "1",
-    " ",
-    "\n",
-    "<think>",
-    "</",
-    "[call] ",
-)
+LONG = (*'<*["{1 \n', "[]", "move", "move: ", "move:\n", "move\n", "1 x ", "<think>", "</", "[call] ")
 
 
 def test_of_a_long_reply_the_end_is_read():

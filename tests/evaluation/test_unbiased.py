@@ -52,10 +52,6 @@ class Alternates:
         return np.where(at_random, Uniform().act(turn), self.agent.act(turn))
 
 
-def wins(variant, player, opponent):
-    return winning_probability(variant, player, opponent)
-
-
 def half_at_random(variant, player, opponent):
     return (winning_probability(variant, player.agent, opponent) + winning_probability(variant, "random", opponent)) / 2
 
@@ -72,7 +68,7 @@ class Pair(NamedTuple):
     variant: Any
     player: Any
     opponent: Any
-    exact: Any = wins
+    exact: Any = winning_probability
     match: int = 1
 
 
@@ -159,13 +155,10 @@ def test_intervals_hold_with_few_games_and_rare_mistakes(variant, player, oppone
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("player", "least"), [("nash", 100), ("ppo", 100), ("reader", 10), ("numbers:bluff=0", 1)])
-def test_good_players_need_fewer_games(player, least):
-    found = evaluate(THREE, player, "nash", GAMES, seed=7)
+@pytest.mark.parametrize(
+    ("player", "least"),
+    [("nash", 100), ("ppo", 100), ("reader", 10), *((other, 1) for other in ("numbers:bluff=0", "numbers:bluff=1", "mcts:20"))],
+)
+def test_good_players_need_fewer_games_and_nobody_more(player, least):
+    found = evaluate(THREE, player, "nash", GAMES if player != "mcts:20" else 2000, seed=7)
     assert found.variance_interval[1] >= least
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("player", ["numbers:bluff=1", "random", "mcts:20"])
-def test_nobody_needs_more_games(player):
-    assert evaluate(THREE, player, "nash", 2000, seed=7).variance_interval[1] >= 1

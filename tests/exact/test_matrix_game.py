@@ -39,12 +39,6 @@ def check_secures_value(payoff: np.ndarray, tolerance: float = 1e-9) -> None:
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 5))
 
 
-@settings(deadline=None, max_examples=150)
-@given(hnp.arrays(np.int8, shapes, elements=st.integers(-2, 2)))
-def test_degenerate_games_are_solved(payoff):
-    check_secures_value(payoff.astype(float))
-
-
 def test_a_tiny_pivot_is_avoided():
     """Without that the value of some of these games is wrong by more than 1."""
     rng = np.random.default_rng(1)
@@ -54,8 +48,11 @@ def test_a_tiny_pivot_is_avoided():
         check_secures_value(rng.integers(-4, 5, shape) / 4 + difference * rng.integers(-2, 3, shape), 1e-6)
 
 
-@settings(deadline=None, max_examples=100)
-@given(hnp.arrays(np.float64, shapes, elements=st.integers(-1024, 1024).map(lambda k: k / 1024)))
+degenerate = hnp.arrays(np.float64, shapes, elements=st.integers(-2, 2))  # many equal payoffs
+
+
+@settings(deadline=None, max_examples=250)
+@given(degenerate | hnp.arrays(np.float64, shapes, elements=st.integers(-1024, 1024).map(lambda k: k / 1024)))
 def test_value_is_the_linear_programme_s(payoff):
     check_secures_value(payoff)
     assert solve(payoff).value == pytest.approx(value_by_linprog(payoff), abs=1e-7)
@@ -66,17 +63,6 @@ def test_random_games_up_to_the_limit():
     for _ in range(500):
         payoff = rng.normal(size=rng.integers(1, MAX_ACTIONS + 1, 2))
         check_secures_value(payoff, 1e-11)
-
-
-def test_known_games():
-    pennies = solve(np.array([[1.0, -1.0], [-1.0, 1.0]]))
-    assert pennies.value == pytest.approx(0, abs=1e-12)
-    assert pennies.row_strategy == pytest.approx([0.5, 0.5])
-    weighted = solve(np.array([[0.0, -1.0, 2.0], [1.0, 0.0, -3.0], [-2.0, 3.0, 0.0]]))  # rock 1, paper 2, scissors 3
-    assert weighted.row_strategy == pytest.approx([1 / 2, 1 / 3, 1 / 6])
-    saddle = solve(np.array([[3.0, 5.0], [1.0, 9.0]]))
-    assert saddle.value == pytest.approx(3)
-    assert saddle.row_strategy == pytest.approx([1, 0])
 
 
 @pytest.mark.parametrize("payoff", [np.zeros(3), np.zeros((9, 2)), np.zeros((0, 2)), np.array([[1.0, np.nan]])])

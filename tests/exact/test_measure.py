@@ -10,21 +10,30 @@ import pytest
 import torch
 
 from dice_envs import Measurement, agents, configure, measure
+from dice_envs.core.chance import Drawn
 from dice_envs.core.game import load, names
-from dice_envs.exact import offered
+from dice_envs.exact import asked, offered
 from dice_envs.exact.intervals import share_bound
+from dice_envs.games.thirties import GOALS
+from tests.exact.score_dice.test_measures import MEASURED as MEASURED_DICE
+from tests.exact.test_fatestones import SMALL as EASY_DICE
 from tests.support.awkward import FAMILY, LOW, MIXED, PART, Acts, Draws
-from tests.support.policies import ActsOnly
+from tests.support.chance import best_response
+from tests.support.policies import ActsOnly, uneven
 from tests.support.subsets import few
 
-# A small variant of each game, for which measuring is cheap, and an agent with score 1. Other games use their defaults.
-SMALL = {
-    "fatestones": ({"hand_size": 2}, "nash"),
-    "liars_dice": ({"rules": "openspiel", "num_dice": 1, "num_faces": 3}, "nash"),
-    "score_dice": ({"pool_a": (4, 4), "pool_b": (4, 4)}, "score_response"),
-    "shakes": ({"num_players": 2, "num_patients": 4, "goal": 2}, "bayes"),
-    "thirties": ({"num_dice": 3, "target": 14}, "thirties"),
+# Variants of each game for which measuring is cheap, and an agent with score 1. Other games use their defaults.
+VARIANTS = {
+    "fatestones": ([{"hand_size": 2}, {**EASY_DICE, "scratch": "draw"}, {"hand_size": 5, "sample": 10}], "nash"),
+    "liars_dice": ([{"rules": "openspiel", "num_dice": 1, "num_faces": 3}, {"num_dice": (2, 1), "num_faces": 3}], "nash"),
+    "score_dice": ([*MEASURED_DICE.values()], "score_response"),
+    "shakes": ([{"num_players": 2, "num_patients": 4, "goal": 2}, {"num_patients": 4, "goal": 2, "reward": "win"}], "bayes"),
+    "thirties": (
+        [{"num_dice": dice, "num_faces": 4, "target": 8 + 4 * (dice - 3), "goal": goal} for dice in (3, 4) for goal in GOALS],
+        "thirties",
+    ),
 }
+SMALL = {game: (variants[0], exact) for game, (variants, exact) in VARIANTS.items()}
 FOR_OTHERS = {("shakes", "dogmatic"), ("liars_dice", "champion"), ("liars_dice", "adaptive")}  # maesters; five dice; rounds
 MEASURED = [name for name in names() if offered(load(name), "measure")]
 AS_IT_IS = ({}, "")
@@ -39,16 +48,23 @@ def players(game):
 
 # The fast tests measure the best agent of each game and random play.
 CASES = [
-    pytest.param(game, spec, marks=[] if spec in ("random", SMALL.get(game, AS_IT_IS)[1]) else [pytest.mark.thorough])
+    pytest.param(game, options, spec, marks=[] if spec in ("random", exact) else [pytest.mark.thorough])
     for game in MEASURED
-    for spec in players(game)
+    for variants, exact in [VARIANTS.get(game, ([{}], ""))]
+    for number, options in enumerate(variants)
+    for spec in (["random", exact] if number else players(game))
 ]
 
 
-@pytest.mark.parametrize(("game", "spec"), CASES)
-def test_every_agent_is_measured(game, spec):
-    options, exact = SMALL.get(game, AS_IT_IS)
-    measured = measure(game, spec, sample=200, **options)
+@functools.cache
+def random_gap(game, options):
+    return measure(game, "random", **{"sample": 200, **dict(options)}).measures[0].gap
+
+
+@pytest.mark.parametrize(("game", "options", "spec"), CASES)
+def test_every_agent_is_measured(game, options, spec):
+    """Random play scores 0, optimal play 1; a gap half as large as that of random play scores 1/2."""
+    measured = measure(game, spec, **{"sample": 200, **options})
     assert (measured.game, measured.agent) == (game, spec)
     for each in measured.measures:
         assert isinstance(each, Measurement)
@@ -56,15 +72,36 @@ def test_every_agent_is_measured(game, spec):
         assert each.gap >= 0
         assert each.name
         assert each.unit
-    assert measured.score is not None
+    gap = random_gap(game, tuple(options.items()))
+    assert measured.score == pytest.approx(1 - measured.measures[0].gap / gap, abs=1e-9)
     assert measured.score <= 1 + 1e-9
     if spec == "random":
         assert measured.score == pytest.approx(0, abs=1e-12)
-    if spec == exact:
+    if spec == VARIANTS.get(game, ((), ""))[1]:
         assert measured.score == pytest.approx(1, abs=1e-9)
     form = json.loads(measured.json())
     assert set(form) == {"game", "options", "agent", "seed", "score", "score_error", "measures"}
     assert set(form["measures"][0]) == {"name", "value", "optimum", "gap", "error", "unit", "note"}
+
+
+COINS = {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2)}
+ANSWERED = [
+    ("liars_dice", {"num_dice": 1, "num_faces": 3, "wild": "highest"}),
+    ("score_dice", {"pool_a": (3, 2), "pool_b": (4, 2), "ties": "a"}),
+    ("score_dice", {**COINS, "pool_a": (2, 2, 2)}),
+    ("score_dice", {"pool_a": (3, 3, 2), "pool_b": (4, 2), "ties": "a"}),
+    ("score_dice", {**COINS, "reward": "score"}),
+    ("score_dice", {**COINS, "open_hands": True}),
+    ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}),
+]
+
+
+@few(3, ("game", "options"), ANSWERED)
+def test_exploitability_is_what_best_responses_earn(game, options):
+    variant = configure(game, **options)
+    earned = [best_response(Drawn(variant), asked(uneven, variant), seat) for seat in range(2)]
+    found = {each.name: each.value for each in measure(variant, uneven).measures}
+    assert found["exploitability"] == pytest.approx(np.mean(earned), abs=1e-12)
 
 
 @few(2, "game", MEASURED)
@@ -101,7 +138,7 @@ def test_a_module_is_asked_with_tensors_on_its_device(device):
 
 
 def test_a_score_has_an_error_where_it_is_known():
-    options, _ = SMALL["thirties"]
+    options = {"num_dice": 3, "target": 14}
     exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", ActsOnly("random")))
     assert exact.score_error == 0
     again = [measure("thirties", ActsOnly("random"), seed=seed, **options) for seed in range(1, 6)]

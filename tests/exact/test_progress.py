@@ -77,21 +77,19 @@ def test_within_a_time(monkeypatch, seconds, amount, stops):
         done(amount, 1_000)
 
 
-def test_a_long_measurement_says_once_how_long_it_takes(capsys):
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ([(9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)], "measuring: 5 % of 2,000 positions, about 2 min left\n"),
+        ([(60.0, 1)], ""),  # too little to tell
+    ],
+)
+def test_a_long_measurement_says_once_how_long_it_takes(told, said, capsys):
     now = 0.0
     done = foretold(lambda: now)
-    for second, amount in ((9.0, 50), (11.0, 0), (12.0, 50), (300.0, 700)):
-        now = float(second)
+    for now, amount in told:  # noqa: B007 — read by the clock
         done(amount, 2_000)
-    assert capsys.readouterr().err == "measuring: 5 % of 2,000 positions, about 2 min left\n"
-
-
-def test_it_says_nothing_before_it_can_tell(capsys):
-    now = 0.0
-    done = foretold(lambda: now)
-    now = 60.0
-    done(1, 1_000)
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == said
 
 
 def test_measure_says_so_unless_progress_is_followed(capsys, monkeypatch):

@@ -1,7 +1,5 @@
 """Values of choices against a fixed opponent: what holds in every game, by a list of all that follows and by random play."""
 
-from collections import defaultdict
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
 from dice_envs.exact import asked, offered, response_values
 from tests.conftest import scaled
-from tests.support.chance import every_deal, every_outcome
+from tests.support.chance import best_response
 from tests.support.subsets import few
-from tests.support.variants import rerolled
 
 SMALL = {"num_players": 1, "num_dice": 4, "target": 17}
 
@@ -71,94 +68,52 @@ def played(variant, opponent, games, seed):
 @few(6, ("game", "options", "opponent"), CASES)
 def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, options, opponent):
     variant = configure(game, **options)
-    returns, start, lost, _ = played(variant, opponent, scaled(20_000, 200), 1)
+    returns, start, lost, states = played(variant, opponent, scaled(20_000, 200), 1)
     assert (lost >= 0).all()
     indifferent = game == "score_dice" and (opponent != "highest" or options["ties"] == "reroll")
     assert (lost.max() > 1e-12) == (not indifferent)
     luck = returns - start + lost
     assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
-
-
-def listed(drawn, opponent, seat, values):
-    """All that can happen to the seat: by what it sees, its values there, and by its action what follows with which weight.
-
-    Returns: what it sees → (values, {action: [(weight, reward + best value that follows)]}); and what the game is worth.
-    """
-    variant, one = drawn.variant, np.zeros(1, np.int64)
-    seen, first = {}, []
-
-    def observed(state):
-        out = np.zeros((1, variant.facts.observation_size), np.float32)
-        variant.kernels.observe(variant.params, state, one, np.array([seat]), out)
-        return out.tobytes()
-
-    def play(state, action, weight, came, reward):
-        for chance, after in every_outcome(drawn, state, action):
-            follow(after, weight * chance, came, reward + float(after["rewards"][0, seat]))
-
-    def follow(state, weight, came, reward):
-        """`came` is the list of what follows the seat's last action, to which its next decision belongs."""
-        if state["seat"][0] == OVER:
-            came.append((weight, reward))
-        elif state["seat"][0] == seat:
-            if (key := observed(state)) not in seen:
-                seen[key] = values.action_values(state)[0], defaultdict(list)
-            found, actions = seen[key]
-            came.append((weight, reward + np.nanmax(found)))
-            for action in np.flatnonzero(np.isfinite(found)):
-                play(state, action, weight, actions[action], 0.0)
-        else:
-            (chances,) = opponent.probabilities(Turn(variant, state, one, new_streams(1, 1)))
-            for action in np.flatnonzero(chances):
-                play(state, action, weight * chances[action], came, reward)
-
-    for chance, state in every_deal(drawn):
-        follow(state, chance, first, 0.0)
-    return seen, sum(weight * value for weight, value in first)
+    states = states[:: 1 + len(states) // 200]
+    index, masks = np.arange(len(states)), np.zeros((len(states), variant.facts.num_actions), np.int8)
+    variant.kernels.legal(variant.params, states, index, masks)
+    values_of, before = response_values(variant, opponent).action_values, states.copy()
+    values = values_of(states)
+    assert (states == before).all()
+    assert (np.isfinite(values) == (masks != 0)).all()
+    np.testing.assert_array_equal(values, np.concatenate([values_of(states[i : i + 1]) for i in index]))
+    headings = (offered(variant.game, "situations") or (lambda *arguments: {}))(variant, states, masks.argmax(axis=1))
+    assert all(len(labels) == len(states) and labels.dtype.kind == "U" for labels in headings.values())
 
 
 PAIRS, OPEN = {"pool_a": (3, 2), "pool_b": (3, 2)}, {"reward": "score", "open_hands": True}
 PATIENTS = {"mode": "physician", "num_patients": 3, "goal": 2}
-LISTED = [  # `make test` runs the first six
+LISTED = [  # `make test` runs the first eight
     ("thirties", {"num_players": 1, "num_dice": 3, "num_faces": 4, "target": 8}, None),
     ("fatestones", {"dice": (111666, 222555, 333444, 123456), "hand_size": 2, "scratch": "draw"}, "nash"),
     ("score_dice", {"pool_a": (3, 2), "pool_b": (3, 3, 2), "ties": "a"}, "highest"),
     ("shakes", {**PATIENTS, "reward": "win"}, None),
+    ("shakes", {**PATIENTS, "open_efficacies": True}, None),
+    ("shakes", {**PATIENTS, "open_efficacies": True, "reward": "win"}, None),
     *(("score_dice", {**PAIRS, **more}, spec) for spec in ("random", "highest") for more in ({}, OPEN)),
     *(("thirties", {**SMALL, "num_dice": 3, "target": 11, "goal": goal}, None) for goal in ("minimize_loss", "thirty_or_over")),
     ("score_dice", {"pool_a": (3, 2, 2), "pool_b": (2, 2, 2), "reward": "score"}, "highest"),
     ("shakes", PATIENTS, None),
-    ("shakes", {**PATIENTS, "open_efficacies": True}, None),
+    ("shakes", {**PATIENTS, "num_players": 4, "num_patients": 2}, None),
 ]
 
 
-@few(6, ("game", "options", "opponent"), LISTED)
-def test_values_of_choices_are_the_means_of_what_follows(game, options, opponent):
+@few(8, ("game", "options", "opponent"), LISTED)
+def test_values_of_choices_are_those_of_a_list_of_all_that_follows(game, options, opponent):
+    """The same in all states that look alike: they know nothing hidden."""
     variant = configure(game, **options)
     values = response_values(variant, opponent)
+
+    def look(states, known):
+        found = values.action_values(states)
+        expected = [[known.get(action, np.nan) for action in range(found.shape[1])]] * len(states)
+        assert found == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
+
     for seat in range(variant.facts.num_seats):
-        seen, start = listed(Drawn(variant), resolve(opponent or "random"), seat, values)
+        start = best_response(Drawn(variant), resolve(opponent or "random"), seat, look)
         assert values.start(seat) == pytest.approx(start, abs=1e-12)
-        for found, actions in seen.values():
-            for action, followed in actions.items():
-                weights, worth = np.array(followed).T
-                assert found[action] == pytest.approx(weights @ worth / weights.sum(), abs=1e-12)
-
-
-@few(6, ("game", "options", "opponent"), CASES)
-def test_values_know_nothing_hidden_and_are_those_of_legal_actions(game, options, opponent):
-    variant = configure(game, **options)
-    values = response_values(variant, opponent)
-    *_, states = played(variant, opponent, scaled(60, 10), 2)
-    index, seats = np.arange(len(states)), states["seat"].astype(np.int64)
-    masks, other = np.zeros((len(states), variant.facts.num_actions), np.int8), rerolled(variant, states, seats, 3)
-    variant.kernels.legal(variant.params, states, index, masks)
-    before = states.copy()
-    found = values.action_values(states)
-    assert (states == before).all()
-    assert (np.isfinite(found) == (masks != 0)).all()
-    np.testing.assert_array_equal(found, values.action_values(other))
-    one_by_one = np.concatenate([values.action_values(states[i : i + 1]) for i in index])
-    np.testing.assert_array_equal(found, one_by_one)
-    headings = (offered(variant.game, "situations") or (lambda *arguments: {}))(variant, states, masks.argmax(axis=1))
-    assert all(len(labels) == len(states) and labels.dtype.kind == "U" for labels in headings.values())

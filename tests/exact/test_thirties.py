@@ -14,6 +14,7 @@ from dice_envs import measure
 from dice_envs.agents.base import Random
 from dice_envs.agents.thirties import NAMES, Thirties, custom, named
 from dice_envs.core.game import configure
+from dice_envs.exact import asked
 from dice_envs.exact.thirties import (
     Rules,
     Strategy,
@@ -33,8 +34,8 @@ from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
-from tests.support.commands import done, refusal, run
-from tests.support.policies import uniform
+from tests.support.commands import done, refusal
+from tests.support.policies import uneven
 from tests.support.subsets import covering, few
 
 R = Rules()
@@ -199,31 +200,9 @@ def test_illegal_choices_are_refused(wrong):
 # --- any agent's measure ------------------------------------------------------------------------------------------------
 
 
-def dice_of(counts):
-    return tuple(face + 1 for face, count in enumerate(counts) for _ in range(count))
-
-
-def weights(throw, aside):
-    """An arbitrary mixed policy, as fractions."""
-    shares = [(7 * sum(throw) + 5 * throw[0] + 3 * sum(die**2 for die in aside) + 4 * k) % 6 for k in range(len(throw))]
-    shares[-1] += 1
-    return [Fraction(share, sum(shares)) for share in shares]
-
-
-class Mixed:
-    """Plays `weights`."""
-
-    def probabilities(self, turn):
-        chances = np.zeros(turn.legal.shape)
-        for row, state in enumerate(turn.states):
-            found = weights(dice_of(state["counts"]), dice_of(state["aside"]))
-            chances[row, : len(found)] = [float(chance) for chance in found]
-        return chances
-
-
 def scores_by_brute_force(rules, chances_of):
     """P(score = s) for s = 0, 1, … most, from every order of every throw; (throw, aside) → chances to throw 0, 1, … again."""
-    found = [Fraction(0)] * (rules.most + 1)
+    found = [0.0] * (rules.most + 1)
 
     def walk(aside, dice, chance):
         if dice == 0:
@@ -235,18 +214,18 @@ def scores_by_brute_force(rules, chances_of):
                 if share:
                     walk(tuple(sorted(aside + throw[again:])), again, chance * share / rules.num_faces**dice)
 
-    walk((), rules.num_dice, Fraction(1))
+    walk((), rules.num_dice, 1.0)
     return found
 
 
 @pytest.mark.parametrize("rules", [Rules(4, 3, 9), Rules(3, 4, 8), Rules(1, 5, 3)])
-@pytest.mark.parametrize("agent", ["mixed", "random"])
-def test_a_mixed_policys_scores_are_those_of_brute_force(rules, agent):
-    mixed = agent == "mixed"
-    found = scores_by_brute_force(rules, weights if mixed else lambda throw, aside: [Fraction(1, len(throw))] * len(throw))
-    options = Options(num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
-    chances = score_chances(rules, policy_of(Mixed() if mixed else Random(), options))
-    assert chances == pytest.approx([float(chance) for chance in found], abs=1e-12)
+def test_a_mixed_policys_scores_are_those_of_brute_force(rules):
+    variant = configure("thirties", num_players=1, num_dice=rules.num_dice, num_faces=rules.num_faces, target=rules.target)
+    policy = policy_of(asked(uneven, variant), variant.options)
+    positions = [(throw, aside) for aside in asides(rules) for throw, _ in throws(rules.num_dice - len(aside), rules.num_faces)]
+    chances = dict(zip(positions, policy.tolist(), strict=True))
+    expected = scores_by_brute_force(rules, lambda throw, aside: chances[throw, aside])
+    assert score_chances(rules, policy) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_seed_fixes_what_an_agent_draws():
@@ -256,38 +235,17 @@ def test_the_seed_fixes_what_an_agent_draws():
     assert (first != other).any()
 
 
-DICE = [{}, {"num_dice": 3, "num_faces": 4, "target": 8}, {"num_dice": 4, "num_faces": 8, "target": 22}]
-
-
-@covering(("goal", "dice"), GOALS, DICE)
-def test_random_play_scores_0_the_best_strategy_1_and_others_between(goal, dice):
-    options = {"goal": goal, **dice}
-    assert measure("thirties", "random", **options).score == 0
-    assert measure("thirties", uniform, **options).score == pytest.approx(0, abs=1e-12)
-    best = measure("thirties", "thirties:goal", **options)
-    assert best.score == pytest.approx(1, abs=1e-9)
-    assert measure("thirties", f"thirties:{goal}", **options).measures == best.measures
-    for name in ("sixes", "beginner", "heuristic"):
-        assert 0 < measure("thirties", f"thirties:{name}", **options).score < 1
-    assert measure("thirties", Mixed(), **options).score < 1
-
-
 @covering(("name", "goal"), NAMES, GOALS)
 def test_measures_are_the_exact_figures(name, goal):
-    found = measure("thirties", f"thirties:{name}", goal=goal).measures
-    exact = analyse(R, named(R, name))
-    values = {"maximize": exact.score, "minimize_loss": -exact.below, "thirty_or_over": exact.reached}
-    value = {**values, "optimal": exact.given - exact.below}[goal]
-    assert exact.value(goal) == value
-    figures = {"value": value, "expected score": exact.score, "P(target or more)": exact.reached}
-    figures["points below the target"] = exact.below
-    optima = {"value": solve(R, goal)[1], "expected score": solve(R, "maximize")[1]}
-    optima |= {"P(target or more)": solve(R, "thirty_or_over")[1], "points below the target": -solve(R, "minimize_loss")[1]}
+    found, exact = measure("thirties", f"thirties:{name}", goal=goal).measures, analyse(R, named(R, name))
+    quantities = {"value": (goal, 1), "expected score": ("maximize", 1), "P(target or more)": ("thirty_or_over", 1)}
+    quantities["points below the target"] = "minimize_loss", -1
     assert found[0].name == "value"
     assert len(found) == (4 if goal == "optimal" else 3)  # the goal's own quantity comes first
     for each in found:
-        assert each.value == pytest.approx(float(figures[each.name]), abs=1e-9)
-        assert each.optimum == pytest.approx(float(optima[each.name]), abs=1e-9)
+        of, sign = quantities[each.name]
+        assert each.value == pytest.approx(sign * float(exact.value(of)), abs=1e-9)
+        assert each.optimum == pytest.approx(sign * float(solve(R, of)[1]), abs=1e-9)
         assert each.gap == pytest.approx(abs(each.optimum - each.value), abs=1e-9)
         assert each.error == 0
 
@@ -312,16 +270,19 @@ def test_solve_writes_what_it_promises(tmp_path):
     assert sum(result["distribution"]) == result["cases"] == 6**21
 
 
-def test_solve_takes_goals_and_options(tmp_path):
-    options = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "target=8"]
-    done("solve", "thirties", *options, "--json", tmp_path / "out.json")
-    value = json.loads((tmp_path / "out.json").read_text())["value_exact"]
-    assert Fraction(value) == by_brute_force(Rules(3, 4, 8), "optimal")
+GOAL = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "target=8"]
 
 
-def test_solve_measures_agents(tmp_path):
-    assert run("solve", "thirties", "--strategy", "thirties:heuristic", "--json", tmp_path / "out.json").exit_code == 0
-    assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == analyse(R, named(R, "heuristic")).score
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (GOAL, lambda: by_brute_force(Rules(3, 4, 8), "optimal")),
+        (["--strategy", "thirties:heuristic"], lambda: analyse(R, named(R, "heuristic")).score),
+    ],
+)
+def test_solve_takes_goals_options_and_agents(words, value, tmp_path):
+    done("solve", "thirties", *words, "--json", tmp_path / "out.json")
+    assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == value()
 
 
 # --- goals of one's own -----------------------------------------------------------------------------------------------
@@ -390,43 +351,6 @@ def test_for_the_highest_score_it_is_best_to_keep_the_highest_dice(rules):
     assert solve(rules, "maximize")[1] == by_brute_force(rules, "maximize", any_dice=True)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["heuristic", "minimize_loss"])
-def test_a_strategys_distribution_is_that_of_brute_force(name):
-    rules = Rules(4, 3, 9)
-    strategy = named(rules, name)
-    exact = Player(rules, strategy).distribution()
-    found = [0] * exact.first + [Fraction(cases, exact.total) for cases in exact.weights]
-    assert found == scores_by_brute_force(rules, lambda throw, aside: np.arange(len(throw)) == strategy(throw, aside))
-
-
-def test_cases_beyond_int64_are_not_wrapped():
-    rules = Rules(8, 8, 50)
-    found = Player(rules, named(rules, "sixes")).distribution()
-    assert found.total == sum(found.weights) == 8**36 > 2**63
-    assert found.weights[0] == 1  # eight ones, again and again with fewer dice: the worst case
-
-
-@pytest.mark.thorough
-@few(2, "goal", GOALS)
-def test_the_best_strategy_is_best_in_every_position(goal):
-    """No single change improves it, and where a change makes no difference, the expected score does not rise."""
-    rules = Rules(3, 4, 9)
-    best, value = solve(rules, goal)
-    score = analyse(rules, best).score
-    for aside in asides(rules):
-        for throw, _ in throws(3 - len(aside), 4):
-            for again in range(len(throw)):
-
-                def choose(t, a, here=(throw, aside), again=again):
-                    return again if (t, a) == here else best(t, a)
-
-                found = analyse(rules, Strategy("changed", choose, "aside"))
-                assert found.value(goal) <= value
-                if found.value(goal) == value:
-                    assert found.score <= score
-
-
 @pytest.mark.parametrize("num_dice", [-1, 7])
 def test_as_many_dice_are_expected_as_the_rules_have(num_dice):
     player = Player(R, solve(R, "maximize")[0])
@@ -434,15 +358,3 @@ def test_as_many_dice_are_expected_as_the_rules_have(num_dice):
         player.expected_with(num_dice)
     with pytest.raises(ValueError, match="the number of dice aside must be .*0 to 6, not 7"):
         player.expected_score((1,) * 7)
-
-
-@pytest.mark.thorough
-def test_maximizing_is_simple_and_the_other_goals_are_not():
-    assert solve(R, "maximize")[0].simple
-    for goal in GOALS[1:]:
-        strategy = solve(R, goal)[0]
-        positions = [(throw, aside) for aside in asides(R) for throw, _ in throws(6 - len(aside), 6)]
-        choices = {}
-        for throw, aside in positions:
-            choices.setdefault(throw, set()).add(strategy(throw, aside))
-        assert any(len(found) > 1 for found in choices.values())

@@ -1,4 +1,4 @@
-"""Results of tournaments: teams, copies of an agent, long names."""
+"""Results of tournaments: teams, copies of an agent, long names, and luck taken out of the results of pairs."""
 
 import json
 import re
@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 
 from dice_envs import Uniform, configure, make_agent, measure
+from dice_envs.agent import resolve
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
-from dice_envs.experiments.arena import best_responses, expanded, tournament
+from dice_envs.experiments import arena
+from dice_envs.experiments.arena import best_responses, expanded, known_values, tournament
 from dice_envs.experiments.arena.results import legend
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import joined, letters, short
+from tests.evaluation.test_evaluate import SMALL as ONE_ROUND
+from tests.evaluation.test_evaluate import values
 from tests.support.commands import done, run
+from tests.support.liars_dice_games import winning_probability
+from tests.support.subsets import few
 
 
 def test_copies_are_written_out():
@@ -54,16 +60,6 @@ def test_a_team_is_told_what_it_earned(tmp_path):
     assert short == pytest.approx(exact[0].optimum - earned, abs=2e-4)
     assert "optimal play" in result
     assert (tmp_path / "arena_shakes.png").exists()
-
-
-def test_few_games_say_little_about_returns():
-    one_match = tournament(configure("liars_dice"), ["random", "numbers"], 10, seed=1, match=10)
-    facts = configure("liars_dice").facts
-    assert one_match.matrix("mean_return_ci95")[0][1] > 0.97 * (facts.max_return - facts.min_return), (
-        "one match says little of others"
-    )
-    swept = tournament(configure("liars_dice"), ["random", "numbers"], 1, seed=1)
-    assert swept.matrix("mean_return_ci95")[0][1] > 0.5, "one game neither"
 
 
 def test_optima_are_those_of_measure():
@@ -112,23 +108,28 @@ def test_long_names_keep_columns_readable(tmp_path):
 
 def test_mean_returns_are_shown_where_wins_do_not_say_all(monkeypatch):
     monkeypatch.setattr(console, "width", 200)
-    for game, agents, options, shown_too in (
-        ("liars_dice", ("random", "numbers"), ("-o", "num_dice=1"), False),
-        ("thirties", ("random", "thirties", "random"), ("-o", "num_players=3"), True),
-    ):
-        output = run("arena", game, *agents, *options, "--games", 60, "--seed", 1).output
-        assert ("mean return" in output) == shown_too
+    assert "mean return" in done("arena", "thirties", *["random"] * 3, "-o", "num_players=3", "--games", 60, "--seed", 1)
 
 
 SMALL = ("-o", "num_dice=1", "-o", "num_faces=3", "-o", "rounds=single")
 
 
-@pytest.mark.parametrize("how", [("--exact",), ("--games", 400, "--seed", 1, "--without-luck"), ("--games", 400, "--seed", 1)])
+@pytest.mark.parametrize("how", [("--exact",), ("--games", 400, "--seed", 0, "--without-luck"), ("--games", 400, "--seed", 0)])
 def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
-    out = tmp_path / "arena.json"
-    result = done("arena", "liars_dice", "random", "numbers", *SMALL, *how, "--json", out)
+    out, exact = tmp_path / "arena.json", how == ("--exact",)
+    command = ["arena", "liars-dice", "random", "numbers", *SMALL, *how, "--json"]
+    result = done(*command, out, "--report", tmp_path)
     data = json.loads(out.read_text())
+    done(*command, tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == data, "the seed repeats the result"
+    assert (tmp_path / "arena_liars_dice.png").read_bytes().startswith(b"\x89PNG")
     options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
+    assert (data["game"], data["options"], data["agents"]) == ("liars_dice", options, ["random", "numbers"])
+    assert (data["exact"], data["games"], data["seed"]) == (exact, 0 if exact else 400, 0)
+    assert data["win_rate"][0][0] is data["win_rate"][1][1] is None
+    assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
+    assert (data["ci95"][0][1] == 0) == exact
+    assert data["ci95"][0][1] < 0.1
     assert [(edge["agent"], edge["opponent"]) for edge in data["edges"]] == [("random", "numbers"), ("numbers", "random")]
     for edge, (row, column) in zip(data["edges"], ((0, 1), (1, 0)), strict=True):
         (best,) = [m for m in measure("liars_dice", edge["opponent"], **options).measures if m.name == BEST_RESPONSE_WINS]
@@ -138,7 +139,9 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
         assert edge["share"] == pytest.approx((edge["wins"] - 0.5) / (best.value - 0.5))
         assert edge["ci95"] == pytest.approx(data["ci95"][row][column] / (best.value - 0.5))
     assert "What is won and what could be, % of games" in result
-    if how == ("--exact",):
+    assert "mean return" not in result
+    if exact:
+        assert "exactly" in result
         assert re.search(r"│ random v numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result), "it loses"
     assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result)
 
@@ -156,3 +159,103 @@ def test_where_no_values_are_known_exploitability_says_what_can_be_won():
     best, again = best_responses(variant, ["random"] * 2, [Uniform()] * 2)
     assert again is best, "found once"
     assert best == (0.5 + measure(variant, "random").measures[0].value / 2, 0.0)
+
+
+# --- luck taken out ----------------------------------------------------------------------------------------------------
+
+LUCKY = ("arena", "liars_dice", *SMALL, "--seed", "1")
+
+
+def known(variant, opponent, done=None):
+    """Values against nash alone."""
+    if repr(opponent).lower().startswith("nash") or opponent == "nash":
+        return values()
+    raise ValueError("only against nash")
+
+
+@pytest.fixture
+def only_nash(monkeypatch):
+    monkeypatch.setattr(arena, "response_values", known)
+
+
+def check_pair(found, plain, exact):
+    """The same games with and without luck, and the exact share."""
+    assert found.plain_win_rate == plain.win_rate
+    assert found.plain_ci95 == plain.ci95
+    assert found.draws == plain.draws
+    assert found.ci95 < plain.ci95
+    assert found.variance_ratio > 1
+    assert abs(found.win_rate - exact) < 2 * found.ci95  # four standard errors
+    assert found.mean_return == pytest.approx(2 * found.win_rate - 1)
+    assert found.mean_return_ci95 == pytest.approx(2 * found.ci95)
+
+
+@few(1, "agents", [("random", "nash"), ("nash", "random")])
+def test_one_side_is_enough(agents):
+    ways = [values() if spec == "nash" else None for spec in agents]
+    plain = tournament(ONE_ROUND, agents, 2000, 1)
+    found = tournament(ONE_ROUND, agents, 2000, 1, values=ways)
+    exact = winning_probability(ONE_ROUND, *agents)
+    check_pair(found.meetings[0], plain.meetings[0], exact)
+    check_pair(found.meetings[1], plain.meetings[1], 1 - exact)
+    assert found.win_rate[0][1] + found.win_rate[1][0] == pytest.approx(1)
+
+
+def test_both_sides_are_taken_together():
+    plain = tournament(ONE_ROUND, ["nash", "nash"], 200, 1)
+    found = tournament(ONE_ROUND, ["nash", "nash"], 200, 1, values=[values(), values()])
+    assert [each.plain_win_rate for each in found.meetings] == [each.win_rate for each in plain.meetings]
+    assert found.win_rate[0][1] == pytest.approx(0.5, abs=1e-3)
+    assert found.ci95[0][1] == pytest.approx((1 - 0.025 ** (1 / 200)) / 2, rel=0.02)  # either may lose what no game showed
+    few = tournament(ONE_ROUND, ["nash", "nash"], 20, 1, values=[values(), values()])  # too few to fit coefficients
+    assert few.win_rate[0][1] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_parts_of_matches_are_without_luck():
+    found = tournament(ONE_ROUND, ["random", "nash"], 2000, 1, match=20, values=[None, values()])
+    plain = tournament(ONE_ROUND, ["random", "nash"], 2000, 1, match=20)
+    exact = winning_probability(ONE_ROUND, "random", "nash")
+    first, second = found.meetings
+    assert [part.first for part in first.parts] == [1, 11]
+    for part, other, as_played in zip(first.parts, second.parts, plain.meetings[0].parts, strict=True):
+        assert abs(part.win_rate - exact) < 2 * part.ci95
+        assert part.ci95 < as_played.ci95
+        assert part.win_rate + other.win_rate == pytest.approx(1)
+
+
+@pytest.mark.thorough
+def test_the_option_says_what_was_done(only_nash, tmp_path):
+    out, plain = tmp_path / "arena.json", tmp_path / "plain.json"
+    agents = ("random", "numbers", "nash")
+    result = done(*LUCKY, *agents, "--games", 400, "--without-luck", "--json", out, "--report", tmp_path)
+    assert "no values against random: only against nash" in result
+    assert "as played" in result
+    assert (tmp_path / "arena_liars_dice.png").exists()
+    found = json.loads(out.read_text())
+    done(*LUCKY, *agents, "--games", 400, "--json", plain)
+    before = json.loads(plain.read_text())
+    assert found["without_luck"]
+    assert not before["without_luck"]
+    assert before["plain_win_rate"] is None
+    assert found["win_rate"][0][1] == before["win_rate"][0][1], "numbers are not known here, so this pair is as played"
+    assert found["plain_win_rate"][0][1] is None
+    assert found["variance_ratio"][0][1] is None
+    for row, column in ((0, 2), (1, 2), (2, 0), (2, 1)):
+        assert found["plain_win_rate"][row][column] == before["win_rate"][row][column]
+        assert found["ci95"][row][column] < found["plain_ci95"][row][column] == before["ci95"][row][column]
+    assert len(found["notes"]) == 2
+    nothing = run(*LUCKY, "random", "numbers", "--games", 400, "--without-luck", "--json", out)
+    assert "without luck" not in nothing.output, "no values are known here, so no luck was taken out"
+    assert not json.loads(out.read_text())["without_luck"]
+
+
+def test_who_thinks_by_the_clock_is_named():
+    result = run(*LUCKY, "random", "mcts:1,seconds=1", "--games", 10)
+    assert "MCTS thinks by the clock: the seed does not repeat its games" in result.output
+
+
+def test_agents_without_fixed_probabilities_have_no_values():
+    variant = configure("liars_dice", num_dice=1)
+    found, (reason,) = known_values(variant, ["adaptive"], [resolve("adaptive")])
+    assert found == [None]
+    assert "remembers past games" in reason

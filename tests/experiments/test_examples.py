@@ -35,18 +35,8 @@ LIBRARIES = {
     "sb3_ppo": ("stable-baselines3", "thirties"),
     "torchrl_ppo": ("torchrl", "liars_dice"),
 }
-EXAMPLES = [
-    pytest.param(
-        *run,
-        id=f"{run[0]} {run[1]}",
-        marks=[
-            pytest.mark.library(library, f"example `{run[0]}`", game=game)
-            for name, (library, game) in LIBRARIES.items()
-            if name == run[0]
-        ],
-    )
-    for run in RUNS
-]
+MARKS = {name: [pytest.mark.library(library, f"example `{name}`", game=game)] for name, (library, game) in LIBRARIES.items()}
+EXAMPLES = [pytest.param(name, *run, id=f"{name} {run[0]}", marks=MARKS.get(name, ())) for name, *run in RUNS]
 
 
 @pytest.mark.slow

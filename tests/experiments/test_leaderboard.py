@@ -16,33 +16,6 @@ from tests.support.liars_dice_games import winning_probability
 
 ONE_DIE = "liars_dice_openspiel_1"
 
-MINE = """
-import numpy as np
-
-class First:
-    def act(self, turn):
-        return turn.legal.argmax(axis=1)
-
-class OfThirties(First):
-    def check_variant(self, variant):
-        if variant.game.name != "thirties":
-            raise ValueError("thirties only")
-
-    def probabilities(self, turn):
-        return turn.legal / turn.legal.sum(axis=1, keepdims=True)
-
-class Wrong:
-    def act(self, turn):
-        return np.full(len(turn), 10_000)
-"""
-
-
-@pytest.fixture
-def mine(tmp_path, monkeypatch):
-    (tmp_path / "my_players.py").write_text(MINE)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
 
 def test_tasks_are_what_they_say():
     assert 12 <= len(TASKS) <= 15
@@ -154,38 +127,29 @@ def test_words_are_tasks_games_or_agents():
 
 
 @pytest.mark.thorough
-def test_a_strangers_agent(mine):
-    out, text = mine / "board.json", mine / "board.md"
-    command = ["thirties_maximize", ONE_DIE, "random", "my_players.py:First", "my_players.py:OfThirties", "--seed", 3]
-    result = done("leaderboard", *command, "--json", out, "--markdown", text, "--report", mine / "report")
+def test_the_board_in_all_forms(tmp_path):
+    out, text, report = (tmp_path / name for name in ("board.json", "board.md", "report"))
+    command = ["thirties_maximize", ONE_DIE, "random", "numbers", "--seed", 3, "--json", out, "--markdown", text]
+    result = done("leaderboard", *command, "--report", report)
     data = json.loads(out.read_text())
     assert data["seed"] == 3
-    first, second = data["tasks"]
-    found = {each["agent"]: each for each in first["standings"]}
-    assert found["my_players.py:OfThirties"]["value"] == pytest.approx(found["random"]["value"])
-    assert found["my_players.py:OfThirties"]["score"] == pytest.approx(0)
-    assert found["my_players.py:First"]["score"] < 0, "it ends its turn with the first throw"
-    (refused,) = [each for each in second["standings"] if each["missing"]]
-    assert "thirties only" in refused["missing"]
-    assert "– my_players.py:OfThirties: thirties only" in result
-    tree = parsed((mine / "report" / "index.html").read_text())
-    assert len(list(tree.iter("img"))) == len(list((mine / "report").glob("*.png"))) == 1
-    assert "my_players.py:First" in shown(tree)
+    missing = [each["missing"] for each in data["tasks"][0]["standings"] if each["agent"] == "numbers"]
+    assert "numbers plays liars_dice only" in missing[0]
+    assert "– numbers: numbers plays liars_dice only" in result
+    tree = parsed((report / "index.html").read_text())
+    assert len(list(tree.iter("img"))) == len(list(report.glob("*.png"))) == 1
+    assert "numbers" in shown(tree)
     assert "--seed 3" in data["command"]
     assert data["command"] in text.read_text()
-    assert text.read_text().count("| my_players.py:First |") >= 2
+    assert "| numbers |" in text.read_text()
+    assert text.read_text().count("| random |") >= 2
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("my_players.py:nobody", "my_players.py has no nobody"),
-        ("my_players.py:Wrong", "10000"),
-    ],
-)
-def test_what_is_wrong_with_a_strangers_agent_is_named(mine, spec, words):
-    assert words in refusal("leaderboard", "thirties_maximize", "random", spec, "--json", mine / "x.json")
-    assert not (mine / "x.json").exists()
+def test_an_agent_of_ones_own_that_plays_against_the_rules_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text("class Wrong:\n    def act(self, turn):\n        return [10_000] * len(turn)\n")
+    wrong = f"{tmp_path / 'mine.py'}:Wrong"
+    assert "10000" in refusal("leaderboard", "thirties_maximize", "random", wrong, "--json", tmp_path / "x.json")
+    assert not (tmp_path / "x.json").exists()
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 import pytest
 
 from dice_envs.core.options import option_texts
-from dice_envs.experiments.commands import sheet
 from dice_envs.games.shakes import TREATMENTS
 from tests.support.commands import done
 from tests.support.golden import FOLDER, SHEET
@@ -19,7 +18,8 @@ def written(tmp_path):
     """A function that returns the sheet of some options as text."""
 
     def write(paper="a4", **options):
-        sheet.main("shakes", tmp_path / "sheet.html", option_texts(options), paper)
+        given = [part for each in option_texts(options) for part in ("-o", each)]
+        done("sheet", "shakes", tmp_path / "sheet.html", "--paper", paper, *given)
         return (tmp_path / "sheet.html").read_text(encoding="utf-8")
 
     return write
@@ -33,7 +33,10 @@ def words_of(text):
 
 
 def test_it_says_what_the_options_say(written):
-    said = words_of(written(treatments="rules", maesters=NAMED, num_patients=9, goal=4))
+    text = written("letter", treatments="rules", maesters=NAMED, num_patients=9, goal=4)
+    assert "@page { size: 8.5in 11in;" in text
+    assert "<b>Ada" not in text
+    said = words_of(text)
     assert all(name in said for name in (*NAMED, *TREATMENTS[:3]))
     assert "9 patients, the team wins with 4 saved or more" in said
     assert "efficacies 4, 1, 1 in secret" in said
@@ -53,21 +56,6 @@ def test_it_says_what_the_options_say(written):
 def test_there_is_a_box_for_each_patient(patients, boxes, written):
     lines = re.findall(r"<small>treated</small>(.*)</div>", written(num_players=2, num_patients=patients, goal=1))
     assert [line.count("<i") for line in lines] == [boxes, boxes]
-
-
-def test_the_command_writes_a_page(tmp_path):
-    path = tmp_path / "sheet.html"
-    done("sheet", "shakes", path, "-o", "maesters=<b>Ada,Ł & Co,Cleo", "-o", "treatments=rules", "--paper", "letter")
-    text = path.read_text(encoding="utf-8")
-    assert "<b>Ada" not in text
-    assert "<b>Ada" in words_of(text)
-    assert "@page { size: 8.5in 11in;" in text
-
-
-def test_a_folder_is_no_sheet(tmp_path):
-    (tmp_path / "b.html").mkdir()
-    with pytest.raises(OSError, match="folder"):
-        sheet.main("shakes", tmp_path / "b.html")
 
 
 def test_the_sheet_is_the_golden_one(written):

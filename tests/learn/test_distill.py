@@ -10,14 +10,7 @@ from dice_envs import Batch, configure, measure
 from dice_envs.agents.ppo import load_policy, measures_as_dicts
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.commands import distill as command
-from dice_envs.experiments.commands.distill import (
-    BATCH,
-    FLOORS,
-    DistillSettings,
-    Learner,
-    TrainingPositions,
-    train,
-)
+from dice_envs.experiments.commands.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
 from tests.support.commands import done
 
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
@@ -107,26 +100,14 @@ class Watched(DistillSettings):
         return super().__getattribute__(name)
 
 
-class Same:
-    """Stands for `TrainingPositions`: the first decisions of games, where the solution is said to choose at random."""
-
-    def __init__(self, variant):
-        batch = Batch(variant, BATCH, seed=1)
-        masks = batch.legal()
-        self.rng = np.random.default_rng(1)
-        self.data = [batch.observe(), masks, (masks / masks.sum(axis=1, keepdims=True)).astype(np.float32)]
-
-    def collect(self, number):
-        return self.data
-
-
 @pytest.mark.thorough
-def test_every_setting_is_used_and_part_of_the_command_that_is_kept():
+def test_every_setting_is_used_and_part_of_the_command_that_is_kept(small):
     """A new one cannot be forgotten. Only the solver needs the precision."""
     fields = {field.name for field in dataclasses.fields(DistillSettings)}
-    variant, settings = configure("liars_dice", **ONE), Watched((8,), steps=2)
+    (variant, solution), settings = small, Watched((8,), steps=2)
     settings.read.clear()
-    assert train(Learner(variant, settings, seed=1), Same(variant), lambda made, loss: None) == 2
+    positions = TrainingPositions(variant, solution, seed=1)
+    assert train(Learner(variant, settings, seed=1), positions, lambda made, loss: None) == 2
     assert settings.read & fields == fields - {"precision"}
     settings.read.clear()
     assert "--device" not in command._command([], settings, 1, "cpu")

@@ -1,6 +1,7 @@
 """`dice_envs.train`: training without the command line."""
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -37,7 +38,7 @@ class Told(dice_envs.TrainingCallback):
 
     def measured(self, steps, minutes, name, gaps):
         assert minutes > 0
-        assert name == "exploitability"
+        assert name in ("exploitability", "value")
         self.gaps.append({"steps": steps, **gaps})
 
     def saved(self, steps, speed, scores):
@@ -48,9 +49,10 @@ class Told(dice_envs.TrainingCallback):
         return self.steps >= self.most
 
 
-def train(**arguments):
-    given = {"preset": "equilibrium", "steps": 4 * 512, "seed": 3, "settings": SMALL, **ONE_DIE, **arguments}
-    return dice_envs.train("liars_dice", **given)
+def train(game="liars_dice", **arguments):
+    options = ONE_DIE if game == "liars_dice" else {}
+    given = {"preset": "equilibrium", "steps": 4 * 512, "seed": 3, "settings": SMALL, **options, **arguments}
+    return dice_envs.train(game, **given)
 
 
 def train_sb3(**arguments):
@@ -58,20 +60,23 @@ def train_sb3(**arguments):
     return train(**{"preset": "quick", "learner": "sb3", **arguments}, settings=settings)
 
 
+BEGIN = {"ppo": train, "sb3": train_sb3}
 FILES = ("checkpoint.pt", "policy.npz", "config.json")
-both_learners = pytest.mark.parametrize("learner", ["ppo", pytest.param("sb3", marks=pytest.mark.thorough)])
 
 
 def layers(found):
     return [array for layer in found.policy.layers for array in layer]
 
 
-def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch):
+@pytest.mark.parametrize("learner", BEGIN)
+def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch, learner):
     monkeypatch.chdir(tmp_path)
     told = Told()
-    found = train(callback=told)
+    found = BEGIN[learner](callback=told)
     assert found.steps == told.steps == 4 * 512
-    assert found.seed == 3
+    assert (found.learner, found.seed) == (learner, 3)
+    met = {"steps", "past selves", *found.preset.opponents} if learner == "sb3" else set()
+    assert set().union(*found.curve) == met
     assert told.began == (0, 4 * 512, 3)
     assert list(dict.fromkeys(told.losses)) == [512, 1024, 1536, 2048]
     assert found.minutes > 0
@@ -80,25 +85,39 @@ def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch):
     assert [steps for steps, _ in told.reports] == [1024]
     assert not list(tmp_path.iterdir()), "without a folder nothing is written"
     measured = dice_envs.measure("liars_dice", found.policy, **ONE_DIE)
-    best = min(gap for point in found.gaps for name, gap in point.items() if name != "steps")
+    kept = found.gaps if found.preset.keep == "best" else found.gaps[-1:]
+    best = min(gap for point in kept for name, gap in point.items() if name != "steps")
     assert measured.measures[0].gap == pytest.approx(best, abs=1e-9)
     found.save(tmp_path / "policy.npz")
     again = dice_envs.measure("liars_dice", f"ppo:{tmp_path / 'policy.npz'}", **ONE_DIE)
     assert again.measures == measured.measures
-    assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
+    assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(BEGIN[learner]()), strict=True)), "the seed fixes it"
 
 
-@both_learners
-def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path, learner):
-    begin = train if learner == "ppo" else train_sb3
+MIXED = {**SMALL, "self_play": 0.5, "exploration": 0.5, "self_share": 0.3, "snapshot_every": 1}
+
+
+@pytest.mark.parametrize(
+    ("learner", "arguments"),
+    [
+        ("ppo", {"settings": MIXED}),
+        ("ppo", {"settings": {**MIXED, "learning_rate": 0.0}}),  # the first policy stays the best
+        pytest.param("ppo", {"game": "thirties", "preset": "quick"}, marks=pytest.mark.thorough),
+        pytest.param("sb3", {}, marks=pytest.mark.thorough),
+    ],
+)
+def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path, learner, arguments):
+    begin = functools.partial(BEGIN[learner], **arguments)
     whole = begin(folder=tmp_path / "whole")
     begun = begin(folder=tmp_path / "run", callback=Told(1024))
     assert begun.steps == 1024
     other = {"ppo": "sb3", "sb3": "ppo"}[learner]
     with pytest.raises(ValueError, match=f"holds a run of the learner {learner}, not of {other}"):
-        train(folder=tmp_path / "run", preset="quick", learner=other)
+        train(**{"folder": tmp_path / "run", **arguments, "preset": "quick", "settings": SMALL, "learner": other})
     done = begin(folder=tmp_path / "run", seed=None, learner=None)
     assert (done.seed, done.learner) == (3, learner)
+    assert done.minutes_at.items() > begun.minutes_at.items()
+    assert begun.minutes > 0
     assert done.curve == whole.curve
     assert done.gaps == whole.gaps
     for name in FILES:
@@ -170,15 +189,18 @@ def test_it_trains_against_opponents_and_alone():
         ({"num_dice": 99}, "num_dice must be"),
         ({"learner": "dqn"}, "learner must be one of 'ppo', 'sb3', not 'dqn'"),
         ({"learner": "sb3"}, "the learner sb3 has no self-play: choose a preset against opponents"),
+        ({"game": "thirties"}, "self_play must be 0: thirties .* has one seat"),
+        ({"settings": {"expected_rewards": True}}, "expected_rewards must be false: liars_dice has no"),
         (
             {"learner": "sb3", "preset": "quick", "settings": {"self_play": 0.5}},
             "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5",
         ),
     ],
 )
-def test_refusals_name_what_is_wrong(arguments, message):
+def test_refusals_name_what_is_wrong(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        train(**arguments)
+        train(folder=tmp_path / "run", **arguments)
+    assert not (tmp_path / "run").exists()
 
 
 def test_every_field_of_a_preset_reaches_the_learner():

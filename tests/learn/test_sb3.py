@@ -1,8 +1,5 @@
 """MaskablePPO of SB3-contrib as the learner of a run."""
 
-import json
-
-import numpy as np
 import pytest
 import torch
 from sb3_contrib import MaskablePPO
@@ -12,26 +9,8 @@ import dice_envs
 import dice_envs.envs.sb3
 from dice_envs.learn.presets import LACKS, Preset, preset_of, stock_plan
 from dice_envs.learn.sb3 import StockPPO
-from tests.learn.test_public_train import ONE_DIE, SMALL, Told, layers
-from tests.learn.test_public_train import train_sb3 as train
+from tests.learn.test_public_train import ONE_DIE, SMALL
 from tests.support.subsets import few
-
-
-def test_it_trains_measures_saves_and_plays(tmp_path):
-    streams = torch.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
-    told = Told()
-    found = train(folder=tmp_path, callback=told)
-    assert torch.equal(torch.get_rng_state(), streams[0])
-    assert np.random.get_state()[1].tolist() == streams[1]  # noqa: NPY002
-    assert (found.learner, found.steps, told.steps) == ("sb3", 2048, 2048)
-    assert json.loads((tmp_path / "config.json").read_text())["learner"] == "sb3"
-    assert set(found.curve[-1]) == {"steps", "past selves", *found.preset.opponents}
-    assert [point["steps"] for point in found.gaps] == [1024, 2048]
-    measured = dice_envs.measure("liars_dice", f"ppo:{tmp_path}", **ONE_DIE)
-    assert measured.measures[0].gap == pytest.approx(found.gaps[-1]["last"], abs=1e-9)
-    again = train(settings={"learning_rate": 1e-3})
-    assert not np.array_equal(layers(found)[0], layers(again)[0])
-    assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(train()), strict=True)), "the seed fixes it"
 
 
 def test_the_settings_reach_maskable_ppo():

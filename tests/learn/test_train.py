@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import errno
 import json
-import random
 import re
 import signal
 
@@ -28,7 +27,6 @@ from tests.support.commands import done, refusal, run
 from tests.support.subsets import few
 
 THIRTIES = PRESETS["thirties"]["quick"]
-MATCH = PRESETS["liars_dice"]["match"]
 TINY = Preset(
     steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
     checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
@@ -110,7 +108,7 @@ def test_train_saves_and_measures(tmp_path):
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20
     done("arena", "liars_dice", f"ppo:{folder / 'policy.npz'}", "random", "-o", "num_dice=1", "--games", "100")
-    again = train("--out", folder, "-o", "num_dice=1", "--resume")
+    again = train("--out", folder, "-o", "num_dice=1", "--resume", "--evaluation-games", 1)
     assert f"already trained on liars_dice (num_dice=1): {data['steps']:,} steps" in " ".join(again.split())
     assert "% won, without luck," not in again, "only with --verbose"
 
@@ -165,7 +163,7 @@ def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, me
     begun.learn(TrainingCallback())
     asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
     assert (len(begun.opponents.selves), asked.sum()) == (kept, met)
-    assert len(begun.opponents.pool.agents) == 2 + kept
+    np.testing.assert_allclose(begun.opponents.pool.shares(), [0.4, 0.4, 0.1, 0.1] if met else [0.5, 0.5])
     begun.save()
     again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
     again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
@@ -173,87 +171,12 @@ def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, me
 
 
 @pytest.mark.thorough
-def test_expected_rewards_are_counted_as_shares_of_a_win(tmp_path):
+def test_expected_rewards_are_counted_as_shares_of_a_win():
     for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
         preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
         begun = runs.Run(configure("fatestones"), preset, 1)
         begun.opponents.add_games(np.array([0.4]), np.array([[-1, 0]]))
         assert begun.add_point() == {"random": pytest.approx(share)}
-    refused("expected_rewards must be false: liars_dice has no", "--set", "expected_rewards=true", "--out", tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-class Killed(BaseException):
-    """Imitates a kill: nothing catches it."""
-
-
-@pytest.fixture
-def killed(monkeypatch):
-    """Return a function that runs `train` and kills it right before or after the nth call of one of its functions."""
-
-    def run_until(name, count, when, *arguments, game):
-        module = training if hasattr(training, name) else runs
-        wanted = getattr(module, name)
-        calls = []
-
-        def stop(*args, **kwargs):
-            calls.append(args)
-            if when == "before" and len(calls) == count:
-                raise Killed
-            wanted(*args, **kwargs)
-            if when == "after" and len(calls) == count:
-                raise Killed
-
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, stop)
-            with pytest.raises(Killed):
-                train(*arguments, game=game, using=run)
-        # Another process would have other random streams.
-        random.random()
-        np.random.random()  # noqa: NPY002
-        torch.rand(1)
-        torch.rand(1)
-
-    return run_until
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("game", ["liars_dice", "thirties"])
-def test_a_run_killed_again_and_again_ends_as_if_never_killed(tmp_path, monkeypatch, killed, game):
-    monkeypatch.setitem(PRESETS, game, {"quick": REGULARISED if game == "liars_dice" else DRAWING})
-    whole = train("--out", tmp_path / "whole", "--seed", 3, game=game)
-    assert ("thirties with num_players=1, 1 seat; -o num_players=... changes it" in whole) == (game == "thirties")
-    arguments = ["--out", tmp_path / "run", "--seed", 3, "--resume"]
-    killed("write_checkpoint", 1, "after", *arguments, game=game)  # before the first iteration
-    killed("write_checkpoint", 3, "after", *arguments, game=game)
-    killed("write_checkpoint", 2, "before", *arguments, game=game)  # an iteration is lost
-    killed("save_policy", 2, "before", *arguments, game=game)  # policy.npz is older than the checkpoint
-    assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["num_timesteps"] == 3 * 512
-    for path in (tmp_path / "run").iterdir():  # the checkpoint is all that is needed
-        if path.is_file() and path.name != "checkpoint.pt":
-            path.write_bytes(b"damaged")
-    with monkeypatch.context() as patch:
-        patch.setattr(training, "first_signal_waits", lambda: contextlib.nullcontext(lambda: signal.SIGTERM))
-        stopped = train(*arguments, game=game, using=run)
-    assert stopped.exit_code == 143
-    assert stopped.stderr.splitlines()[-1] == (
-        f"stopped after {3 * 512:,} steps, which are saved in {tmp_path / 'run'}; the same command with --resume goes on"
-    )
-    killed("measured", 1, "before", *arguments, game=game)  # trained, not measured
-    train(*arguments, game=game)
-    assert ending(tmp_path / "run") == ending(tmp_path / "whole")
-
-
-@pytest.mark.thorough
-def test_a_resumed_run_is_not_another_one(tmp_path):
-    folder = tmp_path / "run"
-    train("--out", folder, "--seed", 3)
-    before = ending(folder)
-    refused("holds a run already; add --resume", "--out", folder)
-    refused("holds a run of liars_dice", "--out", folder, "--resume", "-o", "num_dice=3")
-    refused("holds a run with seed 3, not 4", "--out", folder, "--resume", "--seed", 4)
-    refused("holds a run against random, numbers, not against random", "--out", folder, "--resume", "--opponent", "random")
-    assert ending(folder) == before
 
 
 @pytest.mark.thorough
@@ -298,70 +221,51 @@ def finished(tmp_path_factory):
     return folder, read_checkpoint(folder / "checkpoint.pt")
 
 
-def changed_config(state, part, **changes):
-    config = json.loads(state["config"])
-    (config[part] if part else config).update(changes)
-    return {"config": json.dumps(config)}
-
-
-NAN = float("nan")
-LACKING = object()
-DAMAGES = {  # by name, from a checkpoint's content to what changes; from its bytes to other bytes in `CUTS`
-    "no policy": lambda state: {"policy": {}},
-    **{
-        f"{field} is missing": lambda state, field=field: {field: LACKING}
-        for field in ("num_timesteps", "policy", "optimizer", "env", "config", "selves", "curve", "score")
-    },
-    "no format": lambda state: {"format": None},
-    **{
-        f"num_timesteps {steps}": lambda state, steps=steps: {"num_timesteps": steps}
-        for steps in (None, "1024", 1024.0, True, NAN, torch.inf, -512, 1000, 10**40, torch.tensor(512), 0)
-    },
-    **{
-        f"num_selves {selves}": lambda state, selves=selves: {"num_selves": selves} for selves in (None, "2", 1, -1, NAN, [])
-    },
-    "no self": lambda state: {"selves": []},
-    "selves of nothing": lambda state: {"selves": [[], []]},
+NAN, LACKING = float("nan"), "lacking"
+# What stands in a damaged checkpoint: values of its fields, of fields of its configuration and of its preset, what is made of a
+# whole one's contents, and of its bytes.
+FIELDS = {
+    "policy": ({}, LACKING),
+    "num_timesteps": (LACKING, None, "1024", 1024.0, True, NAN, torch.inf, -512, 1000, 10**40, torch.tensor(512), 0),
+    "num_selves": (None, "2", 1, -1, NAN, []),
+    "selves": (LACKING, [], [[], []]),
+    "optimizer": (LACKING, {}),
+    "env": (LACKING, {}),
+    "format": (None,),
+    "curve": (LACKING, None, "", "{}", "[1]", "[{}]", '[{"steps": "x"}]', '[{"steps": NaN}]', "[" * 10**5),
+    "score": (LACKING, None, "", "[]", '{"random": 1}', '{"random": [0, 0]}', '{"random": [1]}', '{"random": [1, Infinity]}'),
+    "config": (LACKING, None, "", "{", "[]", "{}", "1", '{"preset": {}}', '{"preset": 1, "seed": 1}', "[" * 10**5),
+}
+CONFIGS = [
+    {"game": "chess"}, {"game": None}, {"game": [1]}, {"options": None}, {"options": {"chess": 1}}, {"preset": {}},
+    {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**128}, {"learner": "chess"},
+    {"learner": None},
+]  # fmt: skip
+PRESET_FIELDS = [{"chess": 1}, {"opponents": []}, {"num_envs": 64}, {"hidden": [5]}, {"steps": NAN}]
+CHANGES = {
     "a self that is not finite": lambda state: {"selves": [[(w * NAN, b) for w, b in own] for own in state["selves"]]},
-    "another policy": lambda state: {"policy": {name: weights[:1] for name, weights in state["policy"].items()}},
     "policy not finite": lambda state: {"policy": {name: weights / 0 for name, weights in state["policy"].items()}},
-    "policy of doubles": lambda state: {"policy": {name: weights.double() for name, weights in state["policy"].items()}},
-    "no optimizer": lambda state: {"optimizer": {}},
     "negative squares": lambda state: {
         "optimizer": {i: {**part, "exp_avg_sq": part["exp_avg_sq"] - 1} for i, part in state["optimizer"].items()}
     },
-    "no games": lambda state: {"env": {}},
     "games of another version": lambda state: {"env": {name: ("<i8", data) for name, (_, data) in state["env"].items()}},
     "players that are not there": lambda state: {
         "env": {**state["env"], "players": (state["env"]["players"][0], state["env"]["players"][1] + 1)}
     },
-    **{
-        f"curve {curve}": lambda state, curve=curve: {"curve": curve}
-        for curve in (None, "", "{}", "[1]", "[{}]", '[{"steps": "x"}]', '[{"steps": NaN}]', "[" * 10**5)
-    },
-    **{
-        f"score {score}": lambda state, score=score: {"score": score}
-        for score in (None, "", "[]", '{"random": 1}', '{"random": [0, 0]}', '{"random": [1]}', '{"random": [1, Infinity]}')
-    },
-    **{
-        f"config {config}": lambda state, config=config: {"config": config}
-        for config in (None, "", "{", "[]", "{}", "1", '{"preset": {}}', '{"preset": 1, "seed": 1}', "[" * 10**5)
-    },
-    **{
-        f"config {changes}": lambda state, changes=changes: changed_config(state, None, **changes)
-        for changes in (
-            {"game": "chess"}, {"game": None}, {"game": [1]}, {"options": None}, {"options": {"chess": 1}},
-            {"options": {"num_dice": {}}}, {"seed": None}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**128}, {"preset": {}},
-            {"learner": "chess"}, {"learner": None},
-        )
-    },
-    **{
-        f"preset {changes}": lambda state, changes=changes: changed_config(state, "preset", **changes)
-        for changes in ({"chess": 1}, {"opponents": []}, {"num_envs": 64}, {"hidden": [5]}, {"steps": NAN})
-    },
-}  # fmt: skip
+}
 
 
+def changed_config(state, changes, preset):
+    config = json.loads(state["config"])
+    return {"config": json.dumps(config | ({"preset": config["preset"] | changes} if preset else changes))}
+
+
+DAMAGES = {
+    **{f"{name} {each!r:.40}": lambda _, name=name, each=each: {name: each} for name in FIELDS for each in FIELDS[name]},
+    **{f"config {each}": lambda state, each=each: changed_config(state, each, False) for each in CONFIGS},
+    **{f"preset {each}": lambda state, each=each: changed_config(state, each, True) for each in PRESET_FIELDS},
+    **CHANGES,
+}
 CUTS = {"empty": lambda content: b"", "no archive": lambda content: b"garbage", "cut off": lambda content: content[:-500]}
 
 
@@ -381,17 +285,23 @@ def test_a_wrong_checkpoint_gets_one_line(finished, name):
     finally:
         path.write_bytes(kept)
     if name in DAMAGES:
-        assert re.search(r" \('\w+' is missing\)" if name.endswith("is missing") else r" \(.+\); remove it", told), told
+        assert re.search(r" \('\w+' is missing\)" if LACKING in name else r" \(.+\); remove it", told), told
     assert len(told) < 600
     assert {other.name: other.read_bytes() for other in folder.iterdir() if other.is_file() and other != path} == others
 
 
-def test_presets_name_known_opponents_and_whole_minibatches():
-    for presets in PRESETS.values():
-        for preset in presets.values():
-            assert preset.num_envs * preset.num_steps % preset.minibatch == 0
-            for spec in preset.opponents:
-                agents.make(spec)
+def test_a_resumed_run_is_not_another_one(finished):
+    folder, _ = finished
+    before = ending(folder)
+    refused("holds a run already; add --resume", "--out", folder)
+    refused("holds a run of liars_dice", "--out", folder, "--resume", "-o", "num_dice=3")
+    refused("holds a run against random, numbers:.*, not against random", "--out", folder, "--resume", "--opponent", "random")
+    assert ending(folder) == before
+
+
+def test_presets_name_known_opponents():
+    for spec in {spec for presets in PRESETS.values() for preset in presets.values() for spec in preset.opponents}:
+        agents.make(spec)
 
 
 def test_on_a_gpu_as_many_updates_are_made_of_more_decisions():
@@ -415,19 +325,6 @@ def test_what_is_given_holds_on_a_gpu_too():
         assert plan_of(variant, "full", {"steps": steps}, None, "cuda") == dataclasses.replace(moved, steps=steps)
     for given in ({"num_envs": 128}, {"num_steps": 128}, {"minibatch": 512}):
         assert plan_of(variant, "full", given, None, "cuda:0") == preset_of("liars_dice", "full", **given)
-
-
-@pytest.mark.thorough
-def test_a_match_is_learned_in_units_of_what_is_at_stake():
-    weights = []
-    for stake in (MATCH.least_stake, 0.0):
-        plan = dataclasses.replace(
-            MATCH, least_stake=stake, steps=1024, num_envs=16, num_steps=32, minibatch=128, hidden=(8,), threads=1
-        )
-        made = runs.Run(configure("liars_dice", num_dice=2), plan, seed=1)
-        made.learn(TrainingCallback())
-        weights.append(made.model.policy().layers[0][0])
-    assert not np.array_equal(*weights)
 
 
 @pytest.mark.thorough
@@ -501,12 +398,6 @@ def test_a_preset_checks_every_field(changes):
         Preset(**{"steps": 1000, **changes})
 
 
-def test_self_play_needs_two_seats(tmp_path):
-    refused(
-        "self_play must be 0: thirties .* has one seat", "--out", tmp_path / "run", "--preset", "equilibrium", game="thirties"
-    )
-
-
 @pytest.mark.thorough
 def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch):
     package = tmp_path / "package"
@@ -543,25 +434,22 @@ def test_a_report_says_why_a_policy_was_not_measured():
 
 
 @pytest.mark.thorough
-def test_resume_goes_on_from_the_checkpoint(tmp_path):
+def test_a_run_goes_on_from_its_checkpoint_alone(tmp_path, monkeypatch):
     folder = tmp_path / "run"
-    assert train("--out", folder, "--seed", 3, using=run).exit_code == 0
-    first = torch.load(folder / "checkpoint.pt", weights_only=True)
-    assert train("--out", folder, "--resume", "--steps", 8192, "--threads", 2, using=run).exit_code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "first_signal_waits", lambda: contextlib.nullcontext(lambda: signal.SIGTERM))
+        stopped = train("--out", folder, "--seed", 3, using=run)
+    assert (stopped.exit_code, stopped.stderr.splitlines()[-1]) == (
+        143, f"stopped after 0 steps, which are saved in {folder}; the same command with --resume goes on"
+    )  # fmt: skip
+    train("--out", folder, "--resume")
+    first = read_checkpoint(folder / "checkpoint.pt")
+    for name in ("config.json", "policy.npz", "results.json", "times.json"):
+        (folder / name).write_bytes(b"damaged")
+    train("--out", folder, "--resume", "--steps", 8192, "--threads", 2)
     assert json.loads((folder / "config.json").read_text())["preset"]["threads"] == 2
     assert json.loads((folder / "results.json").read_text())["command"].endswith("--seed 3 --threads 2")
-    second = torch.load(folder / "checkpoint.pt", weights_only=True)
+    second = read_checkpoint(folder / "checkpoint.pt")
     assert second["num_timesteps"] >= 8192 > first["num_timesteps"]
     assert second["num_selves"] > first["num_selves"] >= 2, "past selves came along"
     assert len(json.loads(second["curve"])) > len(json.loads(first["curve"]))
-
-
-@pytest.mark.thorough
-def test_minutes_before_a_stop_count(tmp_path, killed):
-    """All minutes up to the last checkpoint count, although nothing was measured until then."""
-    folder = tmp_path / "run"
-    killed("write_checkpoint", 5, "before", "--out", folder, "--seed", 3, game="liars_dice")
-    times = json.loads((folder / "times.json").read_text())
-    assert max(times, key=int) == str(3 * 512)
-    assert train("--out", folder, "--resume", using=run).exit_code == 0
-    assert json.loads((folder / "results.json").read_text())["minutes"] > max(times.values()) > 0

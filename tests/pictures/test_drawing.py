@@ -12,6 +12,7 @@ from dice_envs.core.game import OVER, names
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone
 from dice_envs.pictures.drawing import NARROW_WIDTH, PIPS, WIDTH, Circle, Polygon, Rect, layout
 from dice_envs.pictures.render import ansi, frame_size, rgb_array, svg
+from tests.support.liars_dice_tables import position
 from tests.support.variants import IDS, MARKED
 
 every_game = pytest.mark.parametrize("name", names())
@@ -188,15 +189,8 @@ def test_text_tells_which_dice_count():
 
 def test_liars_dice_brightens_what_counts_for_the_bid():
     variant = configure("liars_dice", num_dice=3, wild="ones")
-    batch = Batch(variant, 1, seed=8)
-    state = batch.states[0]
-    state["seat"] = state["starter"] = 0
-    state["counts"][:] = 0
-    state["counts"][0, [0, 4, 5]] = 1  # 1 5 6
-    state["counts"][1, [2, 4]] = 2, 1  # 3 3 5
-    batch.play(np.array([2 * 6 + 4]))  # 3 x 5
-    batch.play(np.array([variant.params.call]))
-    picture = variant.picture(batch.states[0], 1)
+    state = position(variant, [[1, 5, 6], [3, 3, 5]], [2 * 6 + 4, variant.params.call])  # 3 x 5
+    picture = variant.picture(state, 1)
     call = next(row for row in picture.rows if row.caption == "the last call")
     bright = [[die.face for die in group.dice if die.tone is Tone.BRIGHT] for group in call.groups]
     assert bright == [[1, 5], [5]]

@@ -1,10 +1,14 @@
-"""Every deal and outcome of an action, with probabilities; counts compared with them; the second stage of 30s."""
+"""Every deal and outcome of an action, with probabilities; best responses and counts by them; the second stage of 30s."""
 
+from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
 from scipy.stats import chisquare
 
+from dice_envs.agent import Turn
+from dice_envs.core.dice import new_streams
+from dice_envs.core.game import OVER
 from dice_envs.exact.thirties import second_stage
 
 
@@ -32,6 +36,46 @@ def _every(before, run):
         else:
             branches = zip(draw.outcomes, draw.probabilities, strict=True)
             open_branches += [(probability * chance, (*outcomes, outcome)) for outcome, chance in branches]
+
+
+def best_response(drawn, agent, seat, look=lambda states, values: None, deals=None):
+    """Return what the best response in a seat earns from the agent in the other, from a list of all that can happen.
+
+    Wherever the seat is to move, `look` is called with all states (n,) that look alike to it, and the value of each action.
+    `deals` are those of `every_deal`, unless they are given.
+    """
+    variant, one = drawn.variant, np.zeros(1, np.int64)
+
+    def play(state, action, weight, groups):
+        """What is earned before the seat is to move again; the states in which it then is go to groups that look alike."""
+        return sum(
+            weight * chance * float(after["rewards"][0, seat]) + follow(after, weight * chance, groups)
+            for chance, after in every_outcome(drawn, state, action)
+        )
+
+    def follow(state, weight, groups):
+        if state["seat"][0] == OVER:
+            return 0.0
+        if state["seat"][0] == seat:
+            seen = np.zeros((1, variant.facts.observation_size), np.float32)
+            variant.kernels.observe(variant.params, state, one, np.array([seat]), seen)
+            groups[seen.tobytes()].append((weight, state))
+            return 0.0
+        (chances,) = agent.probabilities(Turn(variant, state, one, new_streams(1, 1)))
+        return sum(play(state, action, weight * chances[action], groups) for action in np.flatnonzero(chances))
+
+    def best(group):
+        values, total = {}, sum(weight for weight, _ in group)
+        for action in variant.legal_actions(group[0][1][0]):
+            groups = defaultdict(list)
+            earned = sum(play(state, action, weight, groups) for weight, state in group)
+            values[action] = (earned + sum(map(best, groups.values()))) / total
+        look(np.concatenate([state for _, state in group]), values)
+        return total * max(values.values())
+
+    first = defaultdict(list)
+    earned = sum(follow(state, chance, first) for chance, state in deals or every_deal(drawn))
+    return earned + sum(map(best, first.values()))
 
 
 def assert_distributed(seen, chances):

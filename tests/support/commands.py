@@ -1,10 +1,13 @@
-"""The command line in this process."""
+"""The command line in this process, and Python in another one."""
 
+import subprocess
+import sys
 from typing import Any
 
 from typer.testing import CliRunner
 
 from dice_envs.experiments.__main__ import app
+from tests.conftest import ROOT
 
 
 def run(*words: Any, **more: Any) -> Any:
@@ -21,9 +24,19 @@ def done(*words: Any, **more: Any) -> str:
 
 def refusal(*words: Any, **more: Any) -> str:
     """Run a command that must be refused, and return its error, which must be one line on standard error."""
-    result = run(*words, **more)
+    return error_of(run(*words, **more))
+
+
+def error_of(result: Any) -> str:
+    """Return the error of a command that must have been refused, with one line on standard error."""
     assert result.exit_code == 2, result.output
     assert not result.exception or isinstance(result.exception, SystemExit)
     (line,) = result.stderr.strip().splitlines()
     assert line.startswith("error: ")
     return line
+
+
+def process(*words: Any, **more: Any) -> Any:
+    """Start Python in the project's folder, with pipes; `more` are arguments of `subprocess.Popen`, such as other streams."""
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, *map(str, words)], text=True, **{"cwd": ROOT, **streams, **more})

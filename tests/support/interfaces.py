@@ -46,8 +46,9 @@ def remember(value: Any) -> Any:
     return repr(value)
 
 
-def refused(call: Any, errors: Any = ValueError) -> tuple[str | None, Any]:
-    """Return (None, result), or (message, None) if the call was refused in one line."""
+def refused(call: Any, errors: Any = ValueError, thing: Any = None) -> tuple[str | None, Any]:
+    """Return (None, result), or (message, None) if the call was refused in one line; it may then have changed nothing."""
+    before = remember(thing)
     try:
         return None, call()
     except errors as problem:
@@ -55,24 +56,14 @@ def refused(call: Any, errors: Any = ValueError) -> tuple[str | None, Any]:
     assert len(text.splitlines()) == 1, text
     assert text.strip()
     assert len(text) < LONGEST, text
+    assert remember(thing) == before, text
     return text, None
-
-
-def accepted(call: Any, thing: Any, errors: Any) -> bool:
-    """Return whether a call is accepted; if it is refused, in one line, nothing may have changed."""
-    before = remember(thing)
-    message, _ = refused(call, errors)
-    if message is not None:
-        assert remember(thing) == before, message
-    return message is None
 
 
 def fails(error: Any, call: Any, thing: Any) -> str:
     """Return the message of a call that must raise the error, in one readable line, and change nothing."""
-    before = remember(thing)
-    message, result = refused(call, error)
+    message, result = refused(call, error, thing)
     assert message is not None, f"accepted, with the result {result!r:.200}"
-    assert remember(thing) == before, message
     return message
 
 
@@ -157,7 +148,7 @@ class Single:
 
 
 class Vector(Single):
-    """Calls SeatVectorEnv, which deals again by itself."""
+    """Calls SeatVectorEnv, which deals again at once, in the next step, or when it is reset."""
 
     make = SeatVectorEnv
     mode = "SameStep"
@@ -189,18 +180,6 @@ class Vector(Single):
         if self.mode == "Disabled" and ended:
             fails(gymnasium.error.ResetNeeded, lambda: self.env.step([0, 0, 0]), self.env)
             self.env.reset(options={"reset_mask": np.isin(np.arange(3), ended)})
-
-
-class NextStep(Vector):
-    """Calls SeatVectorEnv, whose ended games are dealt in the next step."""
-
-    mode = "NextStep"
-
-
-class Disabled(Vector):
-    """Calls SeatVectorEnv, whose ended games wait for a reset."""
-
-    mode = "Disabled"
 
 
 class StableBaselines(Vector):
@@ -326,9 +305,7 @@ class Simultaneous(Turns):
 CALLERS: dict[str, type[Single]] = {
     "Batch": Games,
     "SeatEnv": Single,
-    "SeatVectorEnv, NextStep": NextStep,
-    "SeatVectorEnv, SameStep": Vector,
-    "SeatVectorEnv, Disabled": Disabled,
+    **{f"SeatVectorEnv, {mode}": type(mode, (Vector,), {"mode": mode}) for mode in ("NextStep", "SameStep", "Disabled")},
     "SeatVecEnv": StableBaselines,
     "raw_env": Turns,
     "env": Wrapped,

@@ -19,8 +19,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.support.kills_compiled"])
 LONGEST = 300  # seconds allowed for a process
 
-MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL = "at a moment", "half written", "before", "after", "removing", "disk full"
-WAYS = (MOMENT, HALF, BEFORE, AFTER, REMOVING, FULL)
+WAYS = MOMENT, HALF, BEFORE, REMOVING, FULL = "at a moment", "half written", "before", "removing", "disk full"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +27,8 @@ class Death:
     """The way in which a process ends early.
 
     Attributes:
-        way: "at a moment": killed from outside; "half written", "before", "after": kills itself when it puts the `count`th file
-            in its place; "removing": when it removes the `count`th file; "disk full": files hold at most `count` bytes.
+        way: "at a moment": killed from outside; "half written", "before": kills itself when it puts the `count`th file in its
+            place; "removing": when it removes the `count`th file; "disk full": files hold at most `count` bytes.
         count: as above; for "at a moment", milliseconds.
     """
 
@@ -38,41 +37,31 @@ class Death:
 
 
 class Disk:
-    """Counts a process's changes to a folder, and kills it at one of them."""
+    """Counts a process's changes to a folder, as Python audits them, and kills it before one of them."""
 
     def __init__(self, folder: str, death: Death | None) -> None:
         self.folder, self.death = folder, death
         self.counts = {BEFORE: 0, REMOVING: 0}
         self.largest = 0
-        self._replace, self._unlink = os.replace, os.unlink
-        os.replace, os.unlink = self.replace, self.unlink
+        sys.addaudithook(self.audit)
 
-    def _is_time(self, way: str, of: str) -> bool:
-        return self.death is not None and self.death.way == way and self.death.count == self.counts[of]
-
-    def replace(self, source, target, **kwargs) -> None:
-        if not os.path.abspath(target).startswith(self.folder):
-            return self._replace(source, target, **kwargs)
-        self.counts[BEFORE] += 1
-        size = os.path.getsize(source)
-        self.largest = max(self.largest, size)
-        if self._is_time(HALF, BEFORE):
-            os.truncate(source, size // 2)
-        if self._is_time(HALF, BEFORE) or self._is_time(BEFORE, BEFORE):
-            os.kill(os.getpid(), signal.SIGKILL)
-        self._replace(source, target, **kwargs)
-        if self._is_time(AFTER, BEFORE):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return None
-
-    def unlink(self, path, *, dir_fd=None) -> None:
-        # `rmtree` names files relative to an open folder.
-        where = os.path.abspath(path) if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
-        if where.startswith(self.folder):
-            self.counts[REMOVING] += 1
-            if self._is_time(REMOVING, REMOVING):
+    def audit(self, event: str, arguments: tuple) -> None:
+        if event == "os.rename" and os.path.abspath(arguments[1]).startswith(self.folder):
+            source, size = arguments[0], os.path.getsize(arguments[0])
+            self.largest = max(self.largest, size)
+            if self.change(BEFORE, (BEFORE, HALF)):
+                os.truncate(source, size // 2 if self.death.way == HALF else size)
                 os.kill(os.getpid(), signal.SIGKILL)
-        self._unlink(path, dir_fd=dir_fd)
+        elif event == "os.remove":
+            path, folder = arguments  # `rmtree` names files relative to an open folder
+            where = os.path.abspath(path) if folder == -1 else os.readlink(f"/proc/self/fd/{folder}")
+            if where.startswith(self.folder) and self.change(REMOVING, (REMOVING,)):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def change(self, kind: str, ways: tuple[str, ...]) -> bool:
+        """Count a change; return whether the process dies before it."""
+        self.counts[kind] += 1
+        return self.death is not None and self.death.way in ways and self.death.count == self.counts[kind]
 
 
 def _run(arguments, folder, death, changes, told) -> None:

@@ -25,23 +25,28 @@ class Plain:
         self.options, self.policies = variant.options, policies
         self.faces = range(1, variant.options.num_faces + 1)
 
-    def raises(self, dice, bids):
+    def raises(self, dice, bids, rule=None):
         every = [(quantity, face) for quantity in range(1, sum(dice) + 1) for face in self.faces]
+        rule, most = rule or self.options.raise_rule, max(self.faces)
         if not bids:
-            return [bid for bid in every if bid[1] != 1] if self.options.raise_rule == "perudo" else every
+            return [bid for bid in every if bid[1] != 1] if rule == "perudo" else every
         quantity, face = bids[-1]
-        if self.options.raise_rule == "either":
-            return [bid for bid in every if bid > (quantity, face)]
-        if self.options.raise_rule == "perudo":  # ones count double
+        if rule == "perudo":  # ones count double
             twice = [((4 * more + 1, 0) if to == 1 else (2 * more, to), (more, to)) for more, to in every]
             last = (4 * quantity + 1, 0) if face == 1 else (2 * quantity, face)
             return [bid for worth, bid in twice if worth > last]
-        most = max(self.faces)
-        return [(more, to) for more, to in every if more > quantity and (to >= face or (face == most and to == 1))]
+        follows = {
+            "quantity": lambda more, to: more > quantity and (to >= face or (face == most and to == 1)),
+            "either": lambda more, to: (more, to) > (quantity, face),
+            "nondecreasing": lambda more, to: quantity <= more and face <= to and (quantity, face) != (more, to),
+            "reset_quantity": lambda more, to: to > face or (to == face and more > quantity),
+            "same face": lambda more, to: to == face and more > quantity,
+        }[rule]
+        return [bid for bid in every if follows(*bid)]
 
-    def holds(self, bid, hands):
+    def holds(self, bid, hands, palifico=False):
         quantity, face = bid
-        wild = {None: None, "ones": 1, "highest": max(self.faces)}[self.options.wild]
+        wild = None if palifico else {None: None, "ones": 1, "highest": max(self.faces)}[self.options.wild]
         return sum(die in (face, wild) for hand in hands for die in hand) >= quantity
 
     def hands(self, number):
@@ -68,67 +73,97 @@ class Plain:
     @functools.cache  # noqa: B019 — lives as long as the test
     def share(self, which, dice, place, starter=0):
         """The share of the player at a place, "plays", "responds" or "alone", when the seat `starter` begins."""
-        playing = [each for each in range(len(dice)) if dice[each]]
-        worth = {loser: self.rest(which, dice, starter, place, loser) for loser in playing}
+        worth = {loser: self.rest(which, dice, starter, place, loser) for loser in range(len(dice)) if dice[loser]}
         if which == "alone":
-            members = [each for each in playing if each != place]
+            members = [each for each in worth if each != place]
             return -self.value(dice, starter, members, {loser: -share for loser, share in worth.items()})
         return self.value(dice, starter, [place] if which == "responds" else [], worth)
 
+    def mean(self, which, seat):
+        """The same of a seat, mean over who begins the game."""
+        dice = self.options.dice_per_seat
+        starters = range(len(dice) if self.options.starter == "random" else 1)
+        return np.mean([self.share(which, dice[by:] + dice[:by], (seat - by) % len(dice), by) for by in starters])
+
     def value(self, dice, starter, members, worth):
-        playing = [each for each in range(len(dice)) if dice[each]]
-        others = [each for each in playing if each not in members]
-        joint = list(itertools.product(*(self.hands(dice[each]) for each in others)))
+        party = _Party(self, dice, starter, members, worth)
+        joint = list(itertools.product(*(self.hands(dice[each]) for each in party.others)))
         own = list(itertools.product(*(self.hands(dice[each]) for each in members)))
-        policies = [self.policies[(starter + place) % len(self.policies)] for place in range(len(dice))]
-        party = _Party(self, dice, playing, members, others, worth, policies)
         return float(np.mean([party.best((), hands, joint, np.full(len(joint), 1 / len(joint))) for hands in own]))
+
+    def choices(self, dice, starter, bids, hand):
+        """Between two players: action → the most that the one to move with this hand can win after it."""
+        place, other = len(bids) % 2, 1 - len(bids) % 2
+        party = _Party(
+            self, dice, starter, [place], {loser: self.rest("responds", dice, starter, place, loser) for loser in (0, 1)}
+        )
+        joint, reach = [(theirs,) for theirs in self.hands(dice[other])], np.ones(self.options.num_faces ** dice[other])
+        for made in range(other, len(bids), 2):
+            reach *= [party.policies[other](dice, bids[:made], other, theirs)[bids[made]] for (theirs,) in joint]
+        return {action: value / reach.sum() for action, value in party.choices(bids, (hand,), joint, reach)}
+
+
+def is_palifico(options, dice, starter):
+    """Whether the seat that starts a round of two players has just come down to one die, and the rules make something of it."""
+    return options.palifico and options.rounds == "elimination" and dice[0] == 1 < options.dice_per_seat[starter]
 
 
 class _Party:
-    def __init__(self, plain, dice, playing, members, others, worth, policies):
-        self.plain, self.dice, self.playing, self.members = plain, dice, playing, members
-        self.others, self.worth, self.policies = others, worth, policies
+    def __init__(self, plain, dice, starter, members, worth):
+        self.plain, self.dice, self.members, self.worth = plain, dice, members, worth
+        self.playing = list(worth)
+        self.others = [each for each in worth if each not in members]
+        self.policies = [plain.policies[(starter + place) % len(plain.policies)] for place in range(len(dice))]
+        self.palifico = is_palifico(plain.options, dice, starter)
+
+    def raises(self, bids, mover):
+        usual = self.plain.options.raise_rule
+        with_one_die = "either" if usual == "perudo" else usual
+        rule = None if not self.palifico else with_one_die if self.dice[mover] == 1 else "same face"
+        return self.plain.raises(self.dice, bids, rule)
+
+    def choices(self, bids, own, joint, reach, answers=None):
+        """Each action, and what the members win after it if it is taken with the chances in `answers`. See `best`."""
+        mover, bidder = (self.playing[(len(bids) - ago) % len(self.playing)] for ago in (0, 1))
+        for action in [*["call"] * bool(bids), *self.raises(bids, mover)]:
+            after = reach if answers is None else reach * [answer.get(action, 0.0) for answer in answers]
+            if action == "call":
+                hold = [self.plain.holds(bids[-1], own + hands, self.palifico) for hands in joint]
+                yield action, float(after @ np.where(hold, self.worth[mover], self.worth[bidder]))
+            else:
+                yield action, self.best((*bids, action), own, joint, after)
 
     def best(self, bids, own, joint, reach):
         """What the members win with their hands `own`, when others have the hands `joint` with probability `reach`."""
-        mover = self.playing[len(bids) % len(self.playing)]
-        bidder = self.playing[(len(bids) - 1) % len(self.playing)]
-        raises = self.plain.raises(self.dice, bids)
-
-        def called(chances):
-            hold = [self.plain.holds(bids[-1], own + hands) for hands in joint]
-            return float(sum(c * self.worth[mover if held else bidder] for c, held in zip(chances, hold, strict=True)))
-
         if not reach.any():
             return 0.0
+        mover = self.playing[len(bids) % len(self.playing)]
         if mover in self.members:
-            values = [self.best((*bids, bid), own, joint, reach) for bid in raises]
-            return max(values + ([called(reach)] if bids else []))
+            return max(value for _, value in self.choices(bids, own, joint, reach))
         place = self.others.index(mover)
         answers = [self.policies[mover](self.dice, bids, mover, hands[place]) for hands in joint]
-        total = called(reach * [answer.get("call", 0.0) for answer in answers]) if bids else 0.0
-        for bid in raises:
-            total += self.best((*bids, bid), own, joint, reach * [answer.get(bid, 0.0) for answer in answers])
-        return total
+        return sum(value for _, value in self.choices(bids, own, joint, reach, answers))
 
 
 # --- policies for both programs -------------------------------------------------------------------------------------------
 
 
-def of_agent(variant, agent):
-    """An agent as a policy for `Plain`."""
+def of_agent(variant, agent, seat=None):
+    """An agent as a policy for `Plain`: of one seat, or of the seat at its place from the starter."""
     first = Batch(variant, 1, 0).states
     faces, call = variant.options.num_faces, variant.params.call
 
     @functools.cache
     def policy(dice, bids, place, hand):
-        state = first.copy()
-        count = len(dice)
-        state["dice"][0, :count], state["in_round"][0, :count] = dice, np.array(dice) > 0
-        state["in_play"], state["starter"], state["seat"], state["counts"] = sum(dice), 0, place, 0
+        state, count = first.copy(), len(dice)
+        at = place if seat is None else seat
+        starter = (at - place) % count
+        seats = (starter + np.arange(count)) % count
+        state["dice"][0, seats], state["in_round"][0, seats] = dice, np.array(dice) > 0
+        state["in_play"], state["starter"], state["seat"], state["counts"] = sum(dice), starter, at, 0
+        state["palifico"] = is_palifico(variant.options, dice, starter)
         for die in hand:
-            state["counts"][0, place, die - 1] += 1
+            state["counts"][0, at, die - 1] += 1
         numbers = [(quantity - 1) * faces + face - 1 for quantity, face in bids]
         state["num_bids"], state["bid"] = len(bids), numbers[-1] if numbers else -1
         state["bids"][0, : len(bids)] = numbers
@@ -139,20 +174,16 @@ def of_agent(variant, agent):
     return policy
 
 
-class Uneven:
-    """Plays any legal action, with chances that depend on its hand, the dice left and all bids made, the same in all seats."""
+def plain_of(variant, *agents):
+    """Tables of agents, one for each seat."""
+    return Plain(variant, *(of_agent(variant, agent, seat) for seat, agent in enumerate(agents)))
 
-    def probabilities(self, turn):
-        states, legal = turn.states, turn.legal
-        weights = np.zeros(legal.shape)
-        for row, state in enumerate(states):
-            starter, count = int(state["starter"]), turn.variant.params.num_players
-            dice = [int(state["dice"][(starter + place) % count]) for place in range(count)]
-            bids = state["bids"][: state["num_bids"]].astype(int)
-            own = state["counts"][state["seat"]].astype(int)
-            key = 3 * (own @ np.arange(1, len(own) + 1)) + 5 * bids.sum() + 7 * len(bids) + dice @ np.arange(1, count + 1)
-            weights[row] = legal[row] * (1 + (key + 11 * np.arange(legal.shape[1])) % 13)
-        return weights / weights.sum(axis=1, keepdims=True)
 
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
+def position(variant, hands, bids=()):
+    """A first round that seat 0 has begun with these bids; hands are lists of faces."""
+    batch = Batch(variant, 1, seed=1)
+    batch.variant.arrange(batch.states[0], {"dice": hands})
+    batch.states["starter"] = batch.states["seat"] = 0
+    for bid in bids:
+        batch.play([bid])
+    return batch.states[0]

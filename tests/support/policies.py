@@ -9,13 +9,13 @@ from dice_envs.agent import Promises
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
-def random_policy(variant, about=None, floor=0.0, blind=()):
-    """Random layers for the variant, with zeros for the inputs of `blind`."""
-    rng = np.random.default_rng(0)
-    sizes = [variant.facts.observation_size, 16, variant.facts.num_actions]
-    layers = [
-        (rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in zip(sizes, sizes[1:])
-    ]
+def random_policy(variant, about=None, floor=0.0, seed=0, blind=(), hidden=(16,), steepness=None):
+    """Random layers for the variant, with zeros for the inputs of `blind`; `steepness` is about the spread of each logit."""
+    rng = np.random.default_rng(seed)
+    sizes, layers = [variant.facts.observation_size, *hidden, variant.facts.num_actions], []
+    for a, b in zip(sizes, sizes[1:]):
+        weights, biases = (1.0, 1.0) if steepness is None else (steepness / a**0.5, 0.3)
+        layers.append((rng.normal(0, weights, (b, a)).astype(np.float32), rng.normal(0, biases, b).astype(np.float32)))
     layers[0][0][:, list(blind)] = 0
     return NetworkPolicy(variant.game.name, variant.changed_options(), layers, about, floor)
 
@@ -38,15 +38,34 @@ def uneven(observations, masks):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-class ActsOnly:
-    """Plays as another agent does, without its probabilities and its kernel."""
+class Plays:
+    """Plays as another agent does, with other promises and without its kernel."""
 
-    def __init__(self, agent, deterministic=False):
+    def __init__(self, agent, **promises):
         self.agent = make_agent(agent) if isinstance(agent, str) else agent
-        self.promises = Promises(deterministic=deterministic)
+        self.promises = Promises(**promises)
 
     def act(self, turn):
         return self.agent.act(turn)
+
+    def probabilities(self, turn):
+        return self.agent.probabilities(turn)
+
+
+class Counted(Plays):
+    """The same, which counts the positions that it is asked at."""
+
+    count = 0
+
+    def probabilities(self, turn):
+        self.count += len(turn)
+        return super().probabilities(turn)
+
+
+class ActsOnly(Plays):
+    """The same without probabilities."""
+
+    probabilities = property()  # none
 
 
 class Noisy:

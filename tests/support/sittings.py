@@ -1,8 +1,12 @@
-"""Games at a table, played to their end."""
+"""Games at a table, played to their end and saved."""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from dice_envs.table.sitting import Sitting
+from dice_envs import Variant
+from dice_envs.table.sitting import PERSON, Sitting
 
 
 def finish(sitting: Sitting, choice: int | np.random.Generator = -1) -> Sitting:
@@ -14,3 +18,9 @@ def finish(sitting: Sitting, choice: int | np.random.Generator = -1) -> Sitting:
         else:
             sitting.step()
     return sitting
+
+
+def save(path: Path, variant: Variant, seats: Sequence[str] = (PERSON,), seed: int = 1) -> Path:
+    """Save a game that is over, in which people chose at random."""
+    finish(Sitting(variant, seed, list(seats)), np.random.default_rng(seed)).save_to(path)
+    return path

@@ -20,7 +20,7 @@ from gymnasium.error import ResetNeeded
 
 from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
 from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
-from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, context_of, mixed_team
+from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, Team, context_of, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
     MOST_ACTION,
@@ -36,7 +36,7 @@ from dice_envs.core.dice import STREAM, mix
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
 from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DEALS, FAILS, FORFEITS, PLAYS, compile_advance
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, FAILS, FORFEITS, PLAYS, compile_advance
 from dice_envs.pictures.render import render
 
 __all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step"]
@@ -207,8 +207,9 @@ class SeatGames:
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
         todo = np.zeros(self.num_games, np.int8)
-        todo[index] = DEALS if arrange else BEGINS
-        moves = Orders(np.zeros(self.num_games, np.int64), todo, restart=False, most=MOST_ACTION, redeal=not arrange)
+        todo[index] = BEGINS
+        actions = np.full(self.num_games, NO_ACTION, np.int64)
+        moves = Orders(actions, todo, restart=False, most=MOST_ACTION, arranged=bool(arrange))
         step = empty_step(self.variant, self.num_games, show=False)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
@@ -250,7 +251,7 @@ class SeatGames:
         if self.masks is None:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
-        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, most, redeal=True)
+        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, most, arranged=False)
         step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
         team = mixed_team(self.agents, self.variant)
         with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():

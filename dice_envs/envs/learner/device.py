@@ -106,7 +106,7 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
         mask=np.empty((count, variant.facts.num_actions), np.int8),
         fault=np.full((count, 3), NO_FAULT, np.int64),
     )
-    moves = Orders(np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, most=MOST_ACTION, redeal=True)
+    moves = Orders(np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, most=MOST_ACTION, arranged=False)
     step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
     asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)

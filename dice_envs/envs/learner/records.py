@@ -65,14 +65,15 @@ class Orders(NamedTuple):
         todo: (n,) int8, one of the codes of `turn`, which changes it.
         restart: whether games that end begin again at once.
         most: turns of the learner after which a game that goes on begins again, too, if `restart`.
-        redeal: whether new games that end before the learner's first turn, in which it decides nothing, are dealt again.
+        arranged: whether new games stop at their deal, for Python to arrange them. Others that end before the learner's first
+            turn, in which it decides nothing, are dealt again.
     """
 
     actions: np.ndarray
     todo: np.ndarray
     restart: bool
     most: int
-    redeal: bool
+    arranged: bool
 
 
 class Shown(NamedTuple):
@@ -98,7 +99,7 @@ class Step(NamedTuple):
             last.
         players: (n, seats) int64, who had each seat in it.
         returns: (n, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
-        out: (n, seats) int8, 1 where the game is over now for a seat though others may play on; may have no rows.
+        out: (n, seats) int8, 1 where the game is over now for a seat though others may play on.
         shown: the games as the learners see them now.
         finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing; may have no rows.
     """
@@ -120,7 +121,7 @@ def room_for(variant: Variant, count: int) -> Shown:
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False, out: bool = False) -> Step:
+def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False) -> Step:
     """Return empty arrays for the step of `count` games.
 
     Args:
@@ -128,7 +129,6 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         count: number of games.
         show: whether the learners' views are needed.
         finals: whether those of ended games are, too.
-        out: whether who is out is wanted.
     """
     seats = variant.facts.num_seats
     return Step(
@@ -138,7 +138,7 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         players=np.empty((count, seats), np.int64),
         returns=np.empty((count, seats)),
         lengths=np.empty(count, np.int64),
-        out=np.empty((count if out else 0, seats), np.int8),
+        out=np.empty((count, seats), np.int8),
         shown=room_for(variant, count if show else 0),
         finals=room_for(variant, count if finals else 0),
     )

@@ -24,11 +24,9 @@ DONE = 0  # nothing: the learner's turn has come, or its game has ended
 PLAYS = 1  # the learner's action
 FORFEITS = 2  # nothing but pay: the learner has acted against the rules, and Python has ended its game
 BEGINS = 3  # a new game
-DEALS = 4  # a new game, but only its deal; then
-DEALT = 5  # it goes on from there, once Python has arranged it
-ASKS = 6  # Python asks the agent to move, writes its action into `Orders.actions`, and sets
-ANSWERS = 7  # the agent's action
-FAILS = 8  # nothing more: an action is illegal
+ASKS = 4  # Python asks the agent to move, writes its action into `Orders.actions`, and sets
+ANSWERS = 5  # the agent's action; without one the game goes on from where it is
+FAILS = 6  # nothing more: an action is illegal
 
 
 @kernel(allocates=False)
@@ -148,15 +146,15 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
     @decorate(merge=True)
     def turn(context, seats, start, moves, step, i):
         state, todo = seats.states[i], moves.todo[i]
-        action = np.int64(NO_ACTION) if FORFEITS <= todo <= DEALT else moves.actions[i]
-        if BEGINS <= todo <= DEALT:
+        action = np.int64(NO_ACTION) if FORFEITS <= todo <= BEGINS else moves.actions[i]
+        begins = todo == BEGINS
+        if begins:
             step.ended[i] = False
             step.lengths[i] = 0
             for each in range(step.earned.shape[1]):
                 step.earned[i, each] = 0.0
         if PLAYS <= todo <= FORFEITS:
             seats.lengths[i] += 1
-        begins = BEGINS <= todo <= DEALS
         while True:  # again where a game ends and begins anew
             if begins:
                 _seat(state, start, seats, i)
@@ -165,11 +163,11 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 for each in range(seats.earned.shape[1]):
                     seats.earned[i, each] = 0.0
                     seats.returns[i, each] = 0.0
-                if todo == DEALS:
-                    moves.todo[i] = DEALT
+                if moves.arranged:
+                    moves.todo[i] = ANSWERS
                     return
             wanders = False
-            if explores and (begins or todo == DEALT) and start.exploration[0] > 0.0:
+            if explores and begins and start.exploration[0] > 0.0:
                 wanders = uniform(state) < start.exploration[0] and seats.shared[i]
             moves.todo[i] = play_on(context, seats, i, action, wanders)
             if moves.todo[i] != DONE:
@@ -179,16 +177,15 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
             stops = over or (moves.restart and seats.lengths[i] >= moves.most)
             if not is_new:
                 _pay(seats, i, step, over, stops)
-            begins = stops and (moves.redeal if is_new else moves.restart)
+            begins = stops and (not moves.arranged if is_new else moves.restart)
             shown = step.finals if begins and not is_new else step.shown
             if i < len(shown.masks):
                 view(context.params, state, seats.learners[i], shown.observations[i], shown.masks[i])
                 if over:
                     shown.masks[i][:] = 1
             if not begins:
-                if i < len(step.out):
-                    for each in range(step.out.shape[1]):
-                        step.out[i, each] = state["out"][each]
+                for each in range(step.out.shape[1]):
+                    step.out[i, each] = state["out"][each]
                 return
             action = np.int64(NO_ACTION)
 

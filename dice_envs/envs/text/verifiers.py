@@ -205,15 +205,9 @@ def load_environment(
     """
     check_choice("reward", reward, REWARDS)
     listed = opponents if isinstance(opponents, str) else list(opponents)
-    taskset = {
-        "game": game,
-        "opponents": listed,
-        "options": options,
-        "legal": legal,
-        "num_examples": num_examples,
-        "seed": check_seed(seed),
-    }
-    return DiceEnv(DiceEnvConfig.model_validate({"taskset": {"id": _ID, **taskset}, "reward": reward}))
+    taskset = {"id": _ID, "game": game, "opponents": listed, "options": options, "legal": legal}
+    taskset |= {"num_examples": num_examples, "seed": check_seed(seed)}
+    return DiceEnv(DiceEnvConfig.model_validate({"taskset": taskset, "reward": reward}))
 
 
 class _Judge:

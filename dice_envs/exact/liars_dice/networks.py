@@ -28,23 +28,8 @@ NODES_AT_ONCE = 16_384  # whose observations are made in one call
 NUMBERS_AT_ONCE = 2**17  # of one layer: half a MB
 LEAST_ROWS = 64  # below which a matrix product is slow
 
-# tanh x = x P(x²) / Q(x²) up to 4e-7 for |x| < _END, where it is 1 in float32. Coefficients are those of Eigen's float tanh.
-_END, _START = np.float32(7.905311), np.float32(-7.905311)
-_P0, _P1, _P2, _P3, _P4, _P5, _P6 = np.array(
-    [4.89352456e-3, 6.37261929e-4, 1.48572236e-5, 5.12229709e-8, -8.60467152e-11, 2.00018790e-13, -2.76076848e-16], np.float32
-)
-_Q0, _Q1, _Q2, _Q3 = np.array([4.89352519e-3, 2.26843463e-3, 1.18534706e-4, 1.19825840e-6], np.float32)
 _ONE, _TWO, _HUGE, _LARGEST = np.float32(1), np.float32(2), np.float32(HUGE), np.finfo(np.float32).max
 _MOST = 20.0  # exp(2 x) exp(2 y) is a float32 for x and y of up to this size
-
-
-@kernel(allocates=False, inline=True)
-def _tanh(x):
-    x = x if x < _END else _END
-    x = x if x > _START else _START
-    y = x * x
-    upper = (((((_P6 * y + _P5) * y + _P4) * y + _P3) * y + _P2) * y + _P1) * y + _P0
-    return x * upper / (((_Q3 * y + _Q2) * y + _Q1) * y + _Q0)
 
 
 @kernel(allocates=False)
@@ -85,14 +70,6 @@ def _write_first(asking, nodes, of_node, of_hand, grown, out):
                     out[row, j] = of_node[i, j] + of_hand[hand, j]
             row += 1
     return row
-
-
-@kernel(allocates=False)
-def _activate(sums, biases):
-    """Add the biases and take the tanh. In place."""
-    for i in range(len(sums)):
-        for j in range(len(biases)):
-            sums[i, j] = _tanh(sums[i, j] + biases[j])
 
 
 @kernel(allocates=False)
@@ -218,7 +195,7 @@ class Networked(Source):
             hidden = self._first(asking, nodes, of_node, after)
             for weights, biases, room in self._middle:
                 hidden = np.matmul(hidden, weights, out=room[: len(hidden)])
-                _activate(hidden, biases)
+                np.tanh(np.add(hidden, biases, out=hidden), out=hidden)
             logits = hidden @ after.weights
         _lower(logits, after.biases)
         _write_chances(asking, nodes, np.exp(logits, out=logits), after.raises, self._floor)
@@ -230,5 +207,4 @@ class Networked(Source):
         if after.small and np.abs(sums).max() <= _MOST:
             return room[: _write_first(asking, nodes, np.exp(2 * sums), after.grown, True, room)]
         hidden = room[: _write_first(asking, nodes, of_node, after.of_hand, False, room)]
-        _activate(hidden, biases)
-        return hidden
+        return np.tanh(np.add(hidden, biases, out=hidden), out=hidden)

@@ -39,16 +39,29 @@ def test_random_simulations_of_every_variant(name, options, chance):
     assert (again.chance, again.perfect_recall) == (game.chance, game.perfect_recall)
 
 
+PARTS = [(api_test.EnforceAPIOnPartialTreeBase, name, {}) for name in names()]
+WHOLE = [
+    (api_test.EnforceAPIOnFullTreeBase, *each) for each in (QUANTITY, POOLS, ("fatestones", {**STONES[1], "hand_size": 1}))
+]
+
+
 @pytest.mark.library("open_spiel", "its API tests")
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", names())
-def test_openspiels_api_tests(name):
-    """The tests that OpenSpiel runs on a part of each game's tree."""
-    kind = type("Api", (api_test.EnforceAPIOnPartialTreeBase,), {})
-    kind.game_name, kind.game = PREFIX + name, pyspiel.load_game(PREFIX + name)
-    kind.some_states = sample_some_states.sample_some_states(kind.game, max_states=60)
+@pytest.mark.parametrize(("base", "name", "options"), [*PARTS, *WHOLE])
+def test_openspiels_api_tests(base, name, options):
+    """The tests that OpenSpiel runs on a part of each game's tree, and of small ones on all of it."""
+    kind = type("Api", (base,), {})
+    kind.game_name, kind.game = PREFIX + name, openspiel_game(name, **options)
     kind.game_type = kind.game.get_type()
     tests = [each for each in dir(kind) if each.startswith("test_")]
+    if options:
+        states = get_all_states.get_all_states(kind.game, depth_limit=-1, include_terminals=True, include_chance_states=True)
+        kind.all_states = set(states.values())
+        # The other tests compare numbers of states with a table of OpenSpiel's games.
+        tests = [each for each in tests if "number" not in each and "recall" not in each]
+        assert api_test._assert_is_perfect_recall(kind.game)
+    else:
+        kind.some_states = sample_some_states.sample_some_states(kind.game, max_states=60)
     assert len(tests) >= 5
     for test in tests:
         getattr(kind(test), test)()
@@ -148,17 +161,3 @@ def test_states_of_sampled_games_can_be_pickled_and_copied():
         assert (str(again), again.history(), again.legal_actions()) == (str(state), state.history(), state.legal_actions())
     ends = [play_on(each, np.random.default_rng(2)) for each in (pickle.loads(saved), pickle.loads(saved), state.clone())]
     assert len({(str(end), tuple(end.history())) for end in ends}) == 1
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("name", "options"), [QUANTITY, POOLS, ("fatestones", {**STONES[1], "hand_size": 1})])
-def test_openspiels_api_tests_of_a_whole_tree(name, options):
-    kind = type("Api", (api_test.EnforceAPIOnFullTreeBase,), {})
-    kind.game_name, kind.game = PREFIX + name, openspiel_game(name, **options)
-    kind.all_states = set(
-        get_all_states.get_all_states(kind.game, depth_limit=-1, include_terminals=True, include_chance_states=True).values()
-    )
-    # The other tests compare numbers of states with a table of OpenSpiel's games.
-    for test in (each for each in dir(kind) if each.startswith("test_") and "number" not in each and "recall" not in each):
-        getattr(kind(test), test)()
-    assert api_test._assert_is_perfect_recall(kind.game)

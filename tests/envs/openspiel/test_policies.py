@@ -4,7 +4,7 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as policies
-from open_spiel.python.algorithms import cfr, expected_game_score, exploitability, external_sampling_mccfr
+from open_spiel.python.algorithms import expected_game_score, exploitability, external_sampling_mccfr
 
 from dice_envs.agent import Turn, Uniform
 from dice_envs.core.batch import Batch
@@ -12,7 +12,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, estimate_positions, openspiel_game
 from dice_envs.exact import measure
 from dice_envs.experiments.arena import tournament
-from tests.envs.openspiel.cases import EITHER, GAMES, ONE_ROUND, QUANTITY, TWO_ROUNDS, gap_of, play_until_decision
+from tests.envs.openspiel.cases import EITHER, GAMES, QUANTITY, TWO_ROUNDS, gap_of, play_until_decision
 from tests.support.subsets import few
 
 # --- agreement with our measures and solutions --------------------------------------------------------------------
@@ -101,15 +101,7 @@ def test_openspiels_own_game_and_ours_have_the_same_exploitability():
 
 
 @pytest.mark.thorough
-def test_python_algorithms_run_with_either_kind_of_chance():
-    name, options = ONE_ROUND
-    game = openspiel_game(name, **options)
-    solver = cfr.CFRSolver(game)
-    for _ in range(5):
-        solver.evaluate_and_update_policy()
-    theirs = exploitability.exploitability(game, solver.average_policy())
-    assert gap_of(name, PolicyAgent(game, solver.average_policy()), options) == pytest.approx(theirs, abs=1e-9)
-    assert theirs < gap_of(name, "random", options)
+def test_an_algorithm_runs_with_sampled_chance():
     sampled = openspiel_game("liars_dice", num_players=3, num_dice=1, num_faces=3, chance="sampled", rng_seed=1)
     traverser = external_sampling_mccfr.ExternalSamplingSolver(sampled)
     for _ in range(20):

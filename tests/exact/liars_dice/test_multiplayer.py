@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from dice_envs import configure, make_agent, measure
-from dice_envs.agent import Uniform
+from dice_envs import configure, measure
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, asked
 from dice_envs.exact.liars_dice import measures as module
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
+from tests.support.awkward import Mixed
 from tests.support.liars_dice_games import winning_probability
-from tests.support.liars_dice_tables import Plain, Uneven, of_agent
+from tests.support.liars_dice_tables import Plain, of_agent, plain_of
+from tests.support.policies import uneven
 from tests.support.subsets import covering
 
 GAMES = {
@@ -24,7 +25,8 @@ GAMES = {
     "one round": {"num_players": 3, "num_dice": (1, 2, 1), "num_faces": 2, "rounds": "single", "starter": "first"},
     "four": {"num_players": 4, "num_dice": 1, "num_faces": 2, "raise_rule": "either"},
 }
-AGENTS = {"random": Uniform(), "numbers": make_agent("numbers:bluff=0.25"), "uneven": Uneven()}
+AGENTS = {"random": "random", "numbers": "numbers:bluff=0.25", "uneven": uneven}
+FORGETFUL = {"past_rounds": False}  # so that `uneven` does not observe past rounds
 PARTS = ("plays", "responds", "alone")
 
 
@@ -34,10 +36,9 @@ def values(measures):
 
 @covering(("agent", "game"), AGENTS, GAMES, most=3)
 def test_all_shares_agree_with_a_plain_program(game, agent):
-    variant = configure("liars_dice", **GAMES[game])
-    player = AGENTS[agent]
-    plain = Plain(variant, of_agent(variant, player))
-    seated = SeatedAgents([asked(player, variant)])
+    variant = configure("liars_dice", **GAMES[game], **FORGETFUL)
+    player = asked(AGENTS[agent], variant)
+    plain, seated = Plain(variant, of_agent(variant, player)), SeatedAgents([player])
     known = shares_of(variant, seated, (PLAYS, RESPONDS, ALONE))
     assert seated.seats.alike
     first = max(known, key=lambda table: sum(table.dice))
@@ -94,42 +95,23 @@ def test_two_players_have_the_figures_of_their_own_walk():
 @pytest.mark.thorough
 def test_gains_at_a_table_of_different_agents_agree_with_a_plain_program():
     """Each responds to the other two in turn."""
-    options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
-    variant = configure("liars_dice", **options)
-    agents = [Uniform(), make_agent("numbers"), Uneven()]
-    found = measure(variant, agents[0], against=agents[1:]).measures
-    plain = Plain(variant, *(of_agent(variant, agent) for agent in agents))
-    plays, responds = (
-        [np.mean([plain.share(which, (1, 1, 1), (seat - starter) % 3, starter) for starter in range(3)]) for seat in range(3)]
-        for which in PARTS[:2]
-    )
+    variant = configure("liars_dice", num_players=3, num_dice=1, num_faces=3, **FORGETFUL)
+    agents = [asked(each, variant) for each in AGENTS.values()]
+    found = measure(variant, "random", against=[*AGENTS.values()][1:]).measures
+    plain = plain_of(variant, *agents)
+    plays, responds = ([plain.mean(which, seat) for seat in range(3)] for which in PARTS[:2])
     gains = [each.value for each in found if each.name.startswith(DEVIATION_GAIN)]
     assert gains == pytest.approx(np.subtract(responds, plays).tolist(), abs=1e-9)
     assert winning_shares(variant, agents) == pytest.approx(plays, abs=1e-9)
 
 
-class Seatwise:
-    """Plays numbers in seat 0, and at random elsewhere."""
-
-    def probabilities(self, turn):
-        first = turn.states["seat"] == 0
-        return np.where(first[:, None], AGENTS["numbers"].probabilities(turn), AGENTS["random"].probabilities(turn))
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-
 @pytest.mark.thorough
 def test_agents_that_play_otherwise_in_other_seats_are_asked_in_each():
-    options = {"num_players": 3, "num_dice": 1, "num_faces": 3}
-    found = values(measure("liars_dice", Seatwise(), **options))
-    plain = Plain(
-        configure("liars_dice", **options),
-        *(of_agent(configure("liars_dice", **options), AGENTS[name]) for name in ("numbers", "random", "random")),
-    )
-    shares = [plain.share("responds", (1, 1, 1), place, starter) for starter in range(3) for place in range(3)]
-    assert found[BEST_RESPONSE_WINS] == pytest.approx(np.mean(shares), abs=1e-9)
-    assert found[DEVIATION_GAIN] == pytest.approx(np.mean(shares) - 1 / 3, abs=1e-9)
+    variant, agent = configure("liars_dice", num_players=3, num_dice=1, num_faces=3), Mixed(lambda turn: turn.seats == 0)
+    found, plain = values(measure(variant, agent)), plain_of(variant, *[agent] * 3)
+    responds = np.mean([plain.mean("responds", seat) for seat in range(3)])
+    assert found[BEST_RESPONSE_WINS] == pytest.approx(responds, abs=1e-9)
+    assert found[DEVIATION_GAIN] == pytest.approx(responds - 1 / 3, abs=1e-9)
 
 
 @pytest.mark.thorough

@@ -1,7 +1,5 @@
 """A network that is asked at all hands of many nodes at once, compared with the same network asked at each of them."""
 
-import itertools
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -16,21 +14,15 @@ from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, AgentSource, SeatComparison, source_of
 from tests.support.liars_dice_games import exploitability, respond, winning_probability
+from tests.support.policies import Plays, random_policy
 from tests.support.subsets import few
 
 CLOSE = 5e-6  # float32 rounding of a chance
 
 
-def policy(options, hidden=(9, 7), floor=0.0, steepness=2.0):
+def policy(options, **settings):
     """A network with random weights for a game."""
-    variant = configure("liars_dice", **options)
-    rng = np.random.default_rng(3)
-    sizes = [variant.facts.observation_size, *hidden, variant.facts.num_actions]
-    layers = []
-    for before, after in itertools.pairwise(sizes):
-        weights, biases = rng.normal(0, steepness / before**0.5, (after, before)), rng.normal(0, 0.3, after)
-        layers.append((weights.astype(np.float32), biases.astype(np.float32)))
-    return NetworkPolicy("liars_dice", options, layers, floor=floor)
+    return random_policy(configure("liars_dice", **options), seed=3, **{"hidden": (9, 7), "steepness": 2.0, **settings})
 
 
 class Both(Source):
@@ -115,20 +107,12 @@ def test_products_take_one_thread(monkeypatch):
 
 
 def test_the_measures_are_the_same():
-    options = {"num_dice": 2, "num_faces": 3, "rules": "openspiel"}
-    network = policy(options)
-    asked_everywhere = asked(lambda seen, masks: chances(network, seen, masks), network.variant)
-    expected = exploitability(network.variant, asked_everywhere)
-    assert exploitability(network.variant, network) == pytest.approx(expected, abs=CLOSE)
-    assert exploitability(network.variant, asked(network, network.variant)) == pytest.approx(expected, abs=CLOSE)
-    expected = winning_probability(network.variant, asked_everywhere, "numbers")
-    assert winning_probability(network.variant, network, "numbers") == pytest.approx(expected, abs=CLOSE)
-
-
-def chances(network, seen, masks):
-    logits = np.where(masks != 0, network.logits(seen).astype(np.float64), -np.inf)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    network = policy({"num_dice": 2, "num_faces": 3, "rules": "openspiel"})
+    asked_everywhere = asked(Plays(network), network.variant)
+    for figure, *others in ((exploitability,), (winning_probability, "numbers")):
+        expected = figure(network.variant, asked_everywhere, *others)
+        for player in (network, asked(network, network.variant)):
+            assert figure(network.variant, player, *others) == pytest.approx(expected, abs=CLOSE)
 
 
 def test_seats_are_compared_by_what_is_observed(monkeypatch):

@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 import types
 from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -24,8 +25,7 @@ from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve, throttled
 from dice_envs.exact.liars_dice.store import cache_folder
 from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.games.liars_dice import play
-from tests.exact.liars_dice.test_tree import tree_of
-from tests.support.liars_dice_games import PlainGames
+from tests.support.liars_dice_tables import plain_of, position
 from tests.support.subsets import covering, few
 
 
@@ -33,6 +33,10 @@ from tests.support.subsets import covering, few
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
     return tmp_path
+
+
+def tree_of(dice, **options):
+    return Tree(configure("liars_dice", num_dice=6, **options), dice)
 
 
 OPENSPIEL = {"raise_rule": "either", "wild": "highest"}
@@ -82,43 +86,23 @@ def test_a_certificate_is_that_of_what_is_stored():
     assert Walker(tree, numbers).certify().gain > 0.1
 
 
-class Stored:
-    """Plays the strategies of one round, looked up by state, so this is also a test of where they are found."""
+def plain_program_agrees(dice, **options):
+    """Walk a round with each hand and all raises, for a strategy far from optimal: how seat 0 does as and against a response.
 
-    def __init__(self, variant, tree, averages, dice):
-        trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
-        numbers = {each: np.ones(other.kinds.size[0]) for each, other in trees.items()} | {dice: averages}
-        certificates = {each: Walker(trees[each], held).certify() for each, held in numbers.items()}
-        rounds = {each: SolvedRound(trees[each], held, certificates[each], 0, 0.0) for each, held in numbers.items()}
-        self.solution = Solution(variant, rounds)
-
-    def probabilities(self, turn):
-        return self.solution.probabilities(turn.states)
-
-
-class PlainRound(PlainGames):
-    """A game that whoever wins its first round, which seat 0 begins, has won."""
-
-    def __init__(self, dice, variant, *players):
-        super().__init__(variant, *players)
-        self.dice = dice
-
-    def value(self, dice, starter):
-        return super().value(dice, starter) if dice == self.dice else float(dice[0] == self.dice[0])
-
-
-def bounds_of(solver):
-    certificate = solver.certify()
-    return certificate.lower, certificate.upper
-
-
-def plain_bounds(variant, tree, averages, dice):
-    """How often seat 0 wins against a best response, and as one: each hand, all raises, nothing left out."""
-    agent = Stored(variant, tree, averages, dice)
-    rounds = PlainRound(dice, variant, agent, None), PlainRound(dice, variant, None, agent)
-    for each in rounds:
-        each.palifico.update({(dice, 0)} if tree.palifico else ())
-    return tuple(each.value(dice, 0) for each in rounds)
+    Strategies are looked up by state, so this is also a test of where they are found.
+    """
+    variant = configure("liars_dice", starter="first", **options)
+    trees = {each: Tree(variant, each) for each in rounds_of(variant.options)}  # those of other rounds do not matter
+    solver = RoundSolver(trees[dice])
+    solver.iterate(3)
+    numbers = {each: np.ones(tree.kinds.size[0]) for each, tree in trees.items()} | {dice: solver.averages}
+    rounds = {each: SolvedRound(tree, numbers[each], solver.certify(), 0, 0.0) for each, tree in trees.items()}
+    solution = Solution(variant, rounds)
+    player = types.SimpleNamespace(probabilities=lambda turn: solution.probabilities(turn.states))
+    plain, certificate = plain_of(variant, player, player), solver.certify()
+    assert certificate.lower == pytest.approx(1 - plain.value(dice, 0, [1], {0: 1.0, 1: 0.0}), abs=1e-12)
+    assert certificate.upper == pytest.approx(plain.value(dice, 0, [0], {0: 0.0, 1: 1.0}), abs=1e-12)
+    return trees[dice]
 
 
 PERUDO = {"raise_rule": "perudo", "wild": "ones"}
@@ -126,28 +110,18 @@ PERUDO = {"raise_rule": "perudo", "wild": "ones"}
 
 @covering(
     ("rules", "dice"),
-    [{}, {"raise_rule": "either"}, OPENSPIEL, RESET_QUANTITY, {"wild": "ones"}, PERUDO],
+    [{}, {"raise_rule": "either"}, OPENSPIEL, RESET_QUANTITY, {"raise_rule": "nondecreasing"}, {"wild": "ones"}, PERUDO],
     [(1, 1), (2, 1), (1, 2)],
 )
 def test_a_plain_program_agrees(dice, rules):
     """Pruning the tree changes no best response, even to a strategy far from optimal."""
-    faces = 3 if sum(dice) == 2 else 2
-    variant = configure("liars_dice", num_dice=dice, num_faces=faces, rounds="single", starter="first", **rules)
-    tree = Tree(variant, dice)
-    solver = RoundSolver(tree)
-    solver.iterate(3)
-    assert plain_bounds(variant, tree, solver.averages, dice) == pytest.approx(bounds_of(solver), abs=1e-12)
+    plain_program_agrees(dice, num_dice=dice, num_faces=3 if sum(dice) == 2 else 2, rounds="single", **rules)
 
 
 @few(1, "rules", [PERUDO, {}], ids=["perudo", "quantity"])
 def test_a_plain_program_agrees_on_a_palifico_round(rules):
     """The starter has just come down to one die, and the other player has two and may not change the face."""
-    variant = configure("liars_dice", num_dice=2, num_faces=2, palifico=True, starter="first", **rules)
-    tree = Tree(variant, (1, 2))
-    assert tree.palifico
-    solver = RoundSolver(tree)
-    solver.iterate(3)
-    assert plain_bounds(variant, tree, solver.averages, (1, 2)) == pytest.approx(bounds_of(solver), abs=1e-12)
+    assert plain_program_agrees((1, 2), num_dice=2, num_faces=2, palifico=True, **rules).palifico
 
 
 def test_which_rounds_are_palifico_rounds():
@@ -191,16 +165,12 @@ def test_rounds_that_a_game_comes_to():
     assert rounds_of(configure("liars_dice", num_dice=(2, 1), rounds="single").options) == [(1, 2), (2, 1)]
 
 
-@pytest.mark.thorough
-def test_a_game_of_rounds():
-    """By hand: with one die each the round is the game; with more, its winner gets the value of the following rounds."""
-    bounds = {(1, 1): (0.8, 0.9), (1, 2): (0.6, 0.7), (2, 1): (0.8, 0.8), (2, 2): (0.5, 0.5)}
-    rounds = {dice: Certificate(np.array([low, 1 - low]), np.array([up, 1 - low])) for dice, (low, up) in bounds.items()}
-    found = certify_games(configure("liars_dice").options, rounds)
-    assert (found[1, 1].lower, found[1, 1].upper) == pytest.approx((0.8, 0.9))
-    # One die against two: it must win this round, and then the one that the other starts with one die.
-    assert (found[1, 2].lower, found[1, 2].upper) == pytest.approx((0.6 * (1 - 0.9), 0.7 * (1 - 0.8)))
-    assert found[1, 2].value == pytest.approx(0.6 * (1 - 0.8))
+def test_a_best_response_loses_a_round_on_purpose_where_that_is_worth_more():
+    """Here the starter loses with one die each, and wins with one against two: so both want to lose the first round."""
+    rounds = {(1, 1): [0.0, 1.0], (1, 2): [1.0, 0.0], (2, 2): [0.5, 0.5]}
+    certificates = {dice: Certificate(np.array(wins), np.array(wins)) for dice, wins in rounds.items()}
+    first = certify_games(configure("liars_dice", num_dice=2).options, certificates)[2, 2]
+    assert (first.plays.tolist(), first.responds.tolist()) == ([0.5, 0.5], [1.0, 1.0])
 
 
 def test_iterations_solve_small_rounds_too(monkeypatch):
@@ -254,11 +224,7 @@ def test_where_a_solution_is_kept_there_is_time_for_a_better_one(options, folder
     monkeypatch.setattr(liars_dice_solver, "MOST_NUMBERS", 0)
     variant = configure("liars_dice", num_faces=3, **options)
     first = solve(variant, 1e-2)
-
-    def refuse(*given):
-        raise AssertionError("taken for a first solution")
-
-    monkeypatch.setattr(liars_dice_solver._Job, "_limit", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "_limit", Mock(side_effect=AssertionError("taken for a first solution")))
     assert solve(variant, 1e-5, resume=True).gain < first.gain
 
 
@@ -271,11 +237,7 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
     first = solve(variant, 1e-2)
     assert len(list(cache_folder().rglob("*.npz"))) == 7
     assert not list(cache_folder().rglob("*.tmp"))
-
-    def refuse(*arguments):
-        raise AssertionError("solved again")
-
-    monkeypatch.setattr(liars_dice_solver._Job, "work", refuse)
+    monkeypatch.setattr(liars_dice_solver._Job, "work", Mock(side_effect=AssertionError("solved again")))
     again = solve(variant, 1e-2, resume=True)
     assert again.responds.tolist() == first.responds.tolist()
     with pytest.raises(AssertionError, match="solved again"):
@@ -345,20 +307,23 @@ def test_what_a_kill_has_left_is_removed(folder):
     assert sorted(path.parent.iterdir()) == sorted([fresh, path])
 
 
-class Clock:
-    """Replaces the module `time`: each look advances it by `step` seconds."""
+@pytest.fixture
+def clock(monkeypatch):
+    """The solver's clock: each look advances it by `step` seconds."""
+    clock = types.SimpleNamespace(now=0.0, step=0.0)
 
-    def __init__(self, step):
-        self.now, self.step = 0.0, step
+    def monotonic():
+        clock.now += clock.step
+        return clock.now
 
-    def monotonic(self):
-        self.now += self.step
-        return self.now
+    clock.monotonic = monotonic
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+    return clock
 
 
-def test_out_of_time(monkeypatch):
+def test_out_of_time(clock):
     """The result so far is returned with its bounds, and every round has a strategy."""
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", Clock(0.01))
+    clock.step = 0.01
     solution = solve(configure("liars_dice", num_dice=3), 1e-9, seconds=10)
     assert solution.lower < solution.upper
     assert solution.exploitability > 1e-9
@@ -366,9 +331,8 @@ def test_out_of_time(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, monkeypatch):
-    variant, clock = configure("liars_dice", num_dice=3), Clock(0.01)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+def test_rounds_that_have_not_begun_in_time_do_not_begin(folder, clock):
+    variant, clock.step = configure("liars_dice", num_dice=3), 0.01
     ended = []
 
     def late(progress):
@@ -392,17 +356,22 @@ def test_too_large_a_game_for_the_time_is_refused_before_anything_is_done(folder
     assert not folder.exists() or not list(folder.rglob("*"))
 
 
-def test_nodes_are_counted_as_the_tree_counts_them():
-    for dice in ((1, 1), (2, 3), (3, 3)):
-        assert Round(configure("liars_dice"), dice).nodes == tree_of(dice).nodes
-    assert Round(configure("liars_dice", raise_rule="either"), (1, 1)).nodes == 2**12  # every rising sequence of 12 bids
+NODES = [  # of rounds with so many dice each: from independent programs; "either" has every rising sequence of bids
+    *(({}, dice, nodes) for dice, nodes in ((2, 634), (3, 10_605), (4, 180_840), (5, 3_113_852))),
+    *(({"rules": "textarena"}, dice, nodes) for dice, nodes in ((1, 448), (2, 8_832), (3, 107_712), (5, 8_579_072))),
+    ({"raise_rule": "either"}, 1, 2**12),
+]
+
+
+@pytest.mark.parametrize(("rules", "dice", "nodes"), NODES)
+def test_public_nodes_of_a_round(rules, dice, nodes):
+    assert Round(configure("liars_dice", num_dice=5, **rules), (dice, dice)).nodes == nodes
 
 
 @covering(("seconds_a_pass", "precision"), [0.1, 2, 5], [1e-9, 0.5])
-def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypatch, seconds_a_pass, precision):
+def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(clock, monkeypatch, seconds_a_pass, precision):
     """Steps take seconds that nothing can stop: another begins only if it and the certificates end in time."""
-    clock, walk = Clock(0.0), Walker._pass
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+    walk = Walker._pass
 
     def slow(self, player, mode, worth):
         clock.now += seconds_a_pass
@@ -416,9 +385,8 @@ def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(folder, monkeypa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("seconds_a_branch", "fits"), [(8, False), (0.1, True)])
-def test_a_first_solution_that_takes_too_long_is_given_up(folder, monkeypatch, seconds_a_branch, fits):
-    clock, branch = Clock(0.0), liars_dice_cfr._branch
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+def test_a_first_solution_that_takes_too_long_is_given_up(clock, monkeypatch, seconds_a_branch, fits):
+    branch = liars_dice_cfr._branch
     monkeypatch.setattr(liars_dice_cfr, "SHARED_FROM", 0)
 
     def slow(*arguments):
@@ -461,7 +429,7 @@ def test_action_values_agree_with_the_certificate():
     tree = solution.rounds[2, 2].tree
     total = 0.0
     for hand, chance in zip(tree.hands[0], tree.chances[0], strict=True):
-        (state,) = PlainGames(variant).position((2, 2), 0, [], [hand, hand])
+        state = position(variant, [np.repeat(range(1, 9), hand).tolist()] * 2)
         values = solution.action_values(state)
         assert values.reached
         assert values.mix.sum() == pytest.approx(1)
@@ -476,7 +444,7 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     """Four sixes of four dice: if called, the bid wins only if all are sixes, with the probability of fair dice."""
     variant = configure("liars_dice", num_dice=2)
     solution = solve(variant, 1e-3)
-    (state,) = PlainGames(variant).position((2, 2), 0, [3 * 6 + 5], [[0, 0, 0, 0, 0, 2, 0, 0]] * 2)
+    state = position(variant, [[6, 6], [6, 6]], [3 * 6 + 5])
     values = solution.action_values(state)
     assert values.mix[variant.params.call] == 1
     lost = solution.certificates[1, 2].upper  # probability for the seat, which then starts with one die against two
@@ -485,10 +453,8 @@ def test_action_values_after_a_bid_that_optimal_play_never_makes():
     assert values.wins[variant.params.call] == pytest.approx(lost + (won - lost) * fails)
 
 
-def test_progress_is_told_as_soon_as_the_time_is_over(monkeypatch):
-    clock = Clock(1.0)
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
-    told = []
+def test_progress_is_told_as_soon_as_the_time_is_over(clock):
+    told, clock.step = [], 1.0
     tell = throttled(told.append, 3.0)
     for number in range(7):
         tell(types.SimpleNamespace(number=number, finished=False))

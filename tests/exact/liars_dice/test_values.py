@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dice_envs import configure, make_agent
-from dice_envs.agent import Promises
+from dice_envs import configure
 from dice_envs.core.batch import Batch
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
@@ -12,8 +11,8 @@ from dice_envs.exact.liars_dice.solver import solution_of
 from dice_envs.exact.liars_dice.values import bluffs, situations
 from tests.exact.test_response_values import played
 from tests.support.awkward import Mixed
-from tests.support.liars_dice_games import PlainGames, exploitability
-from tests.support.policies import uneven
+from tests.support.liars_dice_tables import plain_of, position
+from tests.support.policies import Plays, uneven
 from tests.support.subsets import covering, few
 
 GAMES = [
@@ -31,21 +30,6 @@ BY_SEAT = Mixed(lambda turn: turn.seats == 0)  # plays at random in one seat onl
 OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BY_SEAT]
 
 
-class Asks:
-    """Plays the solution, but does not say that it does."""
-
-    promises = Promises(looks_back=False)
-
-    def __init__(self):
-        self.player = make_agent("nash")
-
-    def act(self, turn):
-        raise NotImplementedError
-
-    def probabilities(self, turn):
-        return self.player.probabilities(turn)
-
-
 def decisions(variant, opponent, seat):
     """States in which the seat is to move in games of a random player against the opponent."""
     *_, states = played(variant, opponent, 120, 1)
@@ -59,26 +43,17 @@ def test_values_are_those_of_plain_recursion(options, opponent):
     found = response_values(variant, opponent)
     for seat in range(2):
         agent = asked(opponent, variant)
-        plain = PlainGames(variant, *((None, agent) if seat == 0 else (agent, None)))
-        wins = plain.mean() if seat == 0 else 1 - plain.mean()
-        assert found.start(seat) == pytest.approx(2 * wins - 1, abs=1e-9)
+        plain, faces = plain_of(variant, agent, agent), variant.options.num_faces
+        assert found.start(seat) == pytest.approx(2 * plain.mean("responds", seat) - 1, abs=1e-9)
         states = decisions(variant, opponent, seat)
         assert len(states) >= 50
         for state, values in zip(states, found.action_values(states), strict=True):
-            bids = tuple(state["bids"][: state["num_bids"]].tolist())
-            expected = np.full(len(values), np.nan)
-            left = tuple(state["dice"][:2].tolist())
-            for action, value in plain.choices(state["counts"][seat], left, int(state["starter"]), bids).items():
-                expected[action] = value
+            bids = [(bid // faces + 1, bid % faces + 1) for bid in state["bids"][: state["num_bids"]].tolist()]
+            dice, hand = state["dice"][:2].tolist(), np.repeat(range(1, 9), state["counts"][seat]).tolist()
+            expected, starter = np.full(len(values), np.nan), int(state["starter"])
+            for action, value in plain.choices((*dice[starter:], *dice[:starter]), starter, tuple(bids), tuple(hand)).items():
+                expected[-1 if action == "call" else (action[0] - 1) * faces + action[1] - 1] = 2 * value - 1
             assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
-
-
-@covering(("options", "opponent"), [{"num_dice": 2}, {"num_dice": (2, 1), "starter": "first", "wild": "ones"}], OPPONENTS)
-def test_a_best_response_wins_what_the_measure_says(options, opponent):
-    variant = configure("liars_dice", **options, **FORGETFUL)
-    found = response_values(variant, opponent)
-    mean = (found.start(0) + found.start(1)) / 2
-    assert mean == pytest.approx(exploitability(variant, asked(opponent, variant)), abs=1e-12)
 
 
 def test_the_solution_says_the_same():
@@ -163,7 +138,7 @@ def test_the_solution_is_read_as_it_plays(options):
     variant = configure("liars_dice", **options)
     by_reading = response_values(variant, "nash")
     assert asked("nash", variant).promises.solution is not None
-    by_asking = response_values(variant, Asks())
+    by_asking = response_values(variant, Plays("nash", looks_back=False))
     for seat in range(2):
         assert by_reading.start(seat) == pytest.approx(by_asking.start(seat), abs=1e-12)
         states = decisions(variant, "nash", seat)
@@ -174,6 +149,6 @@ def test_the_solution_is_read_as_it_plays(options):
 def test_positions_that_the_opponent_never_reaches():
     """Its dice are taken for fair there, and raises as if they were called. With one die it never bids 1 × 1."""
     variant = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
-    state = PlainGames(variant).position((1, 1), 1, (0,), [(1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0, 0, 0)])
-    values = response_values(variant, "numbers").action_values(state)[0]
+    state = position(variant, [[3], [1]], [0])
+    values = response_values(variant, "numbers").action_values(state[None])[0]
     assert values == pytest.approx([np.nan] * 3 + [2 / 3 - 1, -1, -1, -1], abs=1e-12, nan_ok=True)

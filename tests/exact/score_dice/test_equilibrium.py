@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
 import pytest
 
-from dice_envs import Batch, configure, response_values
+from dice_envs import Uniform, configure, response_values
 from dice_envs.core.chance import Drawn
-from dice_envs.core.game import OVER
-from dice_envs.exact import matrix_game
-from dice_envs.games.score_dice import HELD, MAX_ROLLS
-from tests.support.chance import every_deal, every_outcome
+from dice_envs.games.score_dice import MAX_ROLLS
+from tests.support.chance import best_response, every_deal
 from tests.support.subsets import few
 
 OPTIONS = [
@@ -20,70 +15,28 @@ OPTIONS = [
     {"pool_a": (3, 2), "pool_b": (3, 2), "ties": "a"},
     {"pool_a": (2, 2, 2), "pool_b": (2, 2, 2)},
     {"pool_a": (3, 2), "pool_b": (3, 2, 2), "reward": "score"},
-    {"pool_a": (3, 2), "pool_b": (3, 3), "ties": "a", "open_hands": True},
-    {"pool_a": (2, 2), "pool_b": (2, 2, 2), "ties": "reroll", "reward": "score", "open_hands": True},
+    {"pool_a": (3, 2), "pool_b": (3, 3), "ties": "a"},
+    {"pool_a": (2, 2), "pool_b": (2, 2, 2), "ties": "reroll", "reward": "score"},
 ]
 
 
-def worth_against_random(variant, seat):
-    """Return what a seat wins from play at random, after a check that each of its dice wins as much, even if it sees all dice.
-
-    Where ties are rolled again, one more roll is left.
-    """
-    drawn, known = Drawn(variant), {}
-
-    def pair(states, die_a, die_b):
-        ((_, picked),) = every_outcome(drawn, states, die_a)
-        return sum(
-            chance * (float(after["rewards"][0, seat]) + worth(after)) for chance, after in every_outcome(drawn, picked, die_b)
-        )
-
-    def worth(states):
-        (state,) = states
-        if state["seat"] == OVER:
-            return 0.0
-        key = b"".join(state[name].tobytes() for name in state.dtype.names if name not in ("rng", "rewards"))
-        if key not in known:
-            held = [np.flatnonzero(state["status"][who] == HELD).tolist() for who in range(2)]
-            won = np.array([[pair(states, die_a, die_b) for die_b in held[1]] for die_a in held[0]])
-            own = won.mean(axis=1 - seat)
-            assert own == pytest.approx([own[0]] * len(own), abs=1e-12)
-            known[key] = float(own.mean())
-        return known[key]
-
-    total = 0.0
+def dealt(drawn):
+    """All deals; where ties are rolled again, one more roll is left."""
     for chance, states in every_deal(drawn):
-        states["rolls"] = MAX_ROLLS - 1 if variant.params.reroll else 1
-        total += chance * worth(states)
-    return total
+        states["rolls"] = MAX_ROLLS - 1 if drawn.variant.params.reroll else 1
+        yield chance, states
+
+
+def alike(states, values):
+    assert [*values.values()] == pytest.approx([*values.values()][:1] * len(values), abs=1e-12)
 
 
 @few(2, "options", OPTIONS, ids=str)
 def test_no_play_wins_more_from_play_at_random_than_another(options):
-    variant = configure("score_dice", **options)
-    won = [worth_against_random(variant, seat) for seat in range(2)]
+    """Not even with open hands."""
+    variant = configure("score_dice", open_hands=True, **options)
+    drawn = Drawn(variant)
+    won = [best_response(drawn, Uniform(), seat, alike, dealt(drawn)) for seat in range(2)]
     assert won[0] == pytest.approx(-won[1], abs=1e-12)
     if variant.options.ties != "reroll":
         assert [response_values(variant).start(seat) for seat in range(2)] == pytest.approx(won, abs=1e-12)
-
-
-@pytest.mark.parametrize("reward", ["win", "score"])
-def test_it_solves_the_matrix_of_all_strategies(reward):
-    """With two coins a side a strategy names the place shown first with 1 2, and with 2 1; other hands leave no choice."""
-    variant = configure("score_dice", pool_a=(2, 2), pool_b=(2, 2), ties="a", reward=reward)
-    strategies = list(itertools.product(range(2), repeat=2))
-    hands = list(itertools.product((1, 2), repeat=2))
-    payoff = np.zeros((4, 4))
-    for (row, a), (column, b) in itertools.product(enumerate(strategies), repeat=2):
-        for dice in itertools.product(hands, repeat=2):
-            batch = Batch(variant, 1, seed=1)
-            variant.arrange(batch.states[0], {"dice": [list(hand) for hand in dice]})
-            first = [which[hand[0] > hand[1]] if hand[0] != hand[1] else 0 for which, hand in zip((a, b), dice, strict=True)]
-            for place in (*first, *(1 - each for each in first)):
-                batch.play([place])
-                payoff[row, column] += batch.rewards[0, 0] / 16
-    value = matrix_game.solve(payoff).value
-    assert value == pytest.approx(response_values(variant).start(0), abs=1e-12)
-    for won in (payoff.mean(axis=0), payoff.mean(axis=1)):
-        assert won == pytest.approx([value] * 4, abs=1e-12)
-    assert np.ptp(payoff) > 0  # strategies do differ against others

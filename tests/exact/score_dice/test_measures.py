@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, agents, configure, measure
+from dice_envs.exact import asked
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
-from tests.support.policies import uniform
+from tests.support.policies import uneven
 from tests.support.subsets import few
 
 SMALL = [
@@ -22,31 +23,6 @@ SMALL = [
     Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
     Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
 ]
-
-
-class Odd:
-    """A policy that depends on everything it may see: places, faces, and the order in which dice were shown."""
-
-    def weight(self, faces, place, past):
-        """The weight of showing the die at this place; `past` has (own place, other's place, other's face) of each column."""
-        told = sum((2 + column) * (3 * own + 5 * other + 7 * face) for column, (own, other, face) in enumerate(past))
-        return 1 + (5 * place + 3 * sum(faces) + 2 * faces[place] + told) % 4
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-    def probabilities(self, turn):
-        out = np.zeros(turn.legal.shape)
-        for row, (state, seat) in enumerate(zip(turn.states, turn.seats, strict=True)):
-            faces = state["faces"][seat].tolist()
-            shown = state["shown"][:, : state["column"]].tolist()
-            past = [
-                (own, other, int(state["faces"][1 - seat, other]))
-                for own, other in zip(shown[seat], shown[1 - seat], strict=True)
-            ]
-            for place in np.flatnonzero(turn.legal[row]).tolist():
-                out[row, place] = self.weight(faces, place, past)
-        return out / out.sum(axis=1, keepdims=True)
 
 
 def highest_function(observations, masks):
@@ -69,15 +45,6 @@ def by_name(agent, **options):
     return {each.name: each for each in measure("score_dice", agent, **options).measures}
 
 
-@few(2, "name", MEASURED)
-def test_random_play_scores_0_and_the_best_response_1(name):
-    options = MEASURED[name]
-    for agent in ("random", "shuffled", uniform):
-        assert measure("score_dice", agent, **options).score == pytest.approx(0, abs=1e-12)
-    assert measure("score_dice", "score_response", **options).score == pytest.approx(1, abs=1e-9)
-    assert measure("score_dice", Odd(), **options).score < 1
-
-
 @few(1, "name", ["2d4", "three kinds", "score", "spare", "open"])
 def test_exploitability_agrees_with_what_is_known(name):
     options = MEASURED[name]
@@ -91,66 +58,21 @@ def test_exploitability_agrees_with_what_is_known(name):
     assert {each.error for each in sorted_play.values()} == {0}
 
 
-def slow_response(options, seat, agent):
-    """A best response's return against the agent at this seat, by recursion over the responder's observations."""
-    own, other = (list(itertools.product(*(range(1, size + 1) for size in options.pools[s]))) for s in (seat, 1 - seat))
-    final = (lambda score: float((score > 0) - (score < 0))) if options.reward == "win" else float
-    tie = (options.ties == "a") * (1 if seat == 1 else -1)  # for the responder
-
-    def respond(roll, left, past, group):
-        """`group`: (the agent's roll, the probability of the agent's choices so far, score)."""
-        if not left:
-            return sum(reach * final(score) for _, reach, score in group)
-        values = []
-        for reply in left:
-            after = defaultdict(list)
-            for faces, reach, score in group:
-                held = [place for place in range(len(faces)) if place not in [own for own, _, _ in past]]
-                weights = [agent.weight([*faces], place, past) for place in held]
-                for place, weight in zip(held, weights, strict=True):
-                    points = (roll[reply] > faces[place]) - (roll[reply] < faces[place]) or tie
-                    share = reach * weight / sum(weights)
-                    after[place, faces[place]].append((faces, share, score + points))
-            rest = [place for place in left if place != reply]
-            values.append(
-                sum(respond(roll, rest, [*past, (place, reply, roll[reply])], some) for (place, _), some in after.items())
-            )
-        return max(values)
-
-    total = 0.0
-    for roll in other:
-        every = [(faces, 1.0, 0) for faces in own]
-        for group in [[each] for each in every] if options.open_hands else [every]:
-            total += respond(roll, list(range(len(roll))), [], group)
-    return total / (len(own) * len(other))
-
-
-@few(1, "name", ["2d4", "three kinds", "score", "open"])
-def test_exploitability_of_any_policy_agrees_with_a_slow_recursion(name):
-    options = configure("score_dice", **MEASURED[name]).options
-    expected = sum(slow_response(options, seat, Odd()) for seat in range(2)) / 2
-    assert by_name(Odd(), **MEASURED[name])["exploitability"].value == pytest.approx(expected, abs=1e-12)
-
-
 @few(2, "name", MEASURED)
 def test_reward_against_sorted_play_comes_out_in_play(name):
-    found = by_name(Odd(), **MEASURED[name])["reward against highest"]
-
-    class Drawn(Odd):
-        def act(self, turn):
-            chances = self.probabilities(turn)
-            return (chances.cumsum(axis=1) > turn.rng.random((len(turn), 1)) * (1 - 1e-9)).argmax(axis=1)
+    found = by_name(uneven, **MEASURED[name])["reward against highest"]
 
     options = {key: value for key, value in MEASURED[name].items() if key != "sample"}
     games = 4_000
-    earned = play_table(configure("score_dice", **options), [Drawn(), agents.make("highest")], games, 8)[:, 0]
+    variant = configure("score_dice", **options)
+    earned = play_table(variant, [asked(uneven, variant), agents.make("highest")], games, 8)[:, 0]
     both = earned.reshape(-1, 2).mean(axis=1)  # in every second game it sits at seat 0
     assert found.value == pytest.approx(both.mean(), abs=5 * both.std() / np.sqrt(len(both)) + 2.6 * found.error)
 
 
 def test_a_sample_agrees_with_the_whole():
     options = {"pool_a": (4, 4, 4), "pool_b": (4, 4, 3), "ties": "a"}
-    for agent in (Odd(), highest_function):
+    for agent in (uneven, highest_function):
         (sampled,) = measure("score_dice", agent, **options, sample=1_000).measures
         whole = by_name(agent, **options)["reward against highest"]
         assert (whole.error, whole.note) == (0, "all 2,176 information sets of each seat")

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.agent import AgentError, Promises, Uniform
+from dice_envs.agent import AgentError, Uniform
 from dice_envs.agents import make
 from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
-from dice_envs.exact.shakes.chances import Problem, argument_chances, kept_die, tallies
+from dice_envs.exact.shakes.chances import Problem, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
+from tests.support.policies import Counted, Plays
 from tests.support.shakes_tools import policy_of, tally, win_by_brute_force
 from tests.support.subsets import covering
 
@@ -34,31 +35,6 @@ class Listener:
     def act(self, turn):
         drawn = turn.rng.random(len(turn))
         return (drawn < self.probabilities(turn)[:, 1]).astype(np.int64)
-
-
-class Hidden:
-    """Plays as another agent does, without its promise `tally_alone`."""
-
-    def __init__(self, spec):
-        self.other = make(spec)
-
-    def act(self, turn):
-        return self.other.act(turn)
-
-    def probabilities(self, turn):
-        return self.other.probabilities(turn)
-
-
-class Counted(Hidden):
-    """The same, which counts the positions that it is asked at, and may promise to look at the tally alone."""
-
-    def __init__(self, spec, tally_alone):
-        super().__init__(spec)
-        self.promises, self.count = Promises(tally_alone=tally_alone), 0
-
-    def probabilities(self, turn):
-        self.count += len(turn)
-        return super().probabilities(turn)
 
 
 def team_by_brute_force(agent, n, opener, treated, saved, ties):
@@ -124,37 +100,12 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties, mo
 @pytest.mark.parametrize("options", [{"mode": "physician"}, {}, {"open_efficacies": True}])
 def test_an_agent_is_asked_at_as_many_positions_as_are_estimated(options, tally_alone, monkeypatch):
     monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
-    variant, agent = configure("shakes", num_players=3, num_patients=3, goal=2, **options), Counted("random", tally_alone)
+    variant, agent = (
+        configure("shakes", num_players=3, num_patients=3, goal=2, **options),
+        Counted("random", tally_alone=tally_alone),
+    )
     shakes.measure(variant, agent, Effort())
     assert agent.count == shakes._positions(variant, agent)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("ties", ["again", "random"])
-@pytest.mark.parametrize("agent", ["random", "thompson", Listener()])
-def test_the_exact_measure_of_a_table_against_play(agent, ties, monkeypatch):
-    options = {"mode": "maesters", "num_players": 3, "num_patients": 4, "goal": 2, "ties": ties}
-    exact = measure("shakes", agent, **options)
-    monkeypatch.setattr(shakes, "MOST_ASKED", 0)
-    monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
-    played = measure("shakes", agent, sample=40_000, seed=5, **options)
-    for one, other in zip(exact.measures, played.measures, strict=True):
-        assert one.error == 0 < other.error < 0.02
-        assert (one.name, one.optimum) == (other.name, other.optimum)
-        assert other.value == pytest.approx(one.value, abs=2 * other.error)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("num_players", [2, 3, 4, 5])
-@pytest.mark.parametrize("ties", ["again", "random"])
-def test_a_table_that_always_argues_is_the_argument(num_players, ties):
-    problem = Problem.of(configure("shakes", num_players=num_players).options)
-    exact = evaluate(problem, lambda treated, saved: argument_chances(treated, saved, ties))
-    variant = configure("shakes", num_players=num_players, ties=ties)
-    for agent in [make("dogmatic"), make("argument")] + [Hidden("dogmatic")] * (num_players < 4):
-        saved, win = shakes.measure(variant, agent, Effort())  # without measuring random play too, which is slow
-        assert (saved.value, win.value) == pytest.approx((exact.saved, exact.win), abs=1e-12)
-        assert saved.error == win.error == 0
 
 
 @covering(("num_players", "spec"), [2, 3, 4], ["random", "bayes", "thompson", "greedy:permutations"])
@@ -180,12 +131,12 @@ def test_where_there_are_too_many_positions_games_are_played():
     assert measure(variant, "random", sample=2_000) == random
     assert measure(variant, "random", sample=2_000, seed=1).measures != random.measures
     assert "2,000 games played: 42,181,425 positions are too many" in random.measures[0].note
-    best = measure(variant, Hidden("bayes"), sample=2_000).measures
+    best = measure(variant, Plays("bayes"), sample=2_000).measures
     for each in best:
         assert 0 < each.error < 0.2
         assert each.value == pytest.approx(each.optimum, abs=2 * each.error)
     assert measure(variant, "bayes", sample=2_000).score == pytest.approx(1, abs=1e-9)
-    physician = measure("shakes", Hidden("random"), num_players=6, sample=2_000)
+    physician = measure("shakes", Plays("random"), num_players=6, sample=2_000)
     assert physician.score == pytest.approx(0, abs=0.05)
     assert measure("shakes", "random", num_players=6).measures[0].error == 0
 

@@ -1,8 +1,6 @@
 """The Shakes with open efficacies, as on the rules' score sheet: observations, and exact values beside brute force."""
 
-import functools
 import re
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,21 +8,19 @@ import pytest
 from dice_envs import Batch, configure, describe, measure
 from dice_envs.agent import Uniform
 from dice_envs.agents import make
-from dice_envs.exact import action_values, optima
+from dice_envs.exact import asked
 from dice_envs.exact.shakes.chances import Problem, best_of
 from dice_envs.exact.shakes.policies import (
     as_policy,
     evaluate,
     evaluate_open,
     open_optimum,
-    open_values,
     solve,
 )
 from dice_envs.experiments.arena import play_table
-from dice_envs.games.shakes import EFFICACIES, FACES
+from dice_envs.games.shakes import EFFICACIES
 from dice_envs.pictures.render import ansi
 from tests.support.commands import run
-from tests.support.shakes_tools import states_with
 from tests.support.subsets import few
 
 OPEN = {"open_efficacies": True}
@@ -67,48 +63,9 @@ def test_it_is_an_option_of_the_cooperative_variation():
     assert plain.differences(ours) == ("open_efficacies=false", "open_efficacies=true")
 
 
-# --- optimal play beside brute force ------------------------------------------------------------------------------
-
-
-def best_by_brute_force(problem, efficacies, reward):
-    """(treated, saved) → the value of each action, from all possible continuations, as fractions."""
-
-    @functools.cache
-    def value(left, saved):
-        if left == 0:
-            return Fraction(int(reward == "win" and saved >= problem.goal))
-        return max(choices(left, saved))
-
-    def choices(left, saved):
-        pay = int(reward == "saved")
-        return [
-            Fraction(pips, FACES) * (pay + value(left - 1, saved + 1)) + Fraction(FACES - pips, FACES) * value(left - 1, saved)
-            for pips in efficacies
-        ]
-
-    return choices
-
-
-@pytest.mark.parametrize("reward", ["saved", "win"])
-@pytest.mark.parametrize(("num_players", "num_patients", "goal"), [(2, 4, 3), (3, 12, 5), (6, 18, 7), (4, 5, 1)])
-def test_optimal_play(reward, num_players, num_patients, goal):
-    options = {"num_players": num_players, "num_patients": num_patients, "goal": goal, "reward": reward, **OPEN}
-    variant = configure("shakes", mode="physician", **options)
-    problem = Problem.of(variant.options)
-    choices = best_by_brute_force(problem, EFFICACIES[num_players], reward)
-    value = float(max(choices(num_patients, 0)))
-    assert open_optimum(problem, reward) == pytest.approx(value, abs=1e-14)
-    assert next(iter(optima(variant).values())) == pytest.approx(value, abs=1e-14)
-    for treated, saved in (((0, 0), (0, 0)), ((1, 2), (1, 1)), ((2, 1), (0, 0))):
-        tally = [np.array([[*counts, *[0] * (num_players - 2)]], np.int16) for counts in (treated, saved)]
-        expected = [float(each) for each in choices(num_patients - sum(treated), sum(saved))]
-        dealt = np.array([EFFICACIES[num_players]])
-        assert np.allclose(open_values(problem, reward, dealt, *tally), expected, atol=1e-14)
-        (state,) = states_with(variant, treated, saved, 1)
-        state["efficacy"][:num_players] = EFFICACIES[num_players]
-        found = action_values(variant, state)
-        assert np.allclose(found.values, expected, atol=1e-14)
-        assert "players see how well each treatment works" in found.note
+def for_the_best(efficacies):
+    """The policy that knows the efficacies and gives all patients the most effective treatment."""
+    return lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
 
 
 # --- agents beside it ---------------------------------------------------------------------------------------------
@@ -157,14 +114,7 @@ def test_a_table_that_uses_its_sheet_in_part_agrees_with_games():
     found = measure(variant, argues_as_effective)
     assert "all 3 deals" in found.measures[0].note
 
-    class Agent:
-        def probabilities(self, turn):
-            return argues_as_effective(turn.observations, turn.legal)
-
-        def act(self, turn):
-            return (turn.rng.random(len(turn)) < self.probabilities(turn)[:, 1]).astype(np.int64)
-
-    returns = play_table(variant, [Agent()] * 3, 20_000, 5)[:, 0]
+    returns = play_table(variant, [asked(argues_as_effective, variant)] * 3, 20_000, 5)[:, 0]
     assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns))
 
 
@@ -197,9 +147,7 @@ def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
 def test_evaluation_of_many_patients():
     """More than 64 bits hold: five treatments and 100 patients."""
     problem = Problem(EFFICACIES[5], 100, 60, True)
-    known = evaluate_open(
-        problem, lambda efficacies: lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
-    )
+    known = evaluate_open(problem, for_the_best)
     assert known.saved == pytest.approx(open_optimum(problem, "saved"))
     assert known.win == pytest.approx(open_optimum(problem, "win"))
 
@@ -250,9 +198,7 @@ def test_solve(policy, value):
 @pytest.mark.thorough
 def test_evaluation_of_all_deals():
     problem = Problem(EFFICACIES[3], 6, 3, True)
-    known = evaluate_open(
-        problem, lambda efficacies: lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
-    )
+    known = evaluate_open(problem, for_the_best)
     assert known.shares.tolist() == [1, 0]
     assert known.matching_gap == 0
     assert known.most_dice[6] == known.most_treated[6] == 1

@@ -2,15 +2,15 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from dice_envs.command import is_starting
+from dice_envs.core.machine import is_starting
 from tests.conftest import ROOT
+from tests.support.commands import process
 from tests.support.subsets import few
 
 # `guard` by itself, without the package, which takes seconds to import
@@ -106,14 +106,12 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
     ids=["kernel", "kernel, first signal noted", "server", "loop", "threads waited for", "threads at the end"],
 )
 def test_ctrl_c_ends_a_process_whose_kernel_does_not_return(block):
-    process = subprocess.Popen(
-        [sys.executable, "-c", ALONE + NEVER_ENDS + block], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "begun\n"
+    begun = process("-c", ALONE + NEVER_ENDS + block)
+    assert begun.stdout.readline() == "begun\n"
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=300)
-    assert process.returncode == 130
+    begun.send_signal(signal.SIGINT)
+    _, told = begun.communicate(timeout=300)
+    assert begun.returncode == 130
     assert told == "stopped\n"
 
 
@@ -147,9 +145,9 @@ def endless(number, done):
     time.sleep(600)
 
 
-def is_running(process):
+def is_running(number):
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -162,13 +160,11 @@ def test_no_process_outlives_the_one_that_started_it(number):
         "from tests.experiments.jobs.test_guard import endless\n"
         "if __name__ == '__main__':\n    with ends_at_once():\n        list(Processes(2).as_done(endless, [(0,), (1,)]))\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    children = [int(process.stdout.readline().split()[1]) for _ in range(2)]
+    parent = process("-c", code)
+    children = [int(parent.stdout.readline().split()[1]) for _ in range(2)]
     assert all(map(is_running, children))
-    process.send_signal(number)
-    _, told = process.communicate(timeout=300)  # until nobody has its streams
+    parent.send_signal(number)
+    _, told = parent.communicate(timeout=300)  # until nobody has its streams
     while any(map(is_running, children)):  # they have closed their streams and are about to end
         time.sleep(0.05)
     assert told.count("Traceback") == (number == signal.SIGINT)  # its own, since no command catches KeyboardInterrupt here

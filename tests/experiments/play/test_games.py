@@ -8,12 +8,14 @@ import pytest
 
 from dice_envs import Batch, configure
 from dice_envs.core.game import names
-from dice_envs.experiments.ui import console, game_options
+from dice_envs.core.options import option_texts
+from dice_envs.experiments.ui import console
 from dice_envs.experiments.words import number_choices
 from dice_envs.table.rules import rules_in_short, rules_text
 from dice_envs.table.sitting import Sitting
-from tests.support.commands import refusal, run
+from tests.support.commands import run
 from tests.support.sittings import finish
+from tests.support.variants import SMALL
 
 
 @pytest.fixture(autouse=True)
@@ -21,21 +23,12 @@ def wide(monkeypatch):
     monkeypatch.setattr(console, "width", 140)  # whatever terminal runs the tests
 
 
-SMALL = {
-    "liars_dice": ["num_dice=1"],
-    "fatestones": ["hand_size=2"],
-    "score_dice": ["pool_a=6,6", "pool_b=6,6"],
-    "shakes": ["num_patients=2", "goal=1"],
-    "thirties": ["rounds=1", "num_dice=3"],
-}
-
-
 def play(*arguments, typed=()):
     return run("play", *arguments, input="".join(f"{line}\n" for line in typed))
 
 
 def small(game):
-    return [part for option in SMALL.get(game, []) for part in ("-o", option)]
+    return [part for option in option_texts(SMALL[game]) for part in ("-o", option)]
 
 
 def first_number(game):
@@ -51,18 +44,21 @@ def first_number(game):
 def test_a_whole_game_with_every_command(game, tmp_path):
     path, seats = tmp_path / "game.json", configure(game).facts.num_seats
     number = first_number(game)
-    typed = ["help", "rules", "rules all", "hint", "?", "odds", "undo", "nonsense", f"save {path}", number, "history", "undo"]
+    typed = ["help", "rules", "rules all", "hint", "?", "odds", "undo", "nonsense", "save", f"save {tmp_path / 'none' / 'x'}"]
+    typed += [f"save {path}", number, "history", "undo"]
+    (tmp_path / "none").touch()
     start = [game, "random", *small(game), "--seat", 0, "--seed", 4]
     stopped = play(*start, typed=[*typed, "history", "q"])
     assert stopped.exit_code == 130, stopped.output
     wanted = [
         "save FILE",
-        rules_in_short(configure(game, **game_options(SMALL[game])))[1][:60],
+        rules_in_short(configure(game, **SMALL[game]))[1][:60],
         rules_text(configure(game).game).splitlines()[2],
         "what each choice is worth:",
         "optimal play does",
     ]
     wanted += ["the odds:", "there is nothing to undo", "'nonsense' is no move", f"saved; `play --load {path}` goes on"]
+    wanted += ["save needs the name of a file", "not saved: "]
     for words in wanted:
         assert words in stopped.output
     assert re.search(r" \d+  you: ", stopped.output), "the history"
@@ -123,40 +119,6 @@ def test_what_one_of_two_people_chooses_is_not_told_to_the_other():
     assert "player 0: has chosen" in others
     assert "seed" not in result.output, "it would tell both of them the other's dice"
     assert "die 1\n" not in others.split("you can play")[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "name a game, fatestones, "),
-        (["thirties", "--replay"], "--replay steps through a saved game"),
-        (["--web", "--no-browser", "--replay"], "--replay steps through a saved game"),
-        (["--web", "--no-browser", "--from", 3], "--from takes up a saved game: name it with --load FILE"),
-        (["--load", "SAVED", "--from", 0], "--from must be the number of a move, 1 to 1 in "),
-        (["--load", "SAVED", "--from", 2], "not 2"),
-        (["thirties", "--watch", "--people", 1], "--people cannot be given with --watch"),
-        (["thirties", "random", "random", "random", "--watch"], "name 1 agent, or 2, one for each seat; not 3"),
-        (["--load", "SAVED", "--seed", 1], "--seed cannot be given with --load"),
-        (["thirties", "random", "random", "--load", "SAVED"], "agents: the saved game has 1; name as many, or one for all"),
-        (["shakes", "--load", "SAVED"], "holds a game of thirties, not shakes"),
-        (["--load", "none.json"], "none.json"),
-        (["--load", "pyproject.toml"], "pyproject.toml is no saved game"),
-    ],
-)
-def test_what_cannot_be_asked_for(arguments, words, tmp_path):
-    path = tmp_path / "saved.json"
-    sitting = Sitting(configure("thirties"), 1, ["person", "random"])
-    sitting.play(0)
-    sitting.save_to(path)
-    assert words in refusal("play", *(path if each == "SAVED" else each for each in arguments))
-
-
-def test_a_file_that_cannot_be_written_ends_no_game(tmp_path):
-    (tmp_path / "file").touch()
-    result = play("thirties", "--seed", 1, "--seat", 0, typed=["save", f"save {tmp_path / 'file' / 'below'}", "q"])
-    assert result.exit_code == 130
-    assert "save needs the name of a file" in result.output
-    assert "not saved: " in result.output
 
 
 @pytest.fixture

@@ -55,12 +55,11 @@ def test_no_number_says_something_else_than_the_words():
 @pytest.mark.parametrize(
     ("game", "options", "played", "words", "said"),
     [
-        ("liars_dice", {}, [6], "2 x 3", None),
+        ("liars_dice", {}, [6], "2 x 3", "2 x 3 does not raise 2 x 1: the lowest bid on 3 is now 3 x 3"),
         ("liars_dice", {}, [8], "2x1", "2 x 1 does not raise 2 x 3: no bid on 1 is legal now"),
         ("liars_dice", {}, [8], "3 1", "3 x 1 does not raise 2 x 3: no bid on 1 is legal now"),
         ("liars_dice", {"raise_rule": "either"}, [8], "2 1", "2 x 1 does not raise 2 x 3: the lowest bid on 1 is now 3 x 1"),
         ("liars_dice", {}, [], "call", "there is no bid to call yet"),
-        ("liars_dice", {}, [], "3", None),
         ("liars_dice", {}, [8], "rasie", "'rasie' is no move"),
         ("fatestones", {"dice": (333333,) * 6}, [1, 1], "3", "there is no die 3: you have 2 left, 1 to 2"),
         ("score_dice", {}, [1, 1], "2", "die 2 has been shown in this roll"),
@@ -75,11 +74,6 @@ def test_a_mistaken_word_is_explained(game, options, played, words, said):
     for action in played:
         batch.play(np.array([action]))
     legal = np.flatnonzero(batch.legal()[0]).tolist()
-    if said is None and words == "2 x 3":
-        said = "2 x 3 does not raise 2 x 1: the lowest bid on 3 is now 3 x 3"
-    if said is None:
-        assert choose(variant, legal, words) == legal[2]
-        return
     assert choose(variant, legal, words) is None
     assert said in explain_mistake(variant, batch.states[0], legal, words)
 

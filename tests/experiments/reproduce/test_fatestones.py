@@ -29,16 +29,20 @@ def test_the_higher_roll_wins():
     assert [fatestones._reward(node) for node in range(37)] == [0.5, *(float(mine > theirs) for mine, theirs in rolls)]
 
 
-def test_faces_that_come_twice_count_once():
-    """144444 beats 333333 five times in six, 111444 half of the time. The search sees distinct faces, so both look even."""
-    shares = choices((144444, 111444), (333333, 333333), 5)  # one for the root, one for each pair
-    assert shares == pytest.approx([0.5, 0.5], abs=0.04)
-
-
-def test_after_a_tie_a_win_is_a_loss():
-    """The first die ties; then the second, the better one, wins for certain. So both have the same value."""
-    assert choices((333333, 444444), (333333, 333333), 400)[0] < 0.02
-    assert choices((333333, 222222), (333333, 333333), 400)[0] > 0.98  # both of these lose for certain
+@pytest.mark.parametrize(
+    ("first", "second", "simulations", "shares"),
+    [
+        # 144444 beats 333333 five times in six, 111444 half of the time. The search sees distinct faces, so both look even.
+        ((144444, 111444), (333333, 333333), 5, [0.5, 0.5]),  # one simulation for the root, one for each pair
+        # The first die ties; then the second wins for certain, or loses. After a tie a win is a loss.
+        ((333333, 444444), (333333, 333333), 400, [0, 1]),
+        ((333333, 222222), (333333, 333333), 400, [1, 0]),
+        # Only 333333 wins, and only against 222222, wherever that is in the opponent's hand.
+        *(((111111, 111111, 333333), hand, 20, [0, 0, 1]) for hand in itertools.permutations((666666, 666666, 222222))),
+    ],
+)
+def test_it_chooses_by_its_own_rules(first, second, simulations, shares):
+    assert choices(first, second, simulations) == pytest.approx(shares, abs=0.04 if simulations == 5 else 0.02)
 
 
 class Tree:
@@ -110,9 +114,3 @@ def test_it_plays_the_source_s_game_only():
         ProjectSearch().check_variant(configure("fatestones", hand_size=4))
     with pytest.raises(ValueError, match="plays fatestones only"):
         ProjectSearch().check_variant(configure("thirties"))
-
-
-def test_it_sees_every_die_of_its_opponent():
-    """Only 333333 wins, and only against 222222, wherever that is in the opponent's hand."""
-    for opponent in itertools.permutations((666666, 666666, 222222)):
-        assert choices((111111, 111111, 333333), opponent, 20) == pytest.approx([0, 0, 1], abs=0.02)

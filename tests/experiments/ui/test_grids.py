@@ -32,12 +32,9 @@ def test_on_the_terminal(capsys):
     ]
 
 
-def test_without_headings_on_the_terminal(capsys):
+def test_without_headings_also_on_a_narrow_terminal(capsys, monkeypatch):
     Grid("", (), [("mean", "1"), ("median", "2")], words=(0, 1)).show()
     assert capsys.readouterr().out.splitlines()[1:3] == ["│ mean   │ 1 │", "│ median │ 2 │"]
-
-
-def test_without_headings_on_a_narrow_terminal(capsys, monkeypatch):
     monkeypatch.setattr(console, "width", 14)
     Grid("", (), [("mean", "exactly", "1")], words=(0, 1)).show()
     assert capsys.readouterr().out.splitlines()[1::2] == ["│ mean │ 1 │", "mean: exactly"]
@@ -75,12 +72,9 @@ def test_in_markdown():
         ("49.9 ± 1.8", (0.49926, 0.01843, 1, True)),
         ("+0.1 ± 0.0", (0.1, 0.0, 1, False, True)),
         ("-5 ± 25", (-0.05, 0.25, 0, True, True)),
+        ("0.00 ± 0.01", (-0.0001, 0.01)),  # nothing is minus nought
     ],
 )
 def test_a_figure_and_its_interval(text: str, arguments: tuple):
     assert plus_minus(*arguments) == text
-
-
-def test_nothing_is_minus_nought():
-    assert plus_minus(-0.0001, 0.01) == "0.00 ± 0.01"
     assert figure_text(-1e-9) == "0"

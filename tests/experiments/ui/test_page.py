@@ -6,11 +6,11 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from rich.text import Text
 
 from dice_envs.experiments.reproduce import Chapter, Finding, fatestones, liars_dice, sections_of
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, render, saved_plot, write_page
+from tests.experiments.ui.test_grids import GRID
 from tests.support.commands import done
 
 
@@ -56,9 +56,7 @@ def test_a_page_is_whole(tmp_path):
 
 
 def test_a_table_has_columns_of_words_and_of_figures():
-    rows = [("a | b", "1.5", Text("no", "red")), ("<b>", "12.5", Text("yes", "green"))]
-    section = Section("A", grids=[Grid("both & one", ("name", "figure", "agrees"), rows, words=(0, 2))])
-    (table,) = parsed(render("t", [], [section], About("c", {}))).iter("table")
+    (table,) = parsed(render("t", [], [Section("A", grids=[GRID])], About("c", {}))).iter("table")
     assert table.findtext("caption") == "both & one"
     assert [(each.text, each.get("class")) for each in table.iter("th")] == [
         ("name", "w"), ("figure", None), ("agrees", "w")

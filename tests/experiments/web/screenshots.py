@@ -1,25 +1,24 @@
 """Pictures of the page for the documentation: `python -m tests.experiments.web.screenshots docs/_static`.
 
-With `--files NAME=FILE …`, the tops of pages in files are shown instead: a report's `index.html`, the board's.
+The top of a page in a file, such as a report: `chromium --headless --screenshot=report.png --window-size=1280,1000 index.html`.
 """
 
-import argparse
 import io
 import random
+import sys
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.browser import WAIT, find, serving
+from tests.experiments.web.browser import WAIT, find, play_on, serving, wait_for
 
 GAMES = {
-    "perudo": {"game": "liars_dice", "options": {"rules": "perudo"}, "seed": 21, "seats": [PERSON, "reader"]},
-    "liars_dice": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 5, "seats": [PERSON, "nash"]},
-    "fatestones": {"game": "fatestones", "options": {}, "seed": 8, "seats": [PERSON, "strongest"]},
+    "perudo": ("liars_dice", {"rules": "perudo"}, 21, [PERSON, "reader"]),
+    "liars_dice": ("liars_dice", {"num_dice": 2}, 5, [PERSON, "nash"]),
+    "fatestones": ("fatestones", {}, 8, [PERSON, "strongest"]),
 }
-ENABLED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
 SETTLED = 700  # milliseconds until nothing moves any more
 COLOURS = 128
 MOVING = 900, 562  # size of the moving picture, width and height in pixels
@@ -32,9 +31,9 @@ def picture(page, full_page=True):
     return Image.open(io.BytesIO(page.screenshot(full_page=full_page))).convert("RGB")
 
 
-def save(page, path, full_page=True):
+def save(page, path):
     """Save a PNG with few colours."""
-    picture(page, full_page).quantize(COLOURS).save(path, optimize=True)
+    picture(page).quantize(COLOURS).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -45,18 +44,8 @@ def save_moving(frames, path):
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
-def play(page, moves, rng):
-    """Click a number of moves, or until the game is over."""
-    for _ in range(moves):
-        page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
-        section = page.locator(".moves")
-        if section.get_attribute("data-stands") == "over":
-            return
-        before = section.get_attribute("data-moves")
-        buttons = page.locator(ENABLED)
-        buttons.nth(rng.randrange(min(buttons.count(), 4))).click()
-        page.wait_for_function(f"document.querySelector('.moves').dataset.moves != {before}")
-    page.wait_for_selector(".moves[data-stands=mine], .moves[data-stands=over]")
+def play(page, moves):
+    play_on(page, random.Random(1), moves, among=4)
 
 
 def hint(page):
@@ -65,29 +54,25 @@ def hint(page):
     page.wait_for_selector(".hint, .q-notification")
 
 
-def review(page):
-    page.click("[data-name=review]")
-    page.wait_for_selector(".total")
-
-
 def documentation(browser, folder, links):
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(WAIT)
     page.goto(links["fatestones"])
-    play(page, 0, random.Random(1))
+    play(page, 0)
     hint(page)
     save(page, folder / "page_fatestones.png")
     page.goto(links["liars_dice"])
-    play(page, 0, random.Random(1))
+    play(page, 0)
     frames = [picture(page, False)]
     hint(page)
     save(page, folder / "page_liars_dice.png")
     frames.append(picture(page, False))
-    play(page, 1, random.Random(1))
+    play(page, 1)
     frames.append(picture(page, False))
-    play(page, 100, random.Random(1))
+    play(page, 100)
     frames.append(picture(page, False))
-    review(page)
+    page.click("[data-name=review]")
+    page.wait_for_selector(".total")
     frames.append(picture(page, False))
     page.click("[data-name=worst]")
     page.wait_for_selector(".lesson")
@@ -97,36 +82,18 @@ def documentation(browser, folder, links):
     phone.set_default_timeout(WAIT)
     phone.goto(links["perudo"])
     phone.click("[data-name=again]")
-    phone.wait_for_selector(".moves[data-stands=mine]")
-    play(phone, 1, random.Random(1))
+    wait_for(phone, "mine")
+    play(phone, 1)
     save(phone, folder / "page_phone.png")
 
 
-def tops(browser, folder, files):
-    """Save the top of a page in a file, as shown before scrolling."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    for name, file in files:
-        page.goto(Path(file).resolve().as_uri())
-        save(page, folder / f"{name}.png", full_page=False)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--files", nargs="+", metavar="NAME=FILE", help="pages in files instead")
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    if arguments.files:
-        with sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=find())
-            tops(browser, arguments.folder, [each.split("=", 1) for each in arguments.files])
-            browser.close()
-        return
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
     with serving(list(GAMES.values()), pause=0.3) as (_, links), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find())
-        documentation(browser, arguments.folder, dict(zip(GAMES, links, strict=True)))
+        documentation(browser, folder, dict(zip(GAMES, links, strict=True)))
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -6,19 +6,17 @@ import pytest
 
 from dice_envs import names
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.test_page import ENABLED, moves_made, new_game, play_on, stands, wait_for
+from tests.experiments.web.browser import ENABLED, click_move, moves_made, new_game, play_on, stands, wait_for
 
 pytestmark = pytest.mark.web
 
 
 def games():
-    liars = {"game": "liars_dice", "options": {"num_dice": 2, "starter": "first"}, "seats": [PERSON, "numbers"]}
+    liars = {"num_dice": 2, "starter": "first"}
     return {
-        "picked": {**liars, "seed": 1},
-        "keys": {**liars, "seed": 2},
-        "audited": {"game": "thirties", "options": {"num_players": 1}, "seed": 3, "seats": [PERSON]},
-        "bids": {**liars, "seed": 4},
-        "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
+        **{name: ("liars_dice", liars, seed, [PERSON, "numbers"]) for seed, name in enumerate(("picked", "keys", "bids"))},
+        "audited": ("thirties", {"num_players": 1}, 3, [PERSON]),
+        "shared": ("liars_dice", {"num_dice": 1, "starter": "first"}, 3, [PERSON, PERSON]),
     }
 
 
@@ -109,10 +107,7 @@ def test_no_two_buttons_have_the_same_key(server, open_page):
     while stands(page) != "over":
         keys = page.locator("[data-key]").evaluate_all("all => all.filter(one => one.offsetParent).map(one => one.dataset.key)")
         assert len(keys) == len(set(keys)) > 3
-        before = moves_made(page)
-        page.locator(ENABLED).first.click()
-        page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
-        wait_for(page, "mine", "over")
+        click_move(page, page.locator(ENABLED).first)
 
 
 # --- a first game -----------------------------------------------------------------------------------------------------

@@ -2,89 +2,32 @@
 
 import contextlib
 import json
-import os
 import random
 import re
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from dice_envs import configure, names
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.conftest import ROOT
-from tests.experiments.web import browser
-from tests.experiments.web.browser import WAIT, serving
+from tests.experiments.web.browser import ENABLED, WAIT, moves_made, new_game, play_on, serving, stands, started, wait_for
+from tests.support.variants import SMALL
 
 pytestmark = pytest.mark.web
 
-SMALL = {  # options with which a game ends after few moves; other games use their defaults
-    "fatestones": ({}, [PERSON, "best_response"]),
-    "liars_dice": ({"num_dice": 2}, [PERSON, "numbers"]),
-    "score_dice": ({"pool_a": [6, 6, 6], "pool_b": [8, 6, 4]}, [PERSON, "highest"]),
-    "shakes": ({"num_patients": 3, "goal": 2}, [PERSON, "argument", "argument"]),
-    "thirties": ({"rounds": 1}, [PERSON, "thirties"]),
-}
-WHOLE = {name: ({}, [PERSON, *["random"] * (configure(name).facts.num_seats - 1)]) for name in names()} | SMALL
+AGENTS = {"fatestones": "best_response", "liars_dice": "numbers", "score_dice": "highest", "shakes": "argument"}
 
 
 def games():
+    others = {name: [AGENTS.get(name, "random")] * (configure(name).facts.num_seats - 1) for name in names()}
     return {
-        **{name: {"game": name, "options": options, "seed": 5, "seats": seats} for name, (options, seats) in WHOLE.items()},
-        "said": {
-            "game": "score_dice",
-            "options": {"pool_a": [6] * 3, "pool_b": [6] * 3},
-            "seed": 5,
-            "seats": [PERSON, "highest"],
-        },
-        "tabs": {"game": "thirties", "options": {"rounds": 2}, "seed": 4, "seats": [PERSON, "random"]},
-        "hinted": {
-            "game": "liars_dice",
-            "options": {"num_dice": 1, "rules": "openspiel"},
-            "seed": 4,
-            "seats": [PERSON, "random"],
-        },
-        "watched": {"game": "liars_dice", "options": {"num_dice": 2}, "seed": 3, "seats": ["numbers", "random"]},
-        "shared": {"game": "liars_dice", "options": {"num_dice": 1, "starter": "first"}, "seed": 3, "seats": [PERSON, PERSON]},
+        **{name: (name, SMALL.get(name, {}), 5, [PERSON, *others[name]]) for name in names()},
+        "said": ("score_dice", {"pool_a": [6] * 3, "pool_b": [6] * 3}, 5, [PERSON, "highest"]),
+        "tabs": ("thirties", {"rounds": 2}, 4, [PERSON, "random"]),
+        "hinted": ("liars_dice", {"num_dice": 1, "rules": "openspiel"}, 4, [PERSON, "random"]),
+        "watched": ("liars_dice", {"num_dice": 2}, 3, ["numbers", "random"]),
+        "shared": ("liars_dice", {"num_dice": 1, "starter": "first"}, 3, [PERSON, PERSON]),
     }
-
-
-STANDS = ".moves[data-stands={}]"
-ENABLED = ".moves button[data-name^=action]:enabled"
-
-
-def stands(page):
-    return page.locator(".moves").get_attribute("data-stands")
-
-
-def moves_made(page):
-    return int(page.locator(".moves").get_attribute("data-moves"))
-
-
-def wait_for(page, *states):
-    page.wait_for_selector(", ".join(map(STANDS.format, states)))
-
-
-def new_game(page):
-    """Begin a new game, and wait until the page shows it: the old one may stand the same, and a click go to its end."""
-    game = page.locator(".moves").get_attribute("data-games")
-    page.click("[data-name=again]")
-    page.wait_for_selector(f".moves:not([data-games='{game}'])")
-    wait_for(page, "mine", "over")
-
-
-def play_on(page, rng):
-    """Click until the game is over."""
-    for _ in range(500):
-        wait_for(page, "mine", "over")
-        if stands(page) == "over":
-            return
-        before = moves_made(page)
-        buttons = page.locator(ENABLED)
-        buttons.nth(rng.randrange(buttons.count())).click()
-        page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
-    pytest.fail("the game does not end")
 
 
 def saved(page):
@@ -97,7 +40,7 @@ def saved(page):
 
 
 @pytest.mark.parametrize(
-    "game", [pytest.param(name, marks=() if name in ("liars_dice", "fatestones") else pytest.mark.slow) for name in WHOLE]
+    "game", [pytest.param(name, marks=() if name in ("liars_dice", "fatestones") else pytest.mark.slow) for name in names()]
 )
 def test_a_whole_game_by_clicks(game, server, open_page):
     page = open_page(server[1][game])
@@ -114,22 +57,6 @@ def test_a_whole_game_by_clicks(game, server, open_page):
 PROGRAMS = re.compile(r"[a-z]_[a-z]|[Pp]layer \d|seat \d|\w=|`|nash|gymnasium|numbers:")
 
 ICONS = re.compile(r"\w*arrow_\w+")
-
-
-def test_pages_are_in_words_for_players(server, open_page):
-    address, links = server
-    for name in ("perudo", *names()):
-        page = open_page(f"{address}/?game={name}")
-        page.wait_for_selector(".seat")
-        page.click(".more .q-item")
-        page.wait_for_selector(".seed")
-        assert PROGRAMS.findall(ICONS.sub("", page.inner_text("main"))) == [], name
-    for name in names():
-        page.goto(links[name])
-        wait_for(page, "mine", "over")
-        page.locator("details.rules summary").first.click()
-        shown = page.inner_text("main") + page.inner_text("header")
-        assert PROGRAMS.findall(ICONS.sub("", shown)) == [], name
 
 
 def test_what_others_did_is_said_and_dice_are_buttons(server, open_page):
@@ -200,7 +127,7 @@ def test_play_now_begins_a_game_at_once(server, open_page):
     assert "(mind reader)" in page.inner_text(".card:has(.entries)")
 
 
-def test_hints_and_a_review(server, open_page):
+def test_hints_stand_in_a_table_and_on_buttons(server, open_page):
     page = open_page(server[1]["hinted"])
     wait_for(page, "mine")
     page.click("[data-name=hint]")
@@ -215,16 +142,12 @@ def test_hints_and_a_review(server, open_page):
     assert sum("optimal play does it" in label for label in labels) == len(often) > 0
     page.click("[data-name=odds]")
     page.wait_for_selector(".advice h2:has-text('odds')")
-    play_on(page, random.Random(3))
-    page.click("[data-name=review]")
-    page.wait_for_selector(".total")
-    assert page.locator(".entries .mark").count() > 0
 
 
 def test_a_hint_says_what_it_waits_for_and_can_be_stopped(tmp_path, monkeypatch, open_page):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))  # nothing is solved yet
     options = {"num_dice": 4, "num_faces": 4, "starter": "first"}
-    with serving([{"game": "liars_dice", "options": options, "seed": 4, "seats": [PERSON, "numbers"]}]) as (_, (link,)):
+    with serving([("liars_dice", options, 4, [PERSON, "numbers"])]) as (_, (link,)):
         page = open_page(link)
         wait_for(page, "mine")
         page.click("[data-name=hint]")
@@ -325,15 +248,19 @@ def test_people_share_a_device(server, open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_a_phone(scheme, server, open_page):
+def test_pages_are_no_wider_than_a_phone_and_in_words_for_players(scheme, server, open_page):
     address, links = server
     pages = [f"{address}/?game={name}" for name in ("perudo", *names())] + [
-        links[name] for name in (*WHOLE, "shared", "watched")
+        links[name] for name in (*names(), "shared", "watched")
     ]
     page = open_page(pages[0], width=360, color_scheme=scheme)
     for url in pages:
         page.goto(url)
         page.wait_for_selector("main .card:visible")
+        if url != links["shared"]:
+            page.locator(".more .q-item, details.rules summary").first.click()
+            page.wait_for_selector(".seed:visible, details[open]")
+            assert PROGRAMS.findall(ICONS.sub("", page.inner_text("main") + page.inner_text("header"))) == [], url
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, url
         assert page.title().endswith("dice-envs")
 
@@ -355,60 +282,39 @@ def test_a_keyboard_is_enough(server, open_page):
 
 def test_a_wrong_link_leads_nowhere(server, open_page):
     address, links = server
-    page = open_page(f"{address}/seat/{'x' * 32}")
-    assert "There is nothing here" in page.inner_text("body")
     for url in (f"{address}/seat/{'x' * 32}", re.sub("/seat/", "/maker/", links["tabs"]), f"{address}/?game=chess"):
-        assert page.request.get(url).status == 404
+        assert "There is nothing here" in open_page(url).inner_text("body")
 
 
-def test_it_loads_nothing_from_elsewhere(server, open_page, chromium):
-    address, links = server
-    context = chromium.new_context()
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
-    asked = []
+def test_it_loads_nothing_from_elsewhere(server, open_page):
+    (address, links), page, asked = server, open_page("about:blank"), []
     page.on("request", lambda request: asked.append(request.url))
     for url in (f"{address}/", links["tabs"]):
         page.goto(url)
         page.wait_for_load_state("networkidle")
-    context.close()
     assert len(asked) > 5
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
 
 # --- the end of the server ----------------------------------------------------------------------------------------------
 
-THINKS_FOR_EVER = """
+STUCK = """
 import threading
-from dice_envs import configure
-from dice_envs.experiments.jobs.guard import ends_at_once
-from dice_envs.table.sitting import Sitting
-from dice_envs.experiments.web.server import serve
 
 class Stuck:
     def act(self, turn):
         print("asked", flush=True)
         threading.Event().wait()
-
-with ends_at_once():
-    serve([Sitting(configure("fatestones"), 1, ["random", Stuck()])], show=False, pause=0.0)
 """
 
 
-def test_ctrl_c_ends_a_server_whose_agent_thinks(open_page):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NICEGUI"))}
-    command = [sys.executable, "-c", THINKS_FOR_EVER]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment
-    ) as server:
-        try:
-            links = [line.split()[-1] for line in iter(server.stdout.readline, "Ctrl-C ends it\n")]
-            browser.wait_for(links[0])
-            open_page(links[0])  # agents play only while somebody looks
-            assert server.stdout.readline() == "asked\n"
-            server.send_signal(signal.SIGINT)
-            _, told = server.communicate(timeout=60)
-        finally:
-            server.kill()
-    assert server.returncode in (-signal.SIGINT, 130, 1), told
-    assert "pending" not in told
+def test_ctrl_c_ends_a_server_whose_agent_thinks(open_page, tmp_path):
+    (tmp_path / "stuck.py").write_text(STUCK)
+    game = ("fatestones", {}, 1, ["random", f"{tmp_path / 'stuck.py'}:Stuck"])
+    with (tmp_path / "log").open("w+") as log, started([game], pause=0.0, log=log) as (server, lines):
+        open_page(lines[0].split()[-1])  # agents play only while somebody looks
+        assert server.stdout.readline() == "asked\n"
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) in (-signal.SIGINT, 130, 1)
+        log.seek(0)
+        assert "pending" not in log.read()

@@ -6,19 +6,14 @@ import re
 import pytest
 
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.test_page import moves_made, play_on, wait_for
+from tests.experiments.web.browser import moves_made, play_on, wait_for
 
 pytestmark = pytest.mark.web
 
 
 def games():
-    solo = {"game": "thirties", "options": {"num_players": 1}, "seats": [PERSON]}
-    return {
-        "solo": {**solo, "seed": 4},
-        "worst": {**solo, "seed": 5},
-        "light": {**solo, "seed": 6},
-        "dark": {**solo, "seed": 6},
-    }
+    seeds = {"solo": 4, "worst": 5, "light": 6, "dark": 6}
+    return {name: ("thirties", {"num_players": 1}, seed, [PERSON]) for name, seed in seeds.items()}
 
 
 def reviewed(page, seed=1):

@@ -36,10 +36,6 @@ def twins(game, options):
     raise AssertionError("no twins")
 
 
-def table(game, options, seed):
-    return {"game": game, "options": options, "seed": seed, "seats": [PERSON, PERSON]}
-
-
 @functools.cache
 def seeds(game):
     return twins(game, {"liars_dice": LIARS, "score_dice": POOLS}[game])
@@ -47,16 +43,12 @@ def seeds(game):
 
 def games():
     liars, pools = seeds("liars_dice"), seeds("score_dice")
+    all_seeds = {"liars": (*liars, liars[0]), "pools": (*pools, 1, 1), "stones": (1, 1)}
+    rules = {"liars": ("liars_dice", LIARS), "pools": ("score_dice", POOLS), "stones": ("fatestones", STONES)}
     return {
-        "liars a": table("liars_dice", LIARS, liars[0]),
-        "liars b": table("liars_dice", LIARS, liars[1]),
-        "liars c": table("liars_dice", LIARS, liars[0]),
-        "pools a": table("score_dice", POOLS, pools[0]),
-        "pools b": table("score_dice", POOLS, pools[1]),
-        "stones a": table("fatestones", STONES, 1),
-        "stones b": table("fatestones", STONES, 1),
-        "pools c": table("score_dice", POOLS, 1),
-        "pools d": table("score_dice", POOLS, 1),
+        f"{name} {letter}": (*rules[name], seed, [PERSON, PERSON])
+        for name, given in all_seeds.items()
+        for letter, seed in zip("abcd", given, strict=False)
     }
 
 

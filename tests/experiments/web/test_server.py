@@ -93,7 +93,7 @@ def status(url, **headers):
 @pytest.mark.slow
 def test_a_server_refuses_what_it_should_and_makes_nothing_for_it(tmp_path):
     """NiceGUI's answers contain the identity of a page's client; if no client was made there is none."""
-    game = {"game": "thirties", "seed": 1, "seats": [PERSON, "random"]}
+    game = ("thirties", {}, 1, [PERSON, "random"])
     socket_path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
     with (tmp_path / "log").open("w+") as log, serving([game], log=log) as (address, (link,)):
         assert "client_id" in status(link)[1]
@@ -114,8 +114,7 @@ def test_a_server_refuses_what_it_should_and_makes_nothing_for_it(tmp_path):
 
 @pytest.mark.slow
 def test_a_network_needs_the_token_of_the_printed_link_and_is_warned_of():
-    game = {"game": "thirties", "seed": 1, "seats": [PERSON, PERSON]}
-    with started([game], host="0.0.0.0") as (maker, start, warning):
+    with started([("thirties", {}, 1, [PERSON, PERSON])], host="0.0.0.0") as (_, (maker, start, warning)):
         start = start.split()[-1]
         address, token = start.split("/?token=")
         assert len(token) > 20

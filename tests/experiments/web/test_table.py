@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +12,6 @@ from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.exact.progress import say
 from dice_envs.experiments.web import Tables
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.conftest import ROOT
 from tests.support.sittings import finish
 
 pytest.importorskip("anyio")
@@ -396,19 +393,3 @@ def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
     assert not liars(PERSON, "random").prepares
     sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
     sitting.prepare()
-
-
-@pytest.mark.thorough
-def test_the_library_is_needed_for_the_page_alone():
-    code = (
-        "import sys\n"
-        "sys.modules['nicegui'] = sys.modules['ifaddr'] = None\n"
-        "import dice_envs.experiments.__main__\n"
-        "from dice_envs.experiments import web\n"
-        "try:\n"
-        "    import dice_envs.experiments.web.server\n"
-        "except ImportError as problem:\n"
-        "    print(problem)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == 'the page needs nicegui: pip install "dice-envs[web]"\n'
