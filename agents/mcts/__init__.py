@@ -150,7 +150,7 @@ class MCTS(Checked, Drawing):
             self._search_all(turn.variant, searches, threading.Event())
         else:
             ends = [len(turn) * number // threads for number in range(threads + 1)]
-            shares = [searches.part(slice(first, last)) for first, last in itertools.pairwise(ends)]
+            shares = [Searches(*(array[first:last] for array in searches)) for first, last in itertools.pairwise(ends)]
             stop = threading.Event()
             with ThreadPoolExecutor(threads) as pool:
                 try:

@@ -32,9 +32,6 @@ class Searches(NamedTuple):
     policies: np.ndarray  # (n, actions) float64
     values: np.ndarray  # (n,) float64, the searchers' mean returns
 
-    def part(self, games: slice) -> Searches:
-        return Searches(*(array[games] for array in self))
-
 
 class WorkSpace(NamedTuple):
     """Work space of one thread."""

@@ -131,6 +131,9 @@ class _Table:
             return None
         return svg(self.variant.picture(self._states[0], None if mover == OVER else mover))
 
+    def close(self) -> None:
+        """Nothing to release; PettingZoo's own tests ask for it."""
+
     def _check_dealt(self, call: str) -> None:
         if self._np_random is None:
             raise ResetNeeded(f"call reset before {call}: no game has begun")

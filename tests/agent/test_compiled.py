@@ -16,7 +16,6 @@ from dice_envs.envs.learner import SeatGames
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
 from tests.support.turns import begun, played, turn_at
-from tests.support.variants import IDS, MARKED
 
 ROUNDS = scaled(40, 5)  # turns of the learner
 GAMES = scaled(24, 3)
@@ -81,15 +80,6 @@ def test_both_ways_show_and_leave_the_same(name, options, specs):
     for first in range(len(made)):
         table = [made[(first + place) % len(made)] for place in range(seats)]
         same([play_table(variant, table, 12, 5, match=3)], [play_table(variant, copies(table), 12, 5, match=3)])
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-def test_both_ways_agree_with_every_option(name, options):
-    variant = configure(name, **options)
-    if variant.facts.num_seats > 1:
-        made = [agents.make(spec) for spec in {"liars_dice": ["numbers:bluff=0.5", "reader"]}.get(name, ["random"])]
-        same(history(variant, Pool(made)), history(variant, copies(Pool(made))))
 
 
 def test_both_ways_play_liars_dice_the_same():

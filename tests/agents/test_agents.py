@@ -1,5 +1,7 @@
 """Agents: specs, the numbers agent checked by hand, policies, and the arena."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from scipy.stats import binom
 
 from dice_envs import agents, configure, names
 from dice_envs.agent import resolve
-from dice_envs.agents.liars_dice import Numbers
+from dice_envs.agents.liars_dice import Numbers, believe, chance_blind, chance_most
 from dice_envs.core.batch import Batch
 from dice_envs.experiments.arena import elo, play_table, tournament
 from tests.games.test_liars_dice import bid, table
@@ -137,29 +139,18 @@ def test_actions_are_drawn_from_the_probabilities(spec):
 
 @pytest.mark.parametrize("faces", [2, 4, 6])
 def test_chance_of_holding_most_by_enumeration(faces):
-    from itertools import product
-
-    from dice_envs.agents.liars_dice import chance_blind, chance_most
-
-    table = chance_most(faces)
     for n in (1, 3, 4):
+        throws = np.array(list(itertools.product(range(faces), repeat=n)))
+        counts = (throws[:, :, None] == np.arange(faces)).sum(axis=1)
+        own, others = counts[:, 0], counts[:, 1:].max(axis=1)
+        hits = (np.sign(own - others) + 1) / 2  # a tie counts as half
         for k in range(n + 1):
-            hits = total = 0.0
-            for throw in product(range(faces), repeat=n):
-                if throw.count(0) == k:
-                    most = max(throw.count(f) for f in range(1, faces))
-                    hits += 1.0 if k > most else 0.5 if k == most else 0.0
-                    total += 1
-            assert table[n, k] == pytest.approx(hits / total)
-        throws = list(product(range(faces), repeat=n))
-        blind = sum(throw.count(0) == max(throw.count(f) for f in range(faces)) for throw in throws) / len(throws)
-        assert chance_blind(faces, n) == pytest.approx(blind)
+            assert chance_most(faces)[n, k] == pytest.approx(hits[own == k].mean())
+        assert chance_blind(faces, n) == pytest.approx((own >= others).mean())
 
 
 def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
     """In the same position; only what past calls have shown of the bidder differs."""
-    from dice_envs.agents.liars_dice import believe, chance_blind, chance_most
-
     turn = turn_after([[1, 2, 3], [2, 4, 6]], [bid(2, 5)])
     state = turn.states.copy()
     beliefs = {}

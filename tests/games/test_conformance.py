@@ -41,6 +41,7 @@ from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played, r
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 every_learner = pytest.mark.parametrize(("name", "options"), MARKED_ONCE, ids=IDS)  # compiled anew for each variant
 every_game = pytest.mark.parametrize("name", names())
+every_table = pytest.mark.parametrize("name", [name for name in names() if configure(name).facts.num_seats > 1])
 
 
 def gym_options(name, options):
@@ -372,10 +373,8 @@ def test_pettingzoo_api_and_seeds(name, options):
 
 
 @pytest.mark.library("pettingzoo", "render_test")
-@every_game
+@every_table
 def test_pettingzoo_render(name):
-    if configure(name).facts.num_seats == 1:
-        pytest.skip("one seat")
     with quiet():
         render_test(lambda render_mode=None: aec.env(name, render_mode=render_mode))
 
@@ -435,14 +434,12 @@ def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
 
 
 @pytest.mark.library("torchrl", "check_env_specs")
-@every_game
+@every_table
 def test_torchrl_check_env_specs(name):
     pytest.importorskip("torchrl")
     from torchrl.envs import PettingZooWrapper
     from torchrl.envs.utils import check_env_specs
 
-    if configure(name).facts.num_seats == 1:
-        pytest.skip("one seat")
     for seed in range(50):
         try:
             with quiet():

@@ -87,13 +87,9 @@ def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
 @pytest.mark.thorough
 def test_search_finds_the_winning_die():
     """Against two worse dice, every rule must find the best one; the joint rule lets the other player choose a losing die."""
-    dice = (666666, 111111, 111111, 333333, 333333, 333333)
-    batch = Batch("fatestones", 20, seed=1, dice=dice)
-    for state in batch.states:
-        batch.variant.arrange(state, {"dice": [dice[:3], dice[3:]]})
     specs = ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,rollout=strongest")
     for agent in (*map(agents.make, specs), JointSearch(200)):
-        assert (agent.act(turn_at(batch.variant, batch.states)) == 0).all()
+        assert (agent.act(fatestones_turn((666666, 111111, 111111), (333333,) * 3)) == 0).all()
 
 
 @pytest.mark.thorough
@@ -141,14 +137,10 @@ def test_the_other_seat_plays_for_itself():
 # --- stopping ---------------------------------------------------------------------------------------------------------
 
 
-def searches_of(turn):
-    return Searches(turn.states, turn.streams, np.zeros((len(turn), turn.variant.facts.num_actions)), np.zeros(len(turn)))
-
-
 def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
     turn, stop = turn_of("liars_dice", 2), threading.Event()
     stop.set()
-    searches = searches_of(turn)
+    searches = Searches(turn.states, turn.streams, np.zeros((2, turn.variant.facts.num_actions)), np.zeros(2))
     MCTS(10_000_000)._search_all(turn.variant, searches, stop)
     assert 0 < searches.policies.sum() <= FIRST_CHUNK
 
