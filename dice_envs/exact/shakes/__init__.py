@@ -73,23 +73,6 @@ def _positions_at_tally(variant: Variant, agent: Any) -> int:
     return n * (1 if looks_at_tally_alone(agent) else sum(7**spoken for spoken in range(n)))
 
 
-def _play(variant: Variant, agent: Any, games: int, effort: Effort) -> np.ndarray:
-    """Play games with the agent at every seat; return how often k patients were saved, (num_patients + 1,) int64."""
-    given = original(agent)
-    player = given if isinstance(given, Agent) else agent  # errors name the agent as given
-    counts = np.zeros(variant.options.patients + 1, np.int64)
-    seeds = np.random.SeedSequence(effort.seed)
-    for first in range(0, games, GAMES_AT_ONCE):
-        index = np.arange(min(GAMES_AT_ONCE, games - first))
-        deals, answers = seeds.spawn(2)
-        states, own = dealt(variant, len(index), deals), new_streams(answers, len(index))
-        while states["seat"][0] != OVER:  # all games are equally long
-            variant.kernels.play(variant.params, states, index, ask(player, variant, states, index, own))
-        counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
-        effort.done(len(index), games)
-    return counts
-
-
 class _Outcome(NamedTuple):
     """The patients that an agent saves."""
 
@@ -139,11 +122,23 @@ def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
 
 
 def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
-    """Return the outcome of a sample of games."""
+    """Return the outcome of a sample of games with the agent at every seat."""
     games = GAMES if effort.sample is None else effort.sample
     check_range("sample", games, LEAST_GAMES, MOST_SAMPLE)
+    given = original(agent)
+    player = given if isinstance(given, Agent) else agent  # errors name the agent as given
+    counts = np.zeros(variant.options.patients + 1, np.int64)
+    seeds = np.random.SeedSequence(effort.seed)
+    for first in range(0, games, GAMES_AT_ONCE):
+        index = np.arange(min(GAMES_AT_ONCE, games - first))
+        deals, answers = seeds.spawn(2)
+        states, own = dealt(variant, len(index), deals), new_streams(answers, len(index))
+        while states["seat"][0] != OVER:  # all games are equally long
+            variant.kernels.play(variant.params, states, index, ask(player, variant, states, index, own))
+        counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
+        effort.done(len(index), games)
     note = f"{games:,} games played: {_positions(variant, agent):,} positions are too many to ask at"
-    return _Outcome(_play(variant, agent, games, effort) / games, games, note)
+    return _Outcome(counts / games, games, note)
 
 
 def optima(variant: Variant) -> dict[str, float]:
