@@ -124,7 +124,7 @@ class Sitting:
             raise ValueError(f"seats must name who sits at each of the {count} seats of {variant}, not {shown(seats)}")
         self.variant = variant
         self.seed: int = seed
-        self.seats = tuple(who if isinstance(who, str) else name_of(who) for who in seats)
+        self.seats = tuple(map(name_of, seats))
         self.people = tuple(seat for seat, who in enumerate(seats) if isinstance(who, str) and who == PERSON)
         self._agents: dict[int, Agent] = {}
         for seat, who in enumerate(seats):
