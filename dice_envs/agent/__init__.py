@@ -348,7 +348,7 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
 
 
 def name_of(agent: Any) -> str:
-    """Return a spec as it is; of an agent the class, with the fields of a dataclass that differ from its defaults; or its `repr`."""
+    """Return a spec as it is; of an agent its class, with a dataclass's fields that are not as by default; or its `repr`."""
     kind = type(agent).__name__
     if not dataclasses.is_dataclass(agent):
         return agent if isinstance(agent, str) else kind
