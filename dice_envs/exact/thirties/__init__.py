@@ -99,13 +99,9 @@ class Strategy:
 @functools.cache
 def throws(num_dice: int, num_faces: int) -> tuple[tuple[Dice, int], ...]:
     """List every throw in rising order of its dice, each with its number among the faces**dice cases."""
-    found = []
-    for throw in itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice):
-        ways = math.factorial(num_dice)
-        for count in Counter(throw).values():
-            ways //= math.factorial(count)
-        found.append((throw, ways))
-    return tuple(found)
+    found = itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice)
+    cases = math.factorial(num_dice)
+    return tuple((throw, cases // math.prod(map(math.factorial, Counter(throw).values()))) for throw in found)
 
 
 def asides(rules: Rules) -> Iterator[Dice]:
