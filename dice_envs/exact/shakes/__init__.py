@@ -87,15 +87,12 @@ def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int],
     policies = [as_policy(agent, variant, opener, seed) for opener in _openers(variant, agent)]
     count = sum(len(level.keys) for level in tallies(problem, merged)[:-1])
 
-    def watched(policy: Policy) -> Policy:
-        def watched_policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-            chances = policy(treated, saved)
-            done(len(treated), count * len(policies))
-            return chances
+    def watched(policy: Policy, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        chances = policy(treated, saved)
+        done(len(treated), count * len(policies))
+        return chances
 
-        return watched_policy
-
-    found = [evaluate(problem, watched(policy), merged).distribution for policy in policies]
+    found = [evaluate(problem, functools.partial(watched, policy), merged).distribution for policy in policies]
     return _Outcome(np.mean(found, axis=0), 0, f"all {count:,} tallies")
 
 
