@@ -331,7 +331,7 @@ class Adaptive(Checked, OfOneGame):
             chances[rows[chosen != NOWHERE], chosen[chosen != NOWHERE]] = 1.0
         optimal = np.flatnonzero(chances.sum(axis=1) == 0)
         if len(optimal):
-            chances[optimal] = solution_of(variant, self.precision).probabilities(states[optimal])
+            chances[optimal] = solution_of(variant.options, self.precision).probabilities(states[optimal])
         return memory, chances
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -352,7 +352,7 @@ def _worth(variant: Variant, precision: float) -> np.ndarray:
     """Return the value of each round to its starter under optimal play, by both players' dice, the starter's first."""
     most = max(variant.options.dice_per_seat) + 1
     worth = np.full((most, most), np.nan)
-    for dice, solved in solution_of(variant, precision).rounds.items():
+    for dice, solved in solution_of(variant.options, precision).rounds.items():
         worth[dice] = solved.certificate.value
     return worth
 

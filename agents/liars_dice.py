@@ -435,7 +435,7 @@ class LiarsDiceNash(Checked, OfOneGame, Drawing):
             ValueError: the variant is not played for a win, or is too large to be solved.
         """
         self.check_variant(variant)
-        return solution_of(variant, self.precision)
+        return solution_of(variant.options, self.precision)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         return self.solution(turn.variant).probabilities(turn.states)

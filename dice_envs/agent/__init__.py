@@ -348,10 +348,10 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
 
 
 def name_of(agent: Any) -> str:
-    """Return the name of an agent's class, with the fields of a dataclass that differ from its defaults; or its own `repr`."""
+    """Return a spec as it is; of an agent its class, with a dataclass's fields that are not as by default; or its `repr`."""
     kind = type(agent).__name__
     if not dataclasses.is_dataclass(agent):
-        return kind
+        return agent if isinstance(agent, str) else kind
     if not hasattr(type(agent).__repr__, "__wrapped__"):  # its own, which no dataclass has made
         return repr(agent)
     values = {field: repr(getattr(agent, field.name)) for field in dataclasses.fields(agent) if field.repr}

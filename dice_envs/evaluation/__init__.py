@@ -216,7 +216,7 @@ def evaluate(
         game=variant.game.name,
         options=variant.changed_options(),
         agent=name or own_name,
-        against="" if values.whole_team else _name(opponent or OPTIMAL),
+        against="" if values.whole_team else name_of(opponent or OPTIMAL),
         games=games,
         match=match,
         seed=seed,
@@ -239,13 +239,9 @@ def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
     if isinstance(agent, str | Agent):
         player = resolve(agent, variant.game.name)
         check_plays(player, variant)
-        return player, _name(agent)
+        return player, name_of(agent)
     player = asked(agent, variant)
     return player, player.name
-
-
-def _name(agent: str | Agent) -> str:
-    return agent if isinstance(agent, str) else name_of(agent)
 
 
 def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: int, match: int) -> tuple[Loss, ...]:

@@ -301,11 +301,10 @@ def asked(
         TypeError: this is no agent.
     """
     if isinstance(agent, str | Agent) or is_stochastic(agent):
-        name = agent if isinstance(agent, str) else name_of(agent)
         player = resolve(agent, variant.game.name) if isinstance(agent, str) else agent
         check_plays(player, variant)
         in_place = promises_of(player).for_variant
-        return Asked(in_place(variant) if in_place else player, name, seen)
+        return Asked(in_place(variant) if in_place else player, name_of(agent), seen)
     if hasattr(agent, "predict") and hasattr(getattr(agent, "policy", None), "get_distribution"):
         return Asked(_Function(_of_model(agent)), type(agent).__name__, seen)
     if callable(agent):

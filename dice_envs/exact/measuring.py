@@ -264,8 +264,7 @@ def response_values(
     variant = single_seat(game, **options)
     alone = variant.facts.num_seats == 1 or variant.facts.cooperative
     if alone and opponent is not None:
-        name = opponent if isinstance(opponent, str) else name_of(opponent)
-        raise ValueError(f"opponent must be left out, not {name}: the player of {variant.game.name} has all seats")
+        raise ValueError(f"opponent must be left out, not {name_of(opponent)}: the player of {variant.game.name} has all seats")
     find = GameExact(variant.game).response_values
     if alone:
         return find(variant, None, done=done)

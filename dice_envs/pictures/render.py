@@ -246,12 +246,8 @@ _NOT_IN_FONT = str.maketrans({"×": "x", "−": "-", "…": "..."})  # Pillow's 
 def _corners(left: float, top: float, right: float, bottom: float, stroke: float, scale: float) -> tuple[float, ...]:
     """Pillow's corners, which are inclusive, of a box and its outline. Half the outline lies outside the box, as in SVG."""
     half = stroke / 2
-    return (
-        round((left - half) * scale),
-        round((top - half) * scale),
-        max(round((right + half) * scale) - 1, round((left - half) * scale)),
-        max(round((bottom + half) * scale) - 1, round((top - half) * scale)),
-    )
+    x, y = round((left - half) * scale), round((top - half) * scale)
+    return x, y, max(round((right + half) * scale) - 1, x), max(round((bottom + half) * scale) - 1, y)
 
 
 def _paint(shape: drawing.Shape, draw: Any, scale: float) -> None:

@@ -124,7 +124,7 @@ class Sitting:
             raise ValueError(f"seats must name who sits at each of the {count} seats of {variant}, not {shown(seats)}")
         self.variant = variant
         self.seed: int = seed
-        self.seats = tuple(who if isinstance(who, str) else name_of(who) for who in seats)
+        self.seats = tuple(map(name_of, seats))
         self.people = tuple(seat for seat, who in enumerate(seats) if isinstance(who, str) and who == PERSON)
         self._agents: dict[int, Agent] = {}
         for seat, who in enumerate(seats):
@@ -319,7 +319,7 @@ class Sitting:
         return {
             "format": FORMAT,
             "game": self.variant.game.name,
-            "options": {name: _plain(value) for name, value in dataclasses.asdict(self.variant.options).items()},
+            "options": dataclasses.asdict(self.variant.options),
             "seed": self.seed if self.seed < EXACT else str(self.seed),
             "seats": list(self.seats),
             "actions": [position.action for position in self._positions[1:]],
@@ -446,8 +446,3 @@ def _naming(what: str, action: Callable[[], Any]) -> Any:
         return action()
     except ValueError as problem:
         raise ValueError(f"{what}: {problem}") from None
-
-
-def _plain(value: Any) -> Any:
-    """Return the value of an option in JSON's types: tuples become lists."""
-    return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value

@@ -69,6 +69,7 @@ RULES = {  # the curves: label → agent; {} is its number of simulations
     "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
 }
 SIZES = (10, 50, 200, 1000, 10_000, 100_000)  # numbers of simulations
+LEAST_DRAWS = 20  # on which a search is measured
 MOST_FOR_OWN = 50_000  # draws for the project's own search: its share is small, so it takes many to measure
 PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: the published numbers, and many more
 # Settings of searches that know that their opponent plays at random, and their numbers of simulations.
@@ -245,11 +246,9 @@ def agent_of(spec: str) -> Agent:
     return SEARCHES[name](int(simulations)) if name in SEARCHES else agents.make(spec)
 
 
-def _affordable(
-    hands: np.ndarray, searches: int, simulations: int, work: float, least: int = 20, most: int = 2000
-) -> np.ndarray:
-    """Return the draws that `work` million simulations allow, from `least` to `most` of them."""
-    return hands[: max(least, min(most, int(work * 1e6 / (searches * simulations))))]
+def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float, most: int = 2000) -> np.ndarray:
+    """Return the draws that `work` million simulations allow, from LEAST_DRAWS to `most` of them."""
+    return hands[: max(LEAST_DRAWS, min(most, int(work * 1e6 / (searches * simulations))))]
 
 
 def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:

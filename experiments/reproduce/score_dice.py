@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from dice_envs.exact.score_dice.distribution import Pairing, ScoreDistribution, score_distribution
+from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_distribution
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, printed
 from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
@@ -41,7 +41,7 @@ class PaperTable:
     section: str
     title: str
     ties: str
-    pairing: Pairing
+    pairing: str
     games: Sequence[tuple[str, Pool, Pool]]
     published: str
 

@@ -38,20 +38,15 @@ RANDOM_TIES = "argument, ties at random"
 
 # Figures computed independently of this program, to the digits given: (players, agent, column) → figure.
 CHECKED = {
-    (2, "argument", "saved"): "4.704392",
-    (2, "argument", "win"): "0.534937",
-    (3, "argument", "saved"): "5.461766",
-    (3, "argument", "win"): "0.673374",
-    (4, "argument", "saved"): "8.063758",
-    (4, "argument", "win"): "0.716603",
-    (2, "bayes:saved", "saved"): "5.060935",
-    (2, "bayes:win", "win"): "0.602966",
-    (3, "bayes:saved", "saved"): "6.361764",
-    (3, "bayes:win", "win"): "0.775049",
-    (4, "bayes:win", "win"): "0.8056",
-    (2, RANDOM_TIES, "win"): "0.5175",
-    (3, RANDOM_TIES, "win"): "0.6463",
-    (4, RANDOM_TIES, "win"): "0.6885",
+    (players, agent, column): figure
+    for agent, column, figures in (  # figures of 2, 3 … players
+        ("argument", "saved", "4.704392 5.461766 8.063758"),
+        ("argument", "win", "0.534937 0.673374 0.716603"),
+        ("bayes:saved", "saved", "5.060935 6.361764"),
+        ("bayes:win", "win", "0.602966 0.775049 0.8056"),
+        (RANDOM_TIES, "win", "0.5175 0.6463 0.6885"),
+    )
+    for players, figure in enumerate(figures.split(), 2)
 }
 # The notebook simulates 4 players with ties at random.
 NOTEBOOK_GAMES = 1000

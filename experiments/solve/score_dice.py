@@ -33,18 +33,11 @@ def main(
     check_choice("pairing", pairing, PAIRINGS)
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
     with ui.progress(game) as done:
-        result = score_distribution(
-            options.pool_a,
-            options.pool_b,
-            options.ties,
-            pairing,  # type: ignore[arg-type]
-            done=done,
-        )
+        result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing, done)
     rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in result.chances.items()]
     Grid(game, ("score", "chance", "exactly"), rows, words=()).show()
-    ui.console.print(
-        f"win bias {float(result.win_bias):.2f}, ties {float(result.tie_percentage):.2f} %, closeness {result.closeness:.3f}",
-    )
+    bias, ties, closeness = cells(result)
+    ui.console.print(f"win bias {bias}, ties {ties} %, closeness {closeness}")
     summary: dict[str, Any] = {
         "win_bias": float(result.win_bias),
         "tie_percentage": float(result.tie_percentage),
@@ -70,8 +63,7 @@ def pool_name(pool: Sequence[int]) -> str:
 
 def cells(result: ScoreDistribution) -> tuple[str, str, str]:
     """Return win bias, tie % and closeness to the digits that the tables print."""
-    bias, ties = float(result.win_bias), float(result.tie_percentage)
-    return f"{bias:.2f}", f"{ties:.2f}", f"{result.closeness:.3f}"
+    return f"{float(result.win_bias):.2f}", f"{float(result.tie_percentage):.2f}", f"{result.closeness:.3f}"
 
 
 def plot_histogram(axes: Any, result: ScoreDistribution, title: str) -> None:

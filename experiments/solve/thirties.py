@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +12,7 @@ from dice_envs.agents import make
 from dice_envs.agents.thirties import function_in, named
 from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
-from dice_envs.exact.thirties.figures import Analysis, Distribution, analyse
+from dice_envs.exact.thirties.figures import Distribution, analyse
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.games.thirties import GOALS
@@ -61,13 +60,21 @@ def main(
     value = analysis.value(valued)
     kind = "a simple strategy" if chosen.simple else "a full strategy"
     ui.console.print(f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}")
-    rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in figures(analysis).items()]
+    of_strategy = {  # the paper's columns; None is infinite
+        "expected score": analysis.score,
+        "P(target or more)": analysis.reached,
+        "expected points below": analysis.below,
+        "expected points above": analysis.above,
+        "expected points for the next player": analysis.given,
+    }
+    rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in of_strategy.items()]
     Grid("", (), rows, words=(0, 1)).show()
     ui.console.print(f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}")
     if strategy:
         most = analyse(rules, best_of_all).value(valued)
         ui.console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
-    ui.console.whole_line(cases_line(analysis.distribution, rules.num_faces))
+    found, given = analysis.distribution, expected_given(rules)
+    ui.console.whole_line(cases_line(found, rules.num_faces))
     result = {
         "game": "thirties",
         "options": variant.changed_options(),
@@ -75,7 +82,11 @@ def main(
         "strategy": chosen.name,
         "value": float(value),
         "value_exact": str(value),
-        **exact_figures(rules, analysis),
+        "distribution": list(found.weights),
+        "scores": list(range(found.first, found.first + len(found.weights))),
+        "cases": found.total,
+        "figures": {label: None if figure is None else float(figure) for label, figure in of_strategy.items()},
+        "expected_given": None if given is None else [float(points) for points in given],
     }
     ui.write_json(json, result)
 
@@ -87,29 +98,6 @@ def find(variant: Variant, name: str) -> Strategy:
     if isinstance(found, type) or (own is None and ":" in name):
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
-
-
-def figures(analysis: Analysis) -> dict[str, Fraction | None]:
-    """Return the paper's columns; None is infinite."""
-    return {
-        "expected score": analysis.score,
-        "P(target or more)": analysis.reached,
-        "expected points below": analysis.below,
-        "expected points above": analysis.above,
-        "expected points for the next player": analysis.given,
-    }
-
-
-def exact_figures(rules: Rules, analysis: Analysis) -> dict[str, Any]:
-    """Return a strategy's distribution and figures, as --json writes them; None is infinite."""
-    found, given = analysis.distribution, expected_given(rules)
-    return {
-        "distribution": list(found.weights),
-        "scores": [found.first + i for i in range(len(found.weights))],
-        "cases": found.total,
-        "figures": {label: None if figure is None else float(figure) for label, figure in figures(analysis).items()},
-        "expected_given": None if given is None else [float(points) for points in given],
-    }
 
 
 def cases_line(distribution: Distribution, faces: int) -> str:

@@ -109,7 +109,7 @@ def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, optio
 @few(2, "game", ["thirties", *(name for name in names() if name != "thirties")])
 def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
     """Only the estimated work is checked; nothing is solved."""
-    monkeypatch.setattr(exact_liars_dice, "solution_of", lambda variant, precision: None)
+    monkeypatch.setattr(exact_liars_dice, "solution_of", lambda options, precision: None)
     variant = configure(game)
     state = Batch(variant, 1, seed=1).states[0]
     if game == "liars_dice":

@@ -360,7 +360,7 @@ def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch
     else:
         monkeypatch.delenv("DICE_ENVS_CACHE")
         monkeypatch.setattr(store.platformdirs, "user_cache_dir", Mock(side_effect=RuntimeError("there is no home")))
-    solver._solution.cache_clear()
+    solver.solution_of.cache_clear()
     NOT_KEPT.clear()
     with pytest.warns(RuntimeWarning, match="DICE_ENVS_CACHE can name another folder") as seen:
         result = run(*command, input="hint\n" + "call\n1 x 1\n" * 9)

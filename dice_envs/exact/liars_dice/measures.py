@@ -270,4 +270,4 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     check_two_players(variant.options)
     if in_passing:
         check_in_passing(variant)
-    return solution_of(variant, LEAST_PRECISION_IN_PASSING).action_values(state)
+    return solution_of(variant.options, LEAST_PRECISION_IN_PASSING).action_values(state)

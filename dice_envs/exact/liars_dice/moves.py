@@ -90,13 +90,13 @@ def entries_of(begin, count):
     return entries
 
 
-def parts_of(weights: np.ndarray) -> list[tuple[int, int]]:
-    """Divide a batch into consecutive parts of at most HEAVY each, or of one node."""
+def parts_of(weights: np.ndarray, most: int = HEAVY) -> list[tuple[int, int]]:
+    """Divide a batch into consecutive parts of at most `most` each, or of one node."""
     parts, begin = [], 0
     ends = np.cumsum(weights)
     while begin < len(weights):
         done = ends[begin - 1] if begin else 0.0
-        end = max(begin + 1, int(np.searchsorted(ends, done + HEAVY, "right")))
+        end = max(begin + 1, int(np.searchsorted(ends, done + most, "right")))
         parts.append((begin, end))
         begin = end
     return parts

@@ -12,6 +12,7 @@ in common:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 from dice_envs.agent.kernel import HUGE, Network
 from dice_envs.core.kernel import kernel
 from dice_envs.core.machine import one_thread
-from dice_envs.exact.liars_dice.moves import Asking, Source
+from dice_envs.exact.liars_dice.moves import Asking, Source, parts_of
 from dice_envs.exact.liars_dice.round import Round
 
 NEGLECTED = 1e-8  # of a network's play in a round; its float32 rounding is larger
@@ -30,25 +31,6 @@ LEAST_ROWS = 64  # below which a matrix product is slow
 
 _ONE, _TWO, _HUGE, _LARGEST = np.float32(1), np.float32(2), np.float32(HUGE), np.finfo(np.float32).max
 _MOST = 20.0  # exp(2 x) exp(2 y) is a float32 for x and y of up to this size
-
-
-@kernel(allocates=False)
-def _divide(asking, nodes, most, ends):
-    """Divide nodes, sorted by slot, into parts of one slot and `most` hands each, or of one node.
-
-    Write where the parts end, in place, and return how many there are: no more than nodes, so `ends` (nodes,) has room.
-    """
-    parts = 0
-    hands = 0
-    for i in range(len(nodes)):
-        more = asking.entry_at[nodes[i] + 1] - asking.entry_at[nodes[i]]
-        if i > 0 and (asking.slots[nodes[i]] != asking.slots[nodes[i - 1]] or hands + more > most):
-            ends[parts] = i
-            parts += 1
-            hands = 0
-        hands += more
-    ends[parts] = len(nodes)
-    return parts + 1
 
 
 @kernel(allocates=False)
@@ -158,13 +140,12 @@ class Networked(Source):
             for begin in range(0, len(order), NODES_AT_ONCE):
                 nodes = order[begin : begin + NODES_AT_ONCE]
                 seen = self._observe(asking.paths, nodes, np.zeros(len(nodes), np.int64))
-                of_node = seen @ self._layers[0][0].T
-                ends = np.empty(len(nodes), np.int64)
-                parts = _divide(asking, nodes, self._rows, ends)
-                first = 0
-                for end in ends[:parts].tolist():
-                    self._answer(asking, nodes[first:end], of_node[first:end])
-                    first = end
+                of_node, hands = seen @ self._layers[0][0].T, np.diff(asking.entry_at)[nodes]
+                slots = np.flatnonzero(np.diff(asking.slots[nodes], prepend=-1, append=-1)).tolist()  # where each begins
+                for first, last in itertools.pairwise(slots):
+                    for low, high in parts_of(hands[first:last], self._rows):
+                        some = slice(first + low, first + high)
+                        self._answer(asking, nodes[some], of_node[some])
 
     def _prepare(self, asking: Asking, node: int, slot: int) -> _AfterBid:
         seen = self._observe(asking.paths, np.full(self._hands, node), np.arange(self._hands))

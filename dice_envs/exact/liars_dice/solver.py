@@ -513,18 +513,14 @@ class _Work:
 _SAY_EVERY, _FOLLOWED_EVERY = 5.0, 0.5  # seconds between two lines of progress: printed, and to a listener
 
 
-def solution_of(variant: Variant, precision: float) -> Solution:
-    """Return the solution that is kept, or solve the game with lines of progress on standard error. Cached.
+@kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
+def solution_of(options: Any, precision: float) -> Solution:
+    """Return the solution that is kept, or solve a game of these options with lines of progress on standard error. Cached.
 
     Raises:
         ValueError: see `solve`.
     """
-    check_rounds(variant.options)
-    return _solution(variant.options, precision)
-
-
-@kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
-def _solution(options: Any, precision: float) -> Solution:
+    check_rounds(options)
     variant = Variant(GAME, options)
     rounds = len(rounds_left(variant))
 
@@ -547,7 +543,7 @@ MOST_FOR_TWO, MOST_AT_TABLE = 25_000_000, 5_000_000
 def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PASSING) -> None:
     """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
     check_rounds(variant.options)
-    if _solution.has(variant.options, precision):
+    if solution_of.has(variant.options, precision):
         return
     if precision < LEAST_PRECISION_IN_PASSING:
         raise ValueError(

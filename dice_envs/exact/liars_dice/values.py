@@ -196,23 +196,6 @@ def _padded(arrays: Sequence[np.ndarray], dtype: type[np.integer]) -> np.ndarray
     return out
 
 
-def _table_of(number: np.ndarray, seats: Sequence[_Seat]) -> ValueTable:
-    """Return the table of all rounds with the opponent in each of these seats."""
-    rounds = [played for seat in seats for played in seat.rounds.values()]
-    rules = [each.rules for each in rounds]
-    return ValueTable(
-        number=number,
-        values=np.concatenate([seat.values for seat in seats]) if len(seats) > 1 else seats[0].values,
-        at=np.cumsum([0] + [each.size for each in rounds])[:-1].astype(np.int64),
-        ends=np.concatenate([seat.ends for seat in seats]),
-        first=_padded([each.first for each in rules], np.int64),
-        child=_padded([each.child for each in rules], np.int64),
-        bid=_padded([each.bid for each in rules], np.int64),
-        shift=_padded([each.shift for each in rounds], np.int64),
-        class_of=_padded([each.class_of for each in rounds], np.int16),
-    )
-
-
 @kernel(allocates=False)
 def _write_odds(params, state, mask, out):
     """Write the chance that each legal bid holds, and that a call is right, if all dice not seen are fair. In place.
@@ -384,8 +367,21 @@ def _find_table(
             responders = [1 - seat] if len(found) == 2 else [0, 1]
             number[responders, played.dice_of(1 - seat), played.dice_of(seat), int(played.starter != seat)] = count
             count += 1
+    rounds = [played for each in found for played in each.rounds.values()]
+    rules = [each.rules for each in rounds]
+    table = ValueTable(
+        number=number,
+        values=np.concatenate([each.values for each in found]) if len(found) > 1 else found[0].values,
+        at=np.cumsum([0] + [each.size for each in rounds])[:-1].astype(np.int64),
+        ends=np.concatenate([each.ends for each in found]),
+        first=_padded([each.first for each in rules], np.int64),
+        child=_padded([each.child for each in rules], np.int64),
+        bid=_padded([each.bid for each in rules], np.int64),
+        shift=_padded([each.shift for each in rounds], np.int64),
+        class_of=_padded([each.class_of for each in rounds], np.int16),
+    )
     # The responder sits opposite the opponent.
-    return _table_of(number, found), (found[-1].expected_return, found[0].expected_return)
+    return table, (found[-1].expected_return, found[0].expected_return)
 
 
 _kept_table = kept(MOST_KEPT, lambda found: found[0].values.nbytes)(_find_table)

@@ -496,8 +496,7 @@ def _meet(params, state, pairs):
             low, high = np.int64(lowest_face(params, state, 1 - seat, die)), params.sizes[1 - seat][die]
             if params.open_hands:
                 low = high = np.int64(state["faces"][1 - seat, die])
-            for k in range(3):
-                pairs[count, met, k] = 0.0
+            pairs[count, met] = 0.0
             for face in range(low, high + 1):
                 points = pair_points(params, own, face) if seat == 0 else -pair_points(params, face, own)
                 pairs[count, met, points + 1] += 1.0 / (high - low + 1)

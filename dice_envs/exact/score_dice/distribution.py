@@ -20,14 +20,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dice_envs.core.options import check_choice
 from dice_envs.games.score_dice import Options
 
-Pairing = Literal["sorted", "unsorted"]
 PAIRINGS = ("sorted", "unsorted")
 
 # The dice to roll again: sizes of the tied dice, A's and B's, each largest first.
@@ -74,7 +73,7 @@ def score_distribution(
     pool_a: Sequence[int] | int,
     pool_b: Sequence[int] | int,
     ties: str = "none",
-    pairing: Pairing = "sorted",
+    pairing: str = "sorted",
     done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> ScoreDistribution:
     """Return the exact distribution of the score of one game.
@@ -100,9 +99,7 @@ def score_distribution(
     return ScoreDistribution(_normalised({score: number for (score, _), number in ways.items()}))
 
 
-def _telling(
-    a: tuple[int, ...], b: tuple[int, ...], pairing: Pairing, done: Callable[[float, float], Any]
-) -> Callable[..., _Ways]:
+def _telling(a: tuple[int, ...], b: tuple[int, ...], pairing: str, done: Callable[[float, float], Any]) -> Callable[..., _Ways]:
     """Return a function that counts rolls of these pools and of their tied dice, and reports progress to `done`.
 
     Counting takes about ten times as long with each column more.
@@ -183,12 +180,11 @@ def _count_sorted(a: tuple[int, ...], b: tuple[int, ...], ties: str) -> _Ways:
 
     Then all dice of each side have one size: it does not matter which dice tied, only how many.
     """
+    columns = min(len(a), len(b))
     if ties != "reroll":
         # In half points: a pair that is lost counts 0, a tie that scores nothing 1, a pair that is won 2.
         tie = {"none": 1, "a": 2}[ties]
-        columns = min(len(a), len(b))
         return {(exponent - columns, _NOTHING_TIED): number for exponent, number in enumerate(_sweep(a, b, 2, tie)) if number}
-    columns = min(len(a), len(b))
     ways = {}
     for exponent, number in enumerate(_sweep(a, b, 1, columns + 1)):
         if number:

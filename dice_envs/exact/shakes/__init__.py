@@ -73,23 +73,6 @@ def _positions_at_tally(variant: Variant, agent: Any) -> int:
     return n * (1 if looks_at_tally_alone(agent) else sum(7**spoken for spoken in range(n)))
 
 
-def _play(variant: Variant, agent: Any, games: int, effort: Effort) -> np.ndarray:
-    """Play games with the agent at every seat; return how often k patients were saved, (num_patients + 1,) int64."""
-    given = original(agent)
-    player = given if isinstance(given, Agent) else agent  # errors name the agent as given
-    counts = np.zeros(variant.options.patients + 1, np.int64)
-    seeds = np.random.SeedSequence(effort.seed)
-    for first in range(0, games, GAMES_AT_ONCE):
-        index = np.arange(min(GAMES_AT_ONCE, games - first))
-        deals, answers = seeds.spawn(2)
-        states, own = dealt(variant, len(index), deals), new_streams(answers, len(index))
-        while states["seat"][0] != OVER:  # all games are equally long
-            variant.kernels.play(variant.params, states, index, ask(player, variant, states, index, own))
-        counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
-        effort.done(len(index), games)
-    return counts
-
-
 class _Outcome(NamedTuple):
     """The patients that an agent saves."""
 
@@ -104,15 +87,12 @@ def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int],
     policies = [as_policy(agent, variant, opener, seed) for opener in _openers(variant, agent)]
     count = sum(len(level.keys) for level in tallies(problem, merged)[:-1])
 
-    def watched(policy: Policy) -> Policy:
-        def watched_policy(treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
-            chances = policy(treated, saved)
-            done(len(treated), count * len(policies))
-            return chances
+    def watched(policy: Policy, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
+        chances = policy(treated, saved)
+        done(len(treated), count * len(policies))
+        return chances
 
-        return watched_policy
-
-    found = [evaluate(problem, watched(policy), merged).distribution for policy in policies]
+    found = [evaluate(problem, functools.partial(watched, policy), merged).distribution for policy in policies]
     return _Outcome(np.mean(found, axis=0), 0, f"all {count:,} tallies")
 
 
@@ -139,11 +119,23 @@ def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
 
 
 def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
-    """Return the outcome of a sample of games."""
+    """Return the outcome of a sample of games with the agent at every seat."""
     games = GAMES if effort.sample is None else effort.sample
     check_range("sample", games, LEAST_GAMES, MOST_SAMPLE)
+    given = original(agent)
+    player = given if isinstance(given, Agent) else agent  # errors name the agent as given
+    counts = np.zeros(variant.options.patients + 1, np.int64)
+    seeds = np.random.SeedSequence(effort.seed)
+    for first in range(0, games, GAMES_AT_ONCE):
+        index = np.arange(min(GAMES_AT_ONCE, games - first))
+        deals, answers = seeds.spawn(2)
+        states, own = dealt(variant, len(index), deals), new_streams(answers, len(index))
+        while states["seat"][0] != OVER:  # all games are equally long
+            variant.kernels.play(variant.params, states, index, ask(player, variant, states, index, own))
+        counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
+        effort.done(len(index), games)
     note = f"{games:,} games played: {_positions(variant, agent):,} positions are too many to ask at"
-    return _Outcome(_play(variant, agent, games, effort) / games, games, note)
+    return _Outcome(counts / games, games, note)
 
 
 def optima(variant: Variant) -> dict[str, float]:

@@ -207,8 +207,7 @@ def _multiply(codes, row, chances, out):
 def _win_among(among, all_equal, all_lower, random_ties, wins):
     """Write the winning chances when the set `among` argues: its row of `wins`, from those of its subsets. In place."""
     n = wins.shape[1]
-    for one in range(n):
-        wins[among, one] = 0.0
+    wins[among] = 0.0
     again = 0.0
     tied = among
     while tied > 0:  # all non-empty subsets, the whole set first
@@ -295,8 +294,7 @@ def _highest(codes, below, density, weights, out):
     count, n = codes.shape
     before = np.empty(n)
     for row in range(count):
-        for one in range(n):
-            out[row, one] = 0.0
+        out[row] = 0.0
         for k in range(len(weights)):
             product = weights[k]
             for one in range(n):

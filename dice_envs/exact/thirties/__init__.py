@@ -99,13 +99,9 @@ class Strategy:
 @functools.cache
 def throws(num_dice: int, num_faces: int) -> tuple[tuple[Dice, int], ...]:
     """List every throw in rising order of its dice, each with its number among the faces**dice cases."""
-    found = []
-    for throw in itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice):
-        ways = math.factorial(num_dice)
-        for count in Counter(throw).values():
-            ways //= math.factorial(count)
-        found.append((throw, ways))
-    return tuple(found)
+    found = itertools.combinations_with_replacement(range(1, num_faces + 1), num_dice)
+    cases = math.factorial(num_dice)
+    return tuple((throw, cases // math.prod(map(math.factorial, Counter(throw).values()))) for throw in found)
 
 
 def asides(rules: Rules) -> Iterator[Dice]:
@@ -220,25 +216,13 @@ def name_of_goal(goal: Goal) -> str:
     return goal if isinstance(goal, str) else str(getattr(goal, "__name__", "custom"))
 
 
-class _SolvedGoal(NamedTuple):
-    """A solved goal.
-
-    Numbers are packed: `value * above + score`, in units of 1 / (cases * unit) with the cases of the dice on the table.
-    `above` exceeds every score.
-    """
-
-    unit: int
-    above: int
-    values: list[np.ndarray]  # by dice on the table, then by pips aside, before the throw
-    choices: list[dict[int, list[int]]]  # by dice on the table, then by pips aside, then by throw
-
-
 @functools.lru_cache(maxsize=64)
-def _solved(rules: Rules, goal: Goal) -> _SolvedGoal:
+def _solved(rules: Rules, goal: Goal) -> tuple[list[list[Fraction]], list[dict[int, list[int]]]]:
+    """Return the values before a throw, by dice on the table and pips aside; and the choices, by these and the throw."""
     worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
     # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so the
-    # integer can be summed over cases, too.
+    # integer can be summed over cases, too: `value * above + score`, and `above` exceeds every score.
     above = (rules.most + 1) * rules.cases(rules.num_dice)
     ends = [int(value * unit) * above + score for score, value in enumerate(worth)]
     values = [np.array(ends, object)]
@@ -260,7 +244,8 @@ def _solved(rules: Rules, goal: Goal) -> _SolvedGoal:
         value[totals] = best.dot(ways)
         values.append(value)
         choices.append(dict(zip(totals.tolist(), chosen.tolist(), strict=True)))
-    return _SolvedGoal(unit, above, values, choices)
+    units = [rules.cases(dice) * unit for dice in range(rules.num_dice + 1)]
+    return [[Fraction(each // above, parts) for each in value] for value, parts in zip(values, units, strict=True)], choices
 
 
 @functools.lru_cache(maxsize=64)
@@ -273,15 +258,14 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     Raises:
         ValueError: see `worths`.
     """
-    solved = _solved(rules, goal)
-    choices = solved.choices
+    values, choices = _solved(rules, goal)
     number = {throw: i for dice in range(1, rules.num_dice + 1) for i, (throw, _) in enumerate(throws(dice, rules.num_faces))}
 
     def choose(throw: Dice, total: int | None = None) -> int:
         return choices[len(throw)][rules.num_dice - len(throw) if total is None else total][number[throw]]
 
     strategy = Strategy(name_of_goal(goal), choose, "throw" if goal == "maximize" else "total")
-    return strategy, Fraction(solved.values[-1][0] // solved.above, rules.cases(rules.num_dice) * solved.unit)
+    return strategy, values[-1][0]
 
 
 @functools.lru_cache(maxsize=64)
@@ -293,13 +277,7 @@ def values_before(rules: Rules, goal: str) -> np.ndarray:
     Raises:
         ValueError: see `worths`.
     """
-    solved = _solved(rules, goal)
-    out = np.array(
-        [
-            [value // solved.above / (rules.cases(dice) * solved.unit) for value in values.tolist()]
-            for dice, values in enumerate(solved.values)
-        ]
-    )
+    out = np.array(_solved(rules, goal)[0], np.float64)
     out.flags.writeable = False
     return out
 

@@ -59,7 +59,7 @@ def test_values_are_those_of_plain_recursion(options, opponent):
 def test_the_solution_says_the_same():
     """Its action values, which it finds state by state from its own tree, are chances to win against itself."""
     variant = configure("liars_dice", num_dice=2)
-    solution = solution_of(variant, 1e-3)
+    solution = solution_of(variant.options, 1e-3)
     states = decisions(variant, "nash", 0)[:30]
     for state, values in zip(states, response_values(variant, "nash").action_values(states), strict=True):
         expected = 2 * solution.action_values(state).values - 1

@@ -389,7 +389,7 @@ def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):
     sitting = liars(PERSON, "nash", num_faces=2)
     assert sitting.prepares
     sitting.prepare()
-    assert liars_dice_solver._solution.has(sitting.variant.options, 1e-3)
+    assert liars_dice_solver.solution_of.has(sitting.variant.options, 1e-3)
     assert not liars(PERSON, "random").prepares
     sitting = Sitting(configure("fatestones"), 1, [PERSON, "nash"])
     sitting.prepare()
