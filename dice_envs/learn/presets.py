@@ -144,6 +144,7 @@ _ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2
 
 # Settings of networks that gain nothing from a second thread, and nothing from past selves.
 _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1, "self_share": 0.0}
+_ONE_SEAT: dict[str, Any] = {**_SMALL, "hidden": (64, 64), "keep": "best"}  # there optimal play is deterministic
 
 # Towards equilibrium: self-play by magnetic mirror descent, whose parts docs/ppo.md explains. The reference follows slowly
 # enough that noise averages out in it. Play still circles a little around the equilibrium; the averaged policy comes closer.
@@ -226,9 +227,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
             **_SMALL,
         ),
     },
-    # One seat, and optimal play is deterministic. Games are short, so a return is mostly luck, which many games at once and one
-    # pass over each rollout average out. In The Shakes, late patients after rare results are learnt last: rewards are expected
-    # ones, and the entropy bonus stays.
+    # Games are short, so a return is mostly luck, which many games at once and one pass over each rollout average out. In The
+    # Shakes, late patients after rare results are learnt last: rewards are expected ones, and the entropy bonus stays.
     "shakes": {
         "quick": Preset(
             steps=6_000_000,
@@ -240,10 +240,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
             entropy_end=0.001,
             expected_rewards=True,
             average_rate=0.02,
-            hidden=(64, 64),
             measure_every=4,
-            keep="best",
-            **_SMALL,
+            **_ONE_SEAT,
         ),
     },
     # As in The Shakes, with an entropy bonus that falls almost to 0.
@@ -258,10 +256,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
             entropy_end=1e-5,
             value_weight=0.1,
             gae_lambda=0.8,
-            hidden=(64, 64),
             measure_every=16,
-            keep="best",
-            **_SMALL,
+            **_ONE_SEAT,
         ),
     },
 }
