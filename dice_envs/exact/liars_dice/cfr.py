@@ -258,10 +258,7 @@ def _enter(kinds, scratch, depth, view):
         _follow(kinds, scratch, depth, view)
     if not scratch.live[depth]:
         return
-    if is_own:
-        _write_call(kinds, scratch, depth, view, action[0], action[0])
-    else:
-        _write_call(kinds, scratch, depth, view, action[0], value)
+    _write_call(kinds, scratch, depth, view, action[0], action[0] if is_own else value)
     for edge in range(kinds.first_leaf[kind], kinds.first_edge[kind + 1]):
         all_match, others = _value_leaf(kinds, scratch, depth, view, edge)
         at = kinds.map_at[edge, player]
