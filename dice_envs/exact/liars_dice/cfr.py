@@ -258,10 +258,7 @@ def _enter(kinds, scratch, depth, view):
         _follow(kinds, scratch, depth, view)
     if not scratch.live[depth]:
         return
-    if is_own:
-        _write_call(kinds, scratch, depth, view, action[0], action[0])
-    else:
-        _write_call(kinds, scratch, depth, view, action[0], value)
+    _write_call(kinds, scratch, depth, view, action[0], action[0] if is_own else value)
     for edge in range(kinds.first_leaf[kind], kinds.first_edge[kind + 1]):
         all_match, others = _value_leaf(kinds, scratch, depth, view, edge)
         at = kinds.map_at[edge, player]
@@ -325,18 +322,14 @@ def _go_down(kinds, above, scratch, depth, edge, view):
         below, at = scratch.reach[depth + 1, other], kinds.map_at[edge, other]
         for each in range(kinds.classes[child, other]):
             below[each] = 0.0
+        weights = above.action[depth, 1 + edge - kinds.first_edge[kind]] if other == mover else above.reach[depth, other]
+        arrived = 0.0
+        for each in range(kinds.active[kind] if other == mover else kinds.classes[kind, other]):
+            below[kinds.maps[at + each]] += weights[each]
+            arrived += weights[each]
         if other == mover:
-            arrived = 0.0
-            row = above.action[depth, 1 + edge - kinds.first_edge[kind]]
-            for each in range(kinds.active[kind]):
-                below[kinds.maps[at + each]] += row[each]
-                arrived += row[each]
             live &= arrived > 0.0
             learns &= arrived > 0.0 or other != _before(view.player, others)
-        else:
-            reach = above.reach[depth, other]
-            for each in range(kinds.classes[kind, other]):
-                below[kinds.maps[at + each]] += reach[each]
     scratch.live[depth + 1] = live
     scratch.learns[depth + 1] = learns
     scratch.kind[depth + 1] = child
