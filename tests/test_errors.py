@@ -175,6 +175,8 @@ def test_only_one_game_for_a_seat_or_in_wrappers_is_lost_by_default(way):
     actions = {key: int(mask.argmax()) for key, mask in masks.items()}
     key, mask = next(iter(masks.items()))
     actions[key] = len(mask) if way == "parallel_env" or mask.all() else int(mask.argmin())
+    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'|no option 'illegal_action'"):
+        CALLERS[way](caller.variant, illegal_action="ignore")
     if way in ("SeatEnv", "env"):
         result = caller.step(actions)
         assert (result.rewards[key], list(result.reasons)) == (-1.0, [key])
@@ -418,13 +420,6 @@ def test_the_arena_names_the_agent_that_plays_against_the_rules(name, wrong):
     where = rf", seat \d of game \d+: action {wrong} does not exist; actions are" if isinstance(wrong, int) else ""
     with pytest.raises(AgentError, match=f"Faulty in {name}{where}"):
         play_table(variant, players, 50, 1)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
-def test_an_illegal_action_loses_or_raises(way):
-    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
-        CALLERS[way]("fatestones", illegal_action="ignore")
 
 
 def test_where_warnings_are_errors_an_illegal_action_changes_nothing(monkeypatch):

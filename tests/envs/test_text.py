@@ -17,14 +17,7 @@ from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL, rerolled
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-SCRIPTED = [  # the first five are among the fast tests
-    *(("liars_dice", "reader"), ("fatestones", "nash"), ("score_dice", "highest"), ("shakes", "argument")),
-    *(("thirties", spec) for spec in ("thirties", "random")),
-    *(("liars_dice", spec) for spec in ("random", "numbers", "numbers:bluff=0.25")),
-    *(("fatestones", spec) for spec in ("random", "strongest")),
-    *(("score_dice", spec) for spec in ("random", "shuffled")),
-    *(("shakes", spec) for spec in ("random", "dogmatic", "greedy", "bayes", "ucb", "thompson")),
-]
+PLAYERS = {"liars_dice": "reader", "fatestones": "nash", "score_dice": "highest", "shakes": "argument", "thirties": "thirties"}
 
 
 def played(name, seed, moves, **options):
@@ -116,7 +109,7 @@ def test_labelled_dice_are_named():
 # --- through words as through arrays --------------------------------------------------------------------------------------
 
 
-@few(5, ("name", "spec"), SCRIPTED)
+@pytest.mark.parametrize(("name", "spec"), PLAYERS.items())
 def test_a_tables_agents_play_as_a_sittings(name, spec):
     variant = configure(name, **SMALL[name])
     count = variant.facts.num_seats
@@ -130,29 +123,10 @@ def test_a_tables_agents_play_as_a_sittings(name, spec):
         assert table.over
 
 
-SLOWER = [
-    ("liars_dice", "mcts:20", {"num_dice": 2}),
-    ("liars_dice", "nash", {"num_dice": 2}),
-    ("liars_dice", "adaptive", {"num_dice": 2}),
-    ("liars_dice", "ppo", {}),
-    ("liars_dice", "champion", {}),
-    ("fatestones", "ppo", {}),
-    ("thirties", "ppo", {"num_players": 1}),
-    ("shakes", "mcts:20", {"num_patients": 4, "goal": 2}),
-]
-
-
-@few(
-    5,
-    ("name", "spec", "options"),
-    [
-        *((name, spec, SMALL[name]) for name, spec in SCRIPTED),
-        *(pytest.param(*each, marks=pytest.mark.thorough) for each in SLOWER),
-    ],
-)
-def test_games_between_agents_are_the_same_in_words(name, spec, options):
+@few(5, ("name", "spec"), [*PLAYERS.items(), ("liars_dice", "adaptive"), ("liars_dice", "mcts:20"), ("fatestones", "ppo")])
+def test_games_between_agents_are_the_same_in_words(name, spec):
     """Agents with memories, networks and search, too, and matches of several games."""
-    variant = configure(name, **options)
+    variant = configure(name, **SMALL[name])
     others = ["random"] * (variant.facts.num_seats - 1)
     plain, spoken = (
         play_table(variant, [*map(make_agent, others), player], 6, 3, match=2) for player in (make_agent(spec), InWords(spec))

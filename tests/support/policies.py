@@ -66,14 +66,3 @@ class ActsOnly(Plays):
     """The same without probabilities."""
 
     probabilities = property()  # none
-
-
-class Noisy:
-    """Plays the uniform policy on average, but its probabilities are drawn anew for each question."""
-
-    def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-    def probabilities(self, turn):
-        weights = turn.legal * turn.rng.random(turn.legal.shape)
-        return weights / weights.sum(axis=1, keepdims=True)
