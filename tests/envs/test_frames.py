@@ -9,13 +9,12 @@ import pytest
 
 import dice_envs.envs.sb3
 from dice_envs import Batch, Picture, Row, SeatEnv, configure
-from dice_envs.agent import Uniform, ask
-from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, load, names
+from dice_envs.core.game import load, names
 from dice_envs.envs import aec
 from dice_envs.envs.text import TextEnv
 from dice_envs.pictures.drawing import layout
 from dice_envs.pictures.render import MOST_HEIGHT, frame_size, rgb_array, svg
+from tests.games.test_conformance import played_on
 from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED
 
@@ -28,16 +27,8 @@ def test_every_picture_of_a_game_fits_its_frame(name, options):
     height, width = frame_size(variant)
     assert height % 16 == width % 16 == 0
     assert height <= MOST_HEIGHT
-    batch = Batch(variant, 1, seed=1)
-    streams = new_streams(2, 1)
-    tallest = 0
-    for _ in range(100):
-        for viewer in (None, 0):
-            tallest = max(tallest, layout(variant.picture(batch.states[0], viewer)).height)
-        if batch.seats[0] == OVER:
-            batch.deal()
-        batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
-    assert tallest <= height
+    for state in played_on(variant, 1, range(100)).states:
+        assert max(layout(variant.picture(state, viewer)).height for viewer in (None, 0)) <= height
 
 
 def test_many_dice_of_the_shakes_fit():

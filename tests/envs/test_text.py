@@ -12,23 +12,13 @@ from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unread
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ
+from tests.games.test_conformance import played_on
 from tests.support.sittings import finish
 from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL, rerolled
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 PLAYERS = {"liars_dice": "reader", "fatestones": "nash", "score_dice": "highest", "shakes": "argument", "thirties": "thirties"}
-
-
-def played(name, seed, moves, **options):
-    """A game in words after some moves that depend on the seed."""
-    table = TextTable(name, seed, **options)
-    rng = np.random.default_rng(seed)
-    for _ in range(moves):
-        if table.over:
-            break
-        table.reply(table.variant.describe_action(rng.choice(table.sitting.legal())))
-    return table
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------
@@ -38,8 +28,8 @@ def played(name, seed, moves, **options):
 @settings(max_examples=15 * FUZZ)
 @given(seed=st.integers(0, 2**40), moves=st.integers(0, 30), again=st.integers(0, 2**40), legal=st.booleans())
 def test_states_that_a_seat_cannot_tell_apart_have_the_same_prompt(name, options, seed, moves, again, legal):
-    table = played(name, seed, moves, **options)
-    variant, state = table.variant, np.array([table.sitting.state])
+    variant = configure(name, **options)
+    state = played_on(variant, seed, [moves]).states
     for seat in range(variant.facts.num_seats):
         other = rerolled(variant, state, seat, again)
         one, two = (prompt(variant, seat, state=each[0], legal=legal) for each in (state, other))
