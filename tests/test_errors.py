@@ -25,26 +25,11 @@ from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, moves, play, plays, refuses, remember
+from tests.support.policies import Faulty
 from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
-
-
-class Faulty:
-    """Plays at random until `wrong` is set; then one of its actions is illegal."""
-
-    def __init__(self):
-        self.wrong = None
-
-    def act(self, turn):
-        actions = Uniform().act(turn)
-        if self.wrong is None:
-            return actions
-        if callable(self.wrong):
-            return self.wrong(actions)
-        actions[-1] = self.wrong
-        return actions
 
 
 FACE = "a whole number from 1 to 6"

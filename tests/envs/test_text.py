@@ -13,6 +13,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ
 from tests.games.test_conformance import played_on
+from tests.support.policies import Faulty
 from tests.support.sittings import finish
 from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL, rerolled
@@ -220,19 +221,13 @@ def not_warned_yet(monkeypatch):
     monkeypatch.setattr("dice_envs.core.batch._warned", False)
 
 
-class Stubborn:
-    """Plays the lowest bid at every turn, legal or not."""
-
-    def act(self, turn):
-        return np.zeros(len(turn), np.int64)
-
-
 def test_an_opponents_illegal_move_changes_nothing():
-    env = TextEnv("liars_dice", Stubborn(), 0, starter="first")
+    opponent = Faulty()
+    env = TextEnv("liars_dice", opponent, 0, starter="first")
     env.reset(seed=1)
     sitting = env.table.sitting
-    before = sitting.state
-    with pytest.raises(AgentError, match="Stubborn"):
+    before, opponent.wrong = sitting.state, 0
+    with pytest.raises(AgentError, match="Faulty"):
         env.step("2 x 1")
     assert len(sitting) == 0
     assert sitting.state == before

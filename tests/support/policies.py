@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dice_envs import Variant, make_agent
-from dice_envs.agent import Promises
+from dice_envs.agent import Promises, Uniform
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
@@ -66,3 +66,19 @@ class ActsOnly(Plays):
     """The same without probabilities."""
 
     probabilities = property()  # none
+
+
+class Faulty:
+    """Plays at random until `wrong` is set; then one of its actions is illegal."""
+
+    def __init__(self):
+        self.wrong = None
+
+    def act(self, turn):
+        actions = Uniform().act(turn)
+        if self.wrong is None:
+            return actions
+        if callable(self.wrong):
+            return self.wrong(actions)
+        actions[-1] = self.wrong
+        return actions
