@@ -25,26 +25,11 @@ from dice_envs.exact.measuring import odds
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import CALLERS, NO_ACTIONS, NO_NUMBERS, fails, moves, play, plays, refuses, remember
+from tests.support.policies import Faulty
 from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
-
-
-class Faulty:
-    """Plays at random until `wrong` is set; then one of its actions is illegal."""
-
-    def __init__(self):
-        self.wrong = None
-
-    def act(self, turn):
-        actions = Uniform().act(turn)
-        if self.wrong is None:
-            return actions
-        if callable(self.wrong):
-            return self.wrong(actions)
-        actions[-1] = self.wrong
-        return actions
 
 
 FACE = "a whole number from 1 to 6"
@@ -175,6 +160,8 @@ def test_only_one_game_for_a_seat_or_in_wrappers_is_lost_by_default(way):
     actions = {key: int(mask.argmax()) for key, mask in masks.items()}
     key, mask = next(iter(masks.items()))
     actions[key] = len(mask) if way == "parallel_env" or mask.all() else int(mask.argmin())
+    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'|no option 'illegal_action'"):
+        CALLERS[way](caller.variant, illegal_action="ignore")
     if way in ("SeatEnv", "env"):
         result = caller.step(actions)
         assert (result.rewards[key], list(result.reasons)) == (-1.0, [key])
@@ -418,13 +405,6 @@ def test_the_arena_names_the_agent_that_plays_against_the_rules(name, wrong):
     where = rf", seat \d of game \d+: action {wrong} does not exist; actions are" if isinstance(wrong, int) else ""
     with pytest.raises(AgentError, match=f"Faulty in {name}{where}"):
         play_table(variant, players, 50, 1)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("way", [way for way in CALLERS if way != "Batch"])
-def test_an_illegal_action_loses_or_raises(way):
-    with pytest.raises(ValueError, match=r"illegal_action must be .*lose.*raise.*not 'ignore'"):
-        CALLERS[way]("fatestones", illegal_action="ignore")
 
 
 def test_where_warnings_are_errors_an_illegal_action_changes_nothing(monkeypatch):

@@ -337,14 +337,3 @@ def test_games_and_seats_of_a_batch(name, index, seats):
     if accepted(lambda: batch.play(legal, index), batch, (ValueError, TypeError)):
         batch.deal()
     accepted(lambda: batch.deal(index), batch, (ValueError, TypeError))
-
-
-@every_game
-@given(st.data())
-def test_options_of_programs(name, data):
-    known = st.sampled_from([*option_names(name), "dise"])
-    options = data.draw(st.dictionaries(known, odd, max_size=2))
-    _, variant = refused(lambda: configure(name, **options), (ValueError, TypeError))
-    if variant is not None:
-        assert variant.facts.num_actions > 0
-        assert str(variant)

@@ -11,9 +11,8 @@ import pytest
 from dice_envs import Measurement, Measures, configure, measure
 from dice_envs.experiments.arena.results import Edge, edge_grid
 from dice_envs.experiments.commands.train import distances_grid
-from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import COMPILES_SOON, ROOT
-from tests.support.sittings import finish
+from tests.support.sittings import save
 
 TEXT = (ROOT / "README.md").read_text()
 PAGES = TEXT + (ROOT / "docs" / "command_line.md").read_text()
@@ -81,12 +80,6 @@ def test_the_end_of_make_train_nash_is_as_printed(capsys):
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
 
 
-def save_a_game(path):
-    """Save a game that a person has played to its end."""
-    path.parent.mkdir(exist_ok=True)
-    finish(Sitting(configure("thirties", num_players=1), 1, [PERSON]), 0).save_to(path)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_runs(command, tmp_path):
@@ -100,7 +93,9 @@ def test_a_command_runs(command, tmp_path):
     if "--response" in arguments:
         arguments += ["--minutes", "0.01"]
     if words[0] == "review":
-        save_a_game(tmp_path / words[1] if words[1].endswith(".json") else tmp_path / words[1] / "game.json")
+        path = tmp_path / words[1] if words[1].endswith(".json") else tmp_path / words[1] / "game.json"
+        path.parent.mkdir(exist_ok=True)
+        save(path, configure("thirties", num_players=1))
     done = subprocess.run(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=tmp_path,

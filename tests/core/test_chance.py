@@ -10,7 +10,7 @@ from dice_envs.core import dice
 from dice_envs.core.batch import Batch
 from dice_envs.core.chance import MAX_LISTED, Drawn, can_be_enumerated
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, configure, load, names
+from dice_envs.core.game import OVER, configure, load, names, with_expected_rewards
 from dice_envs.core.kernel import kernel
 from dice_envs.core.state import start_game
 from tests.conftest import scaled
@@ -78,7 +78,7 @@ def test_throws_are_multinomial_whether_listed_or_drawn_face_by_face(num_dice, n
 
 def test_expected_rewards_are_those_of_the_kernel_that_takes_expectations():
     variant = configure("fatestones")
-    drawn = Drawn(variant)
+    drawn, paying = Drawn(variant), with_expected_rewards(variant.game)
     states = Batch(variant, 1, seed=4).states
     for first in range(3):
         committed = states.copy()
@@ -86,9 +86,11 @@ def test_expected_rewards_are_those_of_the_kernel_that_takes_expectations():
         for second in range(3):
             outcomes = list(every_outcome(drawn, committed, second))
             rewards = np.zeros(2)
-            averaged = committed.copy()
+            averaged, paid = committed.copy(), committed.copy()
+            paying.play(variant.params, paid[0], second)
             goes_on = variant.game.expect(variant.params, averaged[0], second, rewards)
             assert sum(chance * float(after["rewards"][0, 0]) for chance, after in outcomes) == pytest.approx(rewards[0])
+            assert paid["rewards"][0, :2] == pytest.approx(rewards)
             tied = [(chance, after) for chance, after in outcomes if after["seat"][0] != OVER]
             assert sum(chance for chance, _ in tied) == pytest.approx(goes_on)
             for field in ("hands", "left", "committed", "seat"):

@@ -17,7 +17,6 @@ from tests.support.turns import begun
 
 GAMES = {name: configure(name).game for name in names()}
 TELLING = [name for name, game in GAMES.items() if game.expect is not None or game.play_expected is not None]
-OF_ITS_OWN = [name for name in TELLING if GAMES[name].play_expected is not None]
 
 # The Shakes with few patients and every kind of reward. Ties that are rolled again have infinitely many outcomes.
 SHAKES = [
@@ -30,21 +29,6 @@ SHAKES = [
     {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "ties": "random"},
     {"num_players": 2, "variation": "competitive", "num_patients": 2, "goal": 1, "reward": "saved", "ties": "random"},
 ]
-
-
-@pytest.mark.parametrize("name", [name for name in TELLING if name not in OF_ITS_OWN])
-def test_a_step_pays_the_mean_over_its_roll(name):
-    """The mean over every possible roll, enumerated with its probability."""
-    variant = configure(name)
-    drawn = Drawn(variant)
-    games = begun(variant, "random", 1, seed=7, seat=1, expected_rewards=True)
-    for _ in range(12):
-        before = games.states.copy()
-        outcomes = list(every_outcome(drawn, before, 0))
-        done = games.advance(np.zeros(1, np.int64), np.zeros(1, bool), restart=True)
-        for seat in range(variant.facts.num_seats):
-            mean = sum(chance * float(after["rewards"][0, seat]) for chance, after in outcomes)
-            assert done.earned[0, seat] == pytest.approx(mean, abs=1e-6)
 
 
 @few(2, "options", SHAKES, ids=str)

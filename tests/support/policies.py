@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dice_envs import Variant, make_agent
-from dice_envs.agent import Promises
+from dice_envs.agent import Promises, Uniform
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 
 
@@ -68,12 +68,17 @@ class ActsOnly(Plays):
     probabilities = property()  # none
 
 
-class Noisy:
-    """Plays the uniform policy on average, but its probabilities are drawn anew for each question."""
+class Faulty:
+    """Plays at random until `wrong` is set; then one of its actions is illegal."""
+
+    def __init__(self):
+        self.wrong = None
 
     def act(self, turn):
-        return self.probabilities(turn).argmax(axis=1)
-
-    def probabilities(self, turn):
-        weights = turn.legal * turn.rng.random(turn.legal.shape)
-        return weights / weights.sum(axis=1, keepdims=True)
+        actions = Uniform().act(turn)
+        if self.wrong is None:
+            return actions
+        if callable(self.wrong):
+            return self.wrong(actions)
+        actions[-1] = self.wrong
+        return actions

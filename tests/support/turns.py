@@ -21,16 +21,22 @@ def begun(variant, opponents, count, seed=0, exploration=0.0, **arguments):
     return games
 
 
+def random_actions(random, masks, mistakes):
+    """Legal actions; in a share of the games illegal ones, or such that do not exist if all are legal."""
+    actions = np.array([random.choice(np.flatnonzero(mask)) for mask in masks])
+    if mistakes:
+        wrong = random.random(len(masks)) < mistakes
+        actions[wrong] = [int(np.argmin(np.append(mask, 0))) for mask in masks[wrong]]
+    return actions
+
+
 def played(variant, opponents, count, turns, seed=0, exploration=0.0, **arguments):
     """All results and states of games in which the learner plays at random, with both ways of beginning again."""
     games = begun(variant, opponents, count, seed, exploration, **arguments)
     random = np.random.default_rng(3)
     shown, begins = games.view(), np.zeros(count, bool)
     for turn in range(turns):
-        actions = np.array([random.choice(np.flatnonzero(mask)) for mask in shown.masks])
-        if games.illegal_action == "lose":
-            wrong = random.random(count) < 0.1
-            actions[wrong] = [int(np.argmin(np.append(mask, 0))) for mask in shown.masks[wrong]]
+        actions = random_actions(random, shown.masks, 0.1 * (games.illegal_action == "lose"))
         restart = turn % 8 < 4
         done = games.advance(actions, begins, restart)
         shown, begins = done.shown, done.ended & (not restart)

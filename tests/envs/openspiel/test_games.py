@@ -141,23 +141,14 @@ def test_a_game_that_draws_fractions_has_sampled_chance():
         openspiel_game(game, chance="explicit")
 
 
-def test_states_and_games_can_be_pickled():
-    game = openspiel_game("liars_dice", num_dice=(2, 1), num_faces=3)
-    state = game.new_initial_state()
-    state.apply_action(state.legal_actions()[-1])
-    for each in (state, play_until_decision(game), play_on(state.clone(), np.random.default_rng(1))):
-        _, again = pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(game, each))
-        assert (str(again), again.history(), again.legal_actions()) == (str(each), each.history(), each.legal_actions())
-        assert again.is_terminal() or again.child(again.legal_actions()[0])
-    assert str(pickle.loads(pickle.dumps(game))) == str(game)
-
-
-def test_states_of_sampled_games_can_be_pickled_and_copied():
+@pytest.mark.parametrize("chance", ["explicit", "sampled"])
+def test_states_and_their_games_can_be_pickled_and_copied(chance):
     """Pickles go on with the random stream where it stood, copies share it."""
-    state = play_until_decision(openspiel_game("liars_dice", chance="sampled", rng_seed=1))
+    state = play_until_decision(openspiel_game("liars_dice", chance=chance, rng_seed=1))
     state.apply_action(state.legal_actions()[0])
     saved = pickle.dumps(state)
     for again in (copy.copy(state), copy.deepcopy(state), pickle.loads(saved)):
         assert (str(again), again.history(), again.legal_actions()) == (str(state), state.history(), state.legal_actions())
+        assert str(again.get_game()) == str(state.get_game())
     ends = [play_on(each, np.random.default_rng(2)) for each in (pickle.loads(saved), pickle.loads(saved), state.clone())]
     assert len({(str(end), tuple(end.history())) for end in ends}) == 1

@@ -12,7 +12,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.envs.openspiel import AgentPolicy, PolicyAgent, estimate_positions, openspiel_game
 from dice_envs.exact import measure
 from dice_envs.experiments.arena import tournament
-from tests.envs.openspiel.cases import EITHER, GAMES, QUANTITY, TWO_ROUNDS, gap_of, play_until_decision
+from tests.envs.openspiel.cases import GAMES, QUANTITY, TWO_ROUNDS, gap_of, play_until_decision
 from tests.support.subsets import few
 
 # --- agreement with our measures and solutions --------------------------------------------------------------------
@@ -90,14 +90,6 @@ def test_cfr_finds_solutions_that_measure_confirms(which, solution, iterations):
     assert pyspiel.expected_returns(game.new_initial_state(), average, -1, True)[0] == pytest.approx(
         ours[0], abs=2 * theirs + 1e-9
     )
-
-
-def test_openspiels_own_game_and_ours_have_the_same_exploitability():
-    """Of random play, under OpenSpiel's rules."""
-    theirs = pyspiel.load_game("liars_dice(players=2,numdice=1,dice_sides=3)")
-    ours = openspiel_game(EITHER[0], **EITHER[1])
-    expected = pyspiel.exploitability(theirs, pyspiel.UniformRandomPolicy(theirs))
-    assert pyspiel.exploitability(ours, pyspiel.UniformRandomPolicy(ours)) == pytest.approx(expected)
 
 
 @pytest.mark.thorough

@@ -10,7 +10,6 @@ from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.liars_dice.shares import ALONE, PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.experiments.arena import exact_tournament, tournament
 from tests.support.awkward import Mixed
-from tests.support.liars_dice_games import winning_probability
 from tests.support.liars_dice_tables import Plain, of_agent, plain_of
 from tests.support.policies import uneven
 from tests.support.subsets import covering
@@ -84,12 +83,11 @@ def test_sizes_are_those_of_all_nodes_and_hands(monkeypatch):
 
 def test_two_players_have_the_figures_of_their_own_walk():
     variant = configure("liars_dice", num_dice=2)
-    numbers, random = asked("numbers:bluff=0.25", variant), asked("random", variant)
-    shares = mean_shares(variant, shares_of(variant, SeatedAgents([numbers]), (PLAYS, RESPONDS, ALONE)))
+    numbers = SeatedAgents([asked("numbers:bluff=0.25", variant)])
+    shares = mean_shares(variant, shares_of(variant, numbers, (PLAYS, RESPONDS, ALONE)))
     expected = values(measure(variant, "numbers:bluff=0.25"))[BEST_RESPONSE_WINS]
     assert shares.responds.mean() == pytest.approx(expected, abs=1e-12)
     assert shares.alone.mean() == pytest.approx(1 - expected, abs=1e-12)  # a coalition of one
-    assert winning_shares(variant, [numbers, random])[0] == pytest.approx(winning_probability(variant, numbers, random))
 
 
 @pytest.mark.thorough
