@@ -8,7 +8,6 @@ import pytest
 from dice_envs import Uniform, configure, make_agent, measure
 from dice_envs.agent import resolve
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
-from dice_envs.experiments import arena
 from dice_envs.experiments.arena import best_responses, expanded, known_values, tournament
 from dice_envs.experiments.arena.results import legend
 from dice_envs.experiments.ui import console
@@ -158,18 +157,6 @@ def test_where_no_values_are_known_exploitability_says_what_can_be_won():
 LUCKY = ("arena", "liars_dice", *SMALL, "--seed", "1")
 
 
-def known(variant, opponent, done=None):
-    """Values against nash alone."""
-    if repr(opponent).lower().startswith("nash") or opponent == "nash":
-        return values()
-    raise ValueError("only against nash")
-
-
-@pytest.fixture
-def only_nash(monkeypatch):
-    monkeypatch.setattr(arena, "response_values", known)
-
-
 def check_pair(found, plain, exact):
     """The same games with and without luck, and the exact share."""
     assert found.plain_win_rate == plain.win_rate
@@ -215,32 +202,11 @@ def test_parts_of_matches_are_without_luck():
         assert part.win_rate + other.win_rate == pytest.approx(1)
 
 
-@pytest.mark.thorough
-def test_the_option_says_what_was_done(only_nash, tmp_path):
-    agents = ("random", "numbers", "nash")
-    result, found = with_json(tmp_path, *LUCKY, *agents, "--games", 400, "--without-luck", "--report", tmp_path)
-    assert "no values against random: only against nash" in result
-    assert "as played" in result
-    assert (tmp_path / "arena_liars_dice.png").exists()
-    _, before = with_json(tmp_path, *LUCKY, *agents, "--games", 400)
-    assert found["without_luck"]
-    assert not before["without_luck"]
-    assert before["plain_win_rate"] is None
-    assert found["win_rate"][0][1] == before["win_rate"][0][1], "numbers are not known here, so this pair is as played"
-    assert found["plain_win_rate"][0][1] is None
-    assert found["variance_ratio"][0][1] is None
-    for row, column in ((0, 2), (1, 2), (2, 0), (2, 1)):
-        assert found["plain_win_rate"][row][column] == before["win_rate"][row][column]
-        assert found["ci95"][row][column] < found["plain_ci95"][row][column] == before["ci95"][row][column]
-    assert len(found["notes"]) == 2
-    result, found = with_json(tmp_path, *LUCKY, "random", "numbers", "--games", 400, "--without-luck")
-    assert "without luck" not in result, "no values are known here, so no luck was taken out"
-    assert not found["without_luck"]
-
-
 def test_who_thinks_by_the_clock_is_named():
-    result = run(*LUCKY, "random", "mcts:1,seconds=1", "--games", 10)
-    assert "MCTS thinks by the clock: the seed does not repeat its games" in result.output
+    result = run(*LUCKY, "random", "mcts:1,seconds=1", "--games", 10, "--without-luck").output
+    assert "MCTS thinks by the clock: the seed does not repeat its games" in result
+    assert "no values against mcts:1,seconds=1: " in result
+    assert "as played" in result, "the same games, in columns beside those without luck"
 
 
 def test_agents_without_fixed_probabilities_have_no_values():
@@ -248,3 +214,4 @@ def test_agents_without_fixed_probabilities_have_no_values():
     found, (reason,) = known_values(variant, ["adaptive"], [resolve("adaptive")])
     assert found == [None]
     assert "remembers past games" in reason
+    assert not tournament(variant, ["adaptive"] * 2, 10, 1, values=found * 2).without_luck, "no luck was taken out"
