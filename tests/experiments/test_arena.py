@@ -121,6 +121,7 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
     assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
     assert (data["ci95"][0][1] == 0) == exact
     assert data["ci95"][0][1] < 0.1
+    assert (data["plain_win_rate"] is not None) == data["without_luck"] == ("--without-luck" in how)
     assert [(edge["agent"], edge["opponent"]) for edge in data["edges"]] == [("random", "numbers"), ("numbers", "random")]
     for edge, (row, column) in zip(data["edges"], ((0, 1), (1, 0)), strict=True):
         (best,) = [m for m in measure("liars_dice", edge["opponent"], **options).measures if m.name == BEST_RESPONSE_WINS]

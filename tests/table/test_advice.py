@@ -112,7 +112,9 @@ def test_a_cost_is_measured_in_playouts_of_its_own(monkeypatch):
 def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatch):
     monkeypatch.setattr("dice_envs.table.advice.MOST_REVIEWED", 1_000_000)
     sitting = finish(Sitting(PERUDO, 2, [PERSON] * 3), np.random.default_rng(1))
-    assert {move.mark for move in review(sitting).moves} >= {"best", "blunder"}
+    moves = review(sitting).moves
+    assert {move.mark for move in moves} >= {"best", "blunder"}
+    assert all((move.best == move.action) == (move.cost == 0) for move in moves)
     monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 9.0)
     assert review(sitting).moves == ()
     assert review(sitting).note == "what these moves have cost is not known"
