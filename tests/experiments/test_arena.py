@@ -8,7 +8,6 @@ import pytest
 from dice_envs import Uniform, configure, make_agent, measure
 from dice_envs.agent import resolve
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
-from dice_envs.experiments import arena
 from dice_envs.experiments.arena import best_responses, expanded, known_values, tournament
 from dice_envs.experiments.arena.results import legend
 from dice_envs.experiments.ui import console
@@ -122,6 +121,7 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
     assert data["win_rate"][0][1] + data["win_rate"][1][0] == pytest.approx(1)
     assert (data["ci95"][0][1] == 0) == exact
     assert data["ci95"][0][1] < 0.1
+    assert (data["plain_win_rate"] is not None) == data["without_luck"] == ("--without-luck" in how)
     assert [(edge["agent"], edge["opponent"]) for edge in data["edges"]] == [("random", "numbers"), ("numbers", "random")]
     for edge, (row, column) in zip(data["edges"], ((0, 1), (1, 0)), strict=True):
         (best,) = [m for m in measure("liars_dice", edge["opponent"], **options).measures if m.name == BEST_RESPONSE_WINS]
@@ -156,18 +156,6 @@ def test_where_no_values_are_known_exploitability_says_what_can_be_won():
 # --- luck taken out ----------------------------------------------------------------------------------------------------
 
 LUCKY = ("arena", "liars_dice", *SMALL, "--seed", "1")
-
-
-def known(variant, opponent, done=None):
-    """Values against nash alone."""
-    if repr(opponent).lower().startswith("nash") or opponent == "nash":
-        return values()
-    raise ValueError("only against nash")
-
-
-@pytest.fixture
-def only_nash(monkeypatch):
-    monkeypatch.setattr(arena, "response_values", known)
 
 
 def check_pair(found, plain, exact):
@@ -215,32 +203,11 @@ def test_parts_of_matches_are_without_luck():
         assert part.win_rate + other.win_rate == pytest.approx(1)
 
 
-@pytest.mark.thorough
-def test_the_option_says_what_was_done(only_nash, tmp_path):
-    agents = ("random", "numbers", "nash")
-    result, found = with_json(tmp_path, *LUCKY, *agents, "--games", 400, "--without-luck", "--report", tmp_path)
-    assert "no values against random: only against nash" in result
-    assert "as played" in result
-    assert (tmp_path / "arena_liars_dice.png").exists()
-    _, before = with_json(tmp_path, *LUCKY, *agents, "--games", 400)
-    assert found["without_luck"]
-    assert not before["without_luck"]
-    assert before["plain_win_rate"] is None
-    assert found["win_rate"][0][1] == before["win_rate"][0][1], "numbers are not known here, so this pair is as played"
-    assert found["plain_win_rate"][0][1] is None
-    assert found["variance_ratio"][0][1] is None
-    for row, column in ((0, 2), (1, 2), (2, 0), (2, 1)):
-        assert found["plain_win_rate"][row][column] == before["win_rate"][row][column]
-        assert found["ci95"][row][column] < found["plain_ci95"][row][column] == before["ci95"][row][column]
-    assert len(found["notes"]) == 2
-    result, found = with_json(tmp_path, *LUCKY, "random", "numbers", "--games", 400, "--without-luck")
-    assert "without luck" not in result, "no values are known here, so no luck was taken out"
-    assert not found["without_luck"]
-
-
 def test_who_thinks_by_the_clock_is_named():
-    result = run(*LUCKY, "random", "mcts:1,seconds=1", "--games", 10)
-    assert "MCTS thinks by the clock: the seed does not repeat its games" in result.output
+    result = run(*LUCKY, "random", "mcts:1,seconds=1", "--games", 10, "--without-luck").output
+    assert "MCTS thinks by the clock: the seed does not repeat its games" in result
+    assert "no values against mcts:1,seconds=1: " in result
+    assert "as played" in result, "the same games, in columns beside those without luck"
 
 
 def test_agents_without_fixed_probabilities_have_no_values():
@@ -248,3 +215,4 @@ def test_agents_without_fixed_probabilities_have_no_values():
     found, (reason,) = known_values(variant, ["adaptive"], [resolve("adaptive")])
     assert found == [None]
     assert "remembers past games" in reason
+    assert not tournament(variant, ["adaptive"] * 2, 10, 1, values=found * 2).without_luck, "no luck was taken out"

@@ -16,7 +16,6 @@ from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui import console, game_options, whole_number
-from dice_envs.experiments.words import choose
 from dice_envs.table.sitting import Sitting
 from tests.conftest import ROOT
 from tests.support.commands import done, refusal, run, with_json
@@ -118,18 +117,6 @@ def test_reproduce_liars_dice(tmp_path, monkeypatch):
         for who, share in zip(("starter", "other player"), shares, strict=True):
             figure = f"2 v 2 dice, {who}, {need.strip()} of the other's dice needed: % called"
             assert share.strip() == (f"{ours[figure]:.1f}" if figure in ours else "-")
-
-
-def test_choose_understands_words():
-    variant = configure("liars_dice")
-    legal = [6, 7, 8, 60]
-    for words in ("2 x 1", "2x1", "2 1", " 2 X 1 ", "#6"):
-        assert choose(variant, legal, words) == 6
-    assert choose(variant, legal, "call") == choose(variant, legal, "c") == 60
-    for number, action in enumerate(legal, 1):
-        assert choose(variant, legal, str(number)) == action
-    for words in ("2 x", "0", "5", "21", "3 x 1", "", "bluff", "#9"):
-        assert choose(variant, legal, words) is None
 
 
 @pytest.fixture(scope="module")

@@ -228,14 +228,8 @@ def test_every_field_of_a_preset_reaches_the_learner():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_learns_from_past_selves_and_a_cpu_goes_on(tmp_path):
     """The pool changes, so rollouts are recorded anew or played without a graph."""
-    settings = {
-        "num_envs": 256,
-        "minibatch": 2048,
-        "self_share": 0.2,
-        "self_play": 0.3,
-        "exploration": 0.2,
-        "snapshot_every": 9,
-    }
+    shares = {"self_share": 0.2, "self_play": 0.3, "exploration": 0.2}
+    settings = {"num_envs": 256, "minibatch": 2048, "snapshot_every": 9, **shares}
     arguments = {"preset": "quick", "settings": settings, "folder": tmp_path, "seed": None}
     begun = train(steps=500_000, device="cuda", callback=Told(200_000), **arguments)
     assert 200_000 <= begun.steps < 300_000

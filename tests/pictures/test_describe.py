@@ -53,15 +53,8 @@ def test_score_dice():
 
 
 def test_shakes():
-    fields = {
-        "treated": [2, 0, 3],
-        "saved": [1, 0, 0],
-        "patients": 5,
-        "strength": [4, 0, 0],
-        "opener": 0,
-        "spoken": 2,
-        "seat": 2,
-    }
+    fields = {"treated": [2, 0, 3], "saved": [1, 0, 0], "patients": 5}
+    fields |= {"strength": [4, 0, 0], "opener": 0, "spoken": 2, "seat": 2}
     table = "treated: you: 3, seat +1: 2 | saved: seat +1: 1 | kept: seat +1: 4 | spoken: seat +1, seat +2 | to_move: you"
     assert read("shakes", 2, fields) == f"{table} | left: 7"
     assert read("shakes", 2, fields, variation="competitive") == f"{table} | left: 195"

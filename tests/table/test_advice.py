@@ -6,7 +6,7 @@ import pytest
 from dice_envs import configure
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
-from dice_envs.exact import ActionValues, action_values
+from dice_envs.exact import ActionValues
 from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, review, values_of
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
@@ -109,43 +109,12 @@ def test_a_cost_is_measured_in_playouts_of_its_own(monkeypatch):
     assert np.nanmax(values.values) - values.values[worst] > values.errors[worst]
 
 
-def test_a_review_adds_up_what_moves_cost():
-    variant = configure("thirties", num_players=1, goal="maximize")
-    sitting = Sitting(variant, 2, [PERSON])
-    with pytest.raises(ValueError, match="when it is over"):
-        review(sitting)
-    rng = np.random.default_rng(1)
-    finish(sitting, rng)
-    found = review(sitting)
-    costs = []
-    for entry in sitting.history():
-        values = action_values(variant, sitting.position(entry.number - 1).state).values
-        costs.append(np.nanmax(values) - values[entry.action])
-    assert found.totals[0] == pytest.approx(sum(costs))
-    assert [move.cost for move in found.moves] == pytest.approx([costs[move.number - 1] for move in found.moves])
-    assert max(costs) > 0
-    for move in found.moves:
-        assert (move.best == move.action) == (move.cost == 0)
-        assert f"move {move.number}: {move.words}" in move.text
-        assert move.cost == 0 or variant.describe_action(move.best) in move.text
-
-
-def test_optimal_play_costs_nothing():
-    variant = configure("thirties", num_players=1, goal="maximize")
-    sitting = finish(Sitting(variant, 2, ["thirties"]))
-    assert review(sitting).moves == ()
-    assert review(sitting, agents=True).totals == {0: 0.0}
-
-
 def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatch):
     monkeypatch.setattr("dice_envs.table.advice.MOST_REVIEWED", 1_000_000)
-    sitting, rng = Sitting(PERUDO, 2, [PERSON] * 3), np.random.default_rng(1)
-    finish(sitting, rng)
-    found = review(sitting)
-    assert not found.splits
-    assert {move.mark for move in found.moves} >= {"best", "blunder"}
-    for move in found.moves:
-        assert (move.best == move.action) == (move.cost == 0)
+    sitting = finish(Sitting(PERUDO, 2, [PERSON] * 3), np.random.default_rng(1))
+    moves = review(sitting).moves
+    assert {move.mark for move in moves} >= {"best", "blunder"}
+    assert all((move.best == move.action) == (move.cost == 0) for move in moves)
     monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 9.0)
     assert review(sitting).moves == ()
     assert review(sitting).note == "what these moves have cost is not known"

@@ -71,15 +71,6 @@ def test_amounts_are_percent_of_winning_or_counts():
     assert [amount(each, WON) for each in (-0.003, -1e-9, 0.0)] == ["−0.3 %", "0 %", "0 %"]
 
 
-def test_games_without_known_optimal_play_have_no_split():
-    variant = configure("liars_dice", num_players=3, num_dice=1)
-    sitting = finish(Sitting(variant, 1, [PERSON, "random", "random"]), 0)
-    found = review(sitting)
-    assert found.splits == {}
-    assert "luck and play are told apart only where optimal play of whole games is known" in found.note
-    assert found.moves[0].mark in ("best", "fine", "slip", "blunder")
-
-
 def reviewed(play, luck, scale=WON, marks=("best",)):
     split = Split(0.5, 0.5 + play + luck, play, luck, (), "", scale)
     moves = tuple(Judged(n, 0, 0, "", 0.0, 0, "", mark=mark) for n, mark in enumerate(marks, start=1))
@@ -108,22 +99,14 @@ def test_few_games_have_no_interval_and_no_trend():
     assert (alike.trend, alike.trend_error) == (0, 0), "and not NaN, as of a regression without residuals"
 
 
-def test_results_in_points_have_marks_but_no_split():
-    """At a table of Thirties the values are points, which are no results; marks are by their range."""
-    variant = configure("thirties", rounds=1)
-    sitting = finish(Sitting(variant, 3, [PERSON, PERSON]))
-    found = review(sitting)
-    assert found.splits == {}
-    assert "luck and play are told apart only" in found.note
-    assert {"best", "fine", "slip"} & {move.mark for move in found.moves}
-
-
 @few(
-    2,
+    4,
     ("game", "options"),
     [
         ("liars_dice", {"num_dice": 1, "num_faces": 3}),
+        ("liars_dice", {"num_dice": 1, "num_players": 3}),
         ("thirties", {"num_players": 1}),
+        ("thirties", {"rounds": 1}),  # of points, which are no results
         ("thirties", {"num_players": 1, "goal": "thirty_or_over"}),
         ("liars_dice", {"num_dice": 2}),
         ("fatestones", {}),
@@ -139,8 +122,13 @@ def test_play_and_luck_add_up_in_every_game(game, options):
         sitting = finish(Sitting(variant, seed, [PERSON] * seats), rng)
         found = review(sitting)
         if not found.splits:
-            assert "luck and play are told apart only" in found.note
-        assert ("what the others did" in found.note) == (seats > 1)
+            assert "luck and play are told apart only where optimal play of whole games is known" in found.note
+        for move in found.moves:
+            assert move.mark in ("best", "fine", "slip", "blunder")
+            assert (move.best == move.action) == (move.cost == 0)
+            assert f"move {move.number}: {move.words}" in move.text
+            assert move.cost == 0 or variant.describe_action(move.best) in move.text
+        assert ("what the others did" in found.note) == bool(found.splits and seats > 1)
         for seat, split in found.splits.items():
             assert split.start + split.play + split.luck == pytest.approx(split.result, abs=1e-9)
             assert split.play == pytest.approx(-found.totals[seat], abs=1e-4)
@@ -153,21 +141,24 @@ def test_play_and_luck_add_up_in_every_game(game, options):
             assert (found.worst[seat].cost if seat in found.worst else 0.0) == max((move.cost for move in moves), default=0.0)
             got = f"you got {split.result:g} {response_values(variant).unit}: luck "
             assert split.text.startswith(f"{variant.seat_name(seat)} " if seats > 1 else got)
-    assert found.splits or game == "shakes"
+    assert bool(found.splits) == (options not in ({"num_dice": 1, "num_players": 3}, {"rounds": 1}))
 
 
 def test_moves_after_what_optimal_play_never_does_are_not_counted():
     variant = configure("liars_dice", num_dice=2, num_faces=3, rounds="single")
     for seed in range(20):
-        sitting = finish(Sitting(variant, seed, [PERSON, "random"]))
+        sitting = finish(Sitting(variant, seed, [PERSON, "random"]), np.random.default_rng(seed))
         found = review(sitting)
-        reached = {move.number: action_values(variant, sitting.position(move.number - 1).state).reached for move in found.moves}
-        assert {move.number: move.counted for move in found.moves} == reached
+        known = [action_values(variant, sitting.position(move.number - 1).state) for move in found.moves]
+        assert [move.counted for move in found.moves] == [values.reached for values in known]
+        costs = [np.nanmax(values.values) - values.values[move.action] for move, values in zip(found.moves, known, strict=True)]
+        assert [move.cost for move in found.moves] == pytest.approx(costs)
         assert found.totals[0] == pytest.approx(sum(move.cost for move in found.moves if move.counted))
         assert found.splits[0].play == pytest.approx(-found.totals[0])
-        assert found.marks[0].total() == sum(reached.values())
+        assert found.marks[0].total() == sum(move.counted for move in found.moves)
         uncounted = [move for move in found.moves if not move.counted]
         assert all("not counted" in move.text and move.after is None for move in uncounted)
         if uncounted:
+            assert max(costs) > 0
             return
     pytest.fail("no game of random play had such a move")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pickle
 import re
 import sys
 import time
@@ -30,8 +31,6 @@ class Shuffled(Workers):
     """Imitates a cluster: parts in another order, with copies of their arguments and read-only arrays."""
 
     def _each(self, work, parts, sizes, done):
-        import pickle
-
         for number, part in reversed(parts.items()):
             given, own = pickle.loads(pickle.dumps((work, tuple(part))))
             result = given(*own, done)
@@ -63,8 +62,6 @@ def test_games_are_the_same_wherever_their_parts_are_played(game, specs, options
 
 
 def test_every_agent_can_be_sent_elsewhere():
-    import pickle
-
     variant = configure("liars_dice", num_dice=1)
     for spec in ("random", "numbers:bluff=0.5", "reader", "mcts:5", "nash", "ppo"):
         agent = agents.make(spec)

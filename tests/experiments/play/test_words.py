@@ -25,14 +25,16 @@ def test_numbers_choose_every_legal_action_and_mistakes_are_told_in_a_line(game,
         numbers = number_choices(variant, legal)
         assert sorted(numbers.values()) == legal
         for number, action in rng.permutation(list(numbers.items()))[:10].tolist():
-            assert choose(variant, legal, str(number)) == action
-            assert choose(variant, legal, variant.describe_action(action)) == action
+            for words in (str(number), f"#{action}", f" {variant.describe_action(action).upper()} "):
+                assert choose(variant, legal, words) == action
         illegal = sorted(set(range(variant.facts.num_actions)) - set(legal))
         for action in rng.permutation(illegal)[:5].tolist():
             reason = variant.explain_illegal(batch.states[0], action)
             assert reason
+            assert choose(variant, legal, f"#{action}") is None
             assert reason in explain_mistake(variant, batch.states[0], legal, variant.describe_action(action))
-        for words in ("", "?!", "x", "999", "not a move"):
+        for words in ("", "?!", "x", "999", "#999", "not a move"):
+            assert choose(variant, legal, words) is None
             assert len(explain_mistake(variant, batch.states[0], legal, words).splitlines()) == 1
         batch.play(np.array([rng.choice(legal)]))
 
@@ -60,6 +62,8 @@ def test_no_number_says_something_else_than_the_words():
         ("liars_dice", {}, [8], "3 1", "3 x 1 does not raise 2 x 3: no bid on 1 is legal now"),
         ("liars_dice", {"raise_rule": "either"}, [8], "2 1", "2 x 1 does not raise 2 x 3: the lowest bid on 1 is now 3 x 1"),
         ("liars_dice", {}, [], "call", "there is no bid to call yet"),
+        ("liars_dice", {}, [], "c", "there is no bid to call yet"),
+        ("liars_dice", {}, [50], "21", "there is no choice 21; pick 1 to 5"),
         ("liars_dice", {}, [8], "rasie", "'rasie' is no move"),
         ("fatestones", {"dice": (333333,) * 6}, [1, 1], "3", "there is no die 3: you have 2 left, 1 to 2"),
         ("score_dice", {}, [1, 1], "2", "die 2 has been shown in this roll"),
