@@ -43,7 +43,7 @@ MOST_HALF = 65504.0  # the largest number of float16
 def _sample_all(logits, masks, floor, streams, out):
     """Sample an action in every game. `streams` and `out` are modified in place."""
     for k in range(len(out)):
-        out[k], _ = sample_softmax(logits[k], masks[k], floor, uniform(streams[k]))
+        out[k] = sample_softmax(logits[k], masks[k], floor, uniform(streams[k]))
 
 
 class NetworkPolicy:

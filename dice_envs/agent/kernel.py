@@ -156,7 +156,7 @@ def bound(logits: np.ndarray) -> None:
 
 @kernel(allocates=False)
 def sample_softmax(logits, mask, floor, uniform):
-    """Draw a legal action from the softmax of the logits; return it and its log probability.
+    """Draw a legal action from the softmax of the logits.
 
     Actions less likely than `floor` times the likeliest one are left out. `uniform` is a random number from 0 to 1.
     """
@@ -180,4 +180,4 @@ def sample_softmax(logits, mask, floor, uniform):
                 remaining -= weight
                 if remaining < 0:
                     break
-    return chosen, logits[chosen] - top - math.log(total)
+    return chosen

@@ -83,7 +83,7 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...], explores: bo
         k = cuda.grid(1)
         if k < len(moves.todo) and asked.numbers[k] != LEARNER:
             drawn = uniform(seats.streams[k])
-            action, _ = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
+            action = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
             moves.actions[k] = action
             moves.todo[k] = ANSWERS
 
