@@ -138,6 +138,26 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
     assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result)
 
 
+def test_exact_results_of_a_table_have_four_digits():
+    result = done(
+        *[
+            "arena",
+            "liars_dice",
+            "random",
+            "numbers",
+            "random",
+            "--exact",
+            "-o",
+            "num_players=3",
+            "-o",
+            "num_dice=1",
+            "-o",
+            "num_faces=2",
+        ]
+    )
+    assert re.search(r"│ B  numbers │ +\d\d\.\d{4} │ +0\.\d{4} │", result)
+
+
 def test_no_best_response_is_sought_where_it_takes_long_or_nobody_wins():
     search = make_agent("mcts:5")
     variant = configure("liars_dice", num_dice=1)

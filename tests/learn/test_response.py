@@ -90,7 +90,6 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     assert "--response must be" in refusal(*command, "--response", "dqn")
 
 
-@pytest.mark.thorough
 def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch):
     """The learner gets the whole preset, and its schedules follow the time."""
     preset = dataclasses.replace(

@@ -14,6 +14,7 @@ from dice_envs import Batch, agents, configure, measure
 from dice_envs.agent import Turn
 from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
+from dice_envs.agents.mcts.tree import EDGE, count_visit
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce.fatestones import JointSearch
@@ -31,6 +32,15 @@ def turn_of(game: str, games: int, seed: int = 1, moves: int = 0, **options) -> 
     for _ in range(moves):
         batch.play(batch.legal().argmax(axis=1))
     return turn_at(batch.variant, batch.states, seed)
+
+
+def test_an_edge_counts_its_visits_and_their_mean_value():
+    edge = np.zeros(1, EDGE)
+    for visits, values in enumerate(([1.0], [1.0, 0.0], [1.0, 0.0, -0.25]), 1):
+        count_visit(edge[0], values[-1])
+        assert edge["visits"] == visits
+        assert edge["mean"] == pytest.approx(np.mean(values))
+        assert edge["width"] == pytest.approx(visits**-0.5)
 
 
 SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,opponent=random", "mcts:1", "mcts:20,final=mixed"]

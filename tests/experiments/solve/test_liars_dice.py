@@ -2,6 +2,8 @@
 
 import pytest
 
+from dice_envs.exact.liars_dice.solver import Progress
+from dice_envs.experiments.solve.liars_dice import line_of
 from tests.support.commands import with_json
 
 TABLE = ("solve", "liars-dice", "-o", "num_players=3", "-o", "num_dice=1", "-o", "num_faces=2")
@@ -15,3 +17,15 @@ def test_a_table_is_solved_with_a_line_for_each_round(tmp_path, monkeypatch):
     assert sum(found["shares"]) == pytest.approx(1)
     assert found["gain"] == pytest.approx(sum(found["best_responses"]) - sum(found["shares"]))
     assert (tmp_path / "report" / "liars_dice_shares.png").stat().st_size > 1000
+
+
+def test_progress_in_words():
+    """Rounds of two players have bounds, by a linear programme where that is done; those of more have what players gain."""
+    said = {
+        Progress((1, 2), 0, 1e-3, True, 0): "  1 v 2 dice: done, bounds 1.0e-03 apart by a linear programme",
+        Progress((5, 5), 1200, 2e-2, False, 3): "  5 v 5 dice: bounds 2.0e-02 apart after 1,200 iterations; 3 to go",
+        Progress(
+            (1, 1, 1), 0, -1e-9, False, 1
+        ): "  1 v 1 v 1 dice: the players gain 0.0e+00 in all after 0 iterations; 1 to go",
+    }
+    assert {each: line_of(each) for each in said} == said
