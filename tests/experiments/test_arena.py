@@ -139,22 +139,7 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
 
 
 def test_exact_results_of_a_table_have_four_digits():
-    result = done(
-        *[
-            "arena",
-            "liars_dice",
-            "random",
-            "numbers",
-            "random",
-            "--exact",
-            "-o",
-            "num_players=3",
-            "-o",
-            "num_dice=1",
-            "-o",
-            "num_faces=2",
-        ]
-    )
+    result = done("arena", "liars_dice", "random", "numbers", "random", "--exact", "-o", "num_players=3", *SMALL)
     assert re.search(r"│ B  numbers │ +\d\d\.\d{4} │ +0\.\d{4} │", result)
 
 
