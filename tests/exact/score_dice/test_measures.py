@@ -82,6 +82,11 @@ def test_a_sample_agrees_with_the_whole():
         assert sampled.note.endswith("exploitability is not measured, since a smaller sample is asked for")
 
 
+def test_the_span_is_what_all_choices_of_a_game_may_cost():
+    """Two choices a game, each of which may turn a score of 3 into -3."""
+    assert measure("score_dice", "random", **MEASURED["score"]).measures[0].span == 12
+
+
 def test_tied_dice_that_are_rolled_again_have_a_sample_and_an_exact_optimum():
     options = MEASURED["reroll"]
     (found,) = measure("score_dice", "score_response", **options).measures
