@@ -69,8 +69,11 @@ def test_where_no_optimal_play_is_known_a_hint_plays_on_as_the_usual_opponent_do
     assert "all play on as the careful player does" in hint.note
     assert hint.meaning == "chance to win"
     assert all("±" in row.text and row.share is None for row in hint.rows)
-    assert hint.rows[0].close
     assert not hint.rows[-1].close, "its interval tells the worst bid from the best"
+    values, best = values_of(PERUDO, sitting.state, 1), hint.rows[0]
+    near = [best.worth - row.worth <= values.errors[row.action] for row in hint.rows]
+    assert [row.close for row in hint.rows] == [True, *near[1:]]
+    assert 1 < sum(near) < len(near)
     words = [row.words for row in hint.rows]
     assert words.index("6 x 6") > len(words) / 2, "a bid that hardly ever holds"
 
