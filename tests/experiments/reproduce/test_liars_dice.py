@@ -74,6 +74,11 @@ def test_both_of_the_articles_run_times_are_peers(monkeypatch):
     assert [row.ours for row in rows] == [1.0, 1.0]
 
 
+def test_first_bids_are_shares_of_all():
+    rows = answer.findings(answer.work_out(1, 1e-2))
+    assert sum(row.ours for row in rows if "% of first bids that are" in row.figure) == pytest.approx(100)
+
+
 def test_a_die_more_is_worth_something_where_there_are_two():
     chances = {(1, 1): 0.75, (1, 2): 0.25, (2, 1): 0.875, (2, 2): 0.625}  # that the starter wins
     values = {dice: SimpleNamespace(value=chance) for dice, chance in chances.items()}
