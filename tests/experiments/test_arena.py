@@ -151,6 +151,11 @@ def test_no_best_response_is_sought_where_it_takes_long_or_nobody_wins():
     assert best_responses(configure("liars_dice"), ["random"], [Uniform()]) == [None], "with five dice it takes a minute"
 
 
+def test_the_sample_of_deals_is_that_of_seed_0():
+    arguments = configure("fatestones"), ["random"], [Uniform()]
+    assert best_responses(*arguments) == best_responses(*arguments, seed=0) != best_responses(*arguments, seed=1)
+
+
 def test_where_no_values_are_known_exploitability_says_what_can_be_won():
     variant = configure("fatestones", dice=(123456, 333444, 222555, 111666), hand_size=1)
     best, again = best_responses(variant, ["random"] * 2, [Uniform()] * 2)
