@@ -27,7 +27,7 @@ POLICIES = Path(__file__).resolve().parent / "policies"  # folder of the policie
 
 
 @functools.cache
-def tables(name: str) -> dict[str, dict[str, Any]]:
+def by_module(name: str) -> dict[str, dict[str, Any]]:
     """Return the dictionaries of this name, such as `AGENTS`, by the module that has them; empty where a module has none."""
     modules = {each.name: importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)}
     return {module: getattr(found, name, {}) for module, found in modules.items()}
@@ -37,7 +37,7 @@ def tables(name: str) -> dict[str, dict[str, Any]]:
 def factories() -> dict[str, Any]:
     """Return every agent that a spec can name: name → class."""
     found: dict[str, Any] = {}
-    for agents in tables("AGENTS").values():
+    for agents in by_module("AGENTS").values():
         for name in agents.keys() & found.keys():
             raise TypeError(f"two modules of agents offer {name!r}")
         found |= agents
@@ -46,7 +46,7 @@ def factories() -> dict[str, Any]:
 
 def aliases(game: str) -> dict[str, str]:
     """Return other names of agents in a game: name → spec, such as "heuristic" → "strongest"."""
-    return dict(tables("ALIASES").get(game, {}))
+    return dict(by_module("ALIASES").get(game, {}))
 
 
 def for_game(game: str | None) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def levels(variant: Variant) -> dict[str, str]:
 
     A game's module lists them as LEVELS; those that do not play the variant are left out.
     """
-    return {words: spec for words, spec in tables("LEVELS").get(variant.game.name, {}).items() if _plays(spec, variant)}
+    return {words: spec for words, spec in by_module("LEVELS").get(variant.game.name, {}).items() if _plays(spec, variant)}
 
 
 def _plays(spec: str, variant: Variant) -> bool:

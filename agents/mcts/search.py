@@ -13,7 +13,7 @@ from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
-from .. import tables
+from .. import by_module
 from .tree import NO_NODE, SALT, UCT, Selection, find, hash_words
 
 RANDOM = "random"  # the rollout policy of every game
@@ -395,7 +395,7 @@ def _compile_averaged(game: Game, decide: Callable[..., int], advance: Callable[
 @functools.cache
 def rollouts() -> dict[str, tuple[str, Any]]:
     """Return every rollout policy but RANDOM: name → (game, kernel), from the dictionaries `ROLLOUTS` of the modules."""
-    return {name: (game, policy) for game, policies in tables("ROLLOUTS").items() for name, policy in policies.items()}
+    return {name: (game, policy) for game, policies in by_module("ROLLOUTS").items() for name, policy in policies.items()}
 
 
 def rollout_of(game: Game, name: str) -> Any:

@@ -348,7 +348,7 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
 
 
 def name_of(agent: Any) -> str:
-    """Return a spec as it is; of an agent its class, with a dataclass's fields that are not as by default; or its `repr`."""
+    """Return a spec itself; for an agent its own `repr`, or its class with those fields that differ from their defaults."""
     kind = type(agent).__name__
     if not dataclasses.is_dataclass(agent):
         return agent if isinstance(agent, str) else kind

@@ -347,7 +347,7 @@ class PPO(ActorCritic):
         if self._graphs and recording == self._recording:
             return
         kept, precision = self.state(), torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("high")  # factors of ten bits: a seventh faster, and rounding is far below the noise
+        torch.set_float32_matmul_precision("high")  # TF32: factors of ten bits, a seventh faster
         try:
             self._graphs.pop("play", None)
             self._play()

@@ -153,7 +153,7 @@ class Run:
         return best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
 
     def measure_gap(self) -> dict[str, float]:
-        """Measure the exact gap of the last and of the averaged policy; empty if it is not time to, or not cheap.
+        """Measure the exact gap of the last and of the averaged policy; empty between times, and where it is not cheap.
 
         It is time every `measure_every` iterations and at the end. Until a measure was cheap, it is tried after 1, 2, 4, 8 …
         times as many iterations.

@@ -313,7 +313,7 @@ def finish(*parts: Callable[[], Any]) -> None:
 
 
 def write_all(json: Path | None, data: Any, report: Path | None, draw: Callable[[Path], Any], *more: Callable[[], Any]) -> None:
-    """Write a result as JSON, and draw it into a folder, if these are given; `finish` with `more` parts, such as its table."""
+    """Do `more`, such as showing a table; then, where paths are given, write JSON and draw the report. See `finish`."""
     finish(*more, lambda: write_json(json, data), lambda: draw(report) if report is not None else None)
 
 

@@ -159,6 +159,7 @@ class TablePage:
 
     def show(self, **changes: Any) -> None:
         """Change attributes of this page, such as the seat whose review is shown, and rebuild it."""
+        assert changes.keys() <= vars(self).keys(), changes
         vars(self).update(changes)
         self.refresh()
 

@@ -155,7 +155,6 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     assert "ppo is not measured here: there are " in output
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("changes", "kept", "met"), [({"self_share": 0.0}, 0, 0), ({}, 2, 2), ({"self_play": 1.0}, 2, 0)])
 def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, met, tmp_path):
     preset = dataclasses.replace(TINY, snapshot_every=1, **changes)

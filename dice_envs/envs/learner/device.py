@@ -83,8 +83,7 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...], explores: bo
         k = cuda.grid(1)
         if k < len(moves.todo) and asked.numbers[k] != LEARNER:
             drawn = uniform(seats.streams[k])
-            action = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
-            moves.actions[k] = action
+            moves.actions[k] = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
             moves.todo[k] = ANSWERS
 
     def views(seats, out):
@@ -138,7 +137,7 @@ def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[i
 
 @functools.lru_cache(maxsize=16)
 def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
-    """Return CUDA's kernels for `rules` with `options`, played as `game`. The cache's key has no Variant: equal ones differ."""
+    """Return CUDA's kernels for `rules` with `options`, played as `game`. Cached by these; a Variant equals only itself."""
     return {name: cuda.jit(each) for name, each in threads(rules.params(options), game, choosers, explores).items()}
 
 
