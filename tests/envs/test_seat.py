@@ -42,6 +42,18 @@ def test_the_learner_ends_when_it_is_out_though_others_play_on():
     assert env.observation_space.contains(observation)
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_game_that_ends_before_the_learners_first_turn_is_dealt_again(mode):
+    """In a single round of three the others often bid and call before the last seat is asked."""
+    options = {"num_players": 3, "num_dice": 1, "rounds": "single", "starter": "first"}
+    env = SeatVectorEnv("liars_dice", 200, opponents="random", seat=2, autoreset_mode=mode, **options)
+    _, infos = env.reset(seed=1)
+    assert (env.games.states["seat"] == 2).all()
+    for _ in range(3):
+        _, _, ended, _, infos = env.step(infos["action_mask"].argmax(axis=1))
+        assert ((env.games.states["seat"] == 2) | (ended & (mode == "NextStep"))).all()
+
+
 def test_seat_is_drawn_for_each_game_or_fixed():
     env = SeatVectorEnv("liars_dice", 3000, num_players=3, num_dice=1)
     _, infos = env.reset(seed=2)
