@@ -39,6 +39,12 @@ def test_numbers_choose_every_legal_action_and_mistakes_are_told_in_a_line(game,
         batch.play(np.array([rng.choice(legal)]))
 
 
+def test_words_may_be_cut_short_at_their_end_and_no_number_is_a_beginning():
+    dice, bids = configure("score_dice"), configure("liars_dice", num_players=3)
+    assert [choose(dice, [0], words) for words in ("die 1", "ie 1")] == [0, None]
+    assert [choose(bids, [68], words) for words in ("12 x", "12")] == [68, None], "twelve 3s are the only choice"
+
+
 def test_a_number_that_is_no_choice_is_answered_with_those_that_are():
     variant = configure("score_dice", pool_a=(6, 6, 6, 6), pool_b=(6, 6, 6, 6))
     state = Batch(variant, 1, seed=1).states[0]
