@@ -215,6 +215,12 @@ def test_the_reference_figures_of_the_article(bluffs, preset, expected):
 # --- levels that people choose from ---------------------------------------------------------------------------------
 
 
+def test_a_name_stands_for_one_agent(monkeypatch):
+    monkeypatch.setattr(agents, "by_module", lambda name: {"one": {"same": Numbers}, "other": {"same": Numbers}})
+    with pytest.raises(TypeError, match="two modules of agents offer 'same'"):
+        agents.factories.__wrapped__()
+
+
 @pytest.mark.parametrize("name", names())
 def test_levels_and_other_names(name):
     """A game's other name of an agent may be one of that agent's own parameters, as `heuristic` is of `thirties`."""

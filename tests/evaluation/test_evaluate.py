@@ -38,8 +38,10 @@ def test_it_prints_as_a_line(played):
     assert str(played) == f"random against nash: {result}"
 
 
-def test_losses_add_up_to_what_is_given_away(played):
-    given = {}
+@pytest.mark.parametrize("match", [1, 10])
+def test_losses_add_up_to_what_is_given_away(match):
+    """They are those of a game, also where games are played in matches."""
+    played, given = evaluate(SMALL, "random", "nash", 2000, seed=1, match=match, values=values()), {}
     for loss in played.losses:
         given[loss.by] = given.get(loss.by, 0.0) + loss.loss
         assert 0 <= loss.wrong <= loss.decisions
