@@ -111,7 +111,7 @@ def _named(dice: Sequence[int]) -> str:
 
 
 def _percent(shares: np.ndarray) -> str:
-    return " / ".join(f"{100 * share:.2f}" for share in shares)
+    return " / ".join(f"{100 * share:z.2f}" for share in shares)
 
 
 def _show(solution: Solution) -> None:

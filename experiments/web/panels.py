@@ -213,8 +213,7 @@ def show_review(page: TablePage, review: Review) -> None:
 def _whose(page: TablePage, review: Review, seat: int) -> None:
     with ui.element("div").classes("pick small").props('role=group aria-label="whose review"'):
         for each in review.splits:
-            classes = "tool chosen" if each == seat else "tool"
-            made = button(page.place.name(each), functools.partial(page.show, reviewed=each), classes, name=f"of-{each}")
+            made = button(page.place.name(each), functools.partial(page.show, reviewed=each), "tool", name=f"of-{each}")
             made.props["aria-pressed"] = str(each == seat).lower()
 
 

@@ -308,7 +308,7 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .mark.blunder {{ color: var(--bad); }}
 .graph {{ height: 258px; cursor: pointer; }}
 .split, .marks, .graph, .pick.small {{ margin: 0 0 8px; }}
-.tool.chosen {{ border-color: var(--accent); color: var(--accent); font-weight: 600; }}
+.tool[aria-pressed=true] {{ border-color: var(--accent); color: var(--accent); font-weight: 600; }}
 .advice .line {{ margin: 10px 0; }}
 .lesson {{ margin-top: 10px; padding: 10px 12px; border-radius: 8px; background: var(--panel); display: flex;
   flex-direction: column; gap: 6px; }}

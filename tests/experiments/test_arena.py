@@ -9,7 +9,7 @@ from dice_envs import Uniform, configure, make_agent, measure
 from dice_envs.agent import resolve
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
 from dice_envs.experiments.arena import best_responses, expanded, known_values, tournament
-from dice_envs.experiments.arena.results import legend
+from dice_envs.experiments.arena.results import legend, tournament_grids
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import joined, letters, short
 from tests.evaluation.test_evaluate import SMALL as ONE_ROUND
@@ -86,6 +86,7 @@ def test_who_plays_alone_is_told_how_often_it_wins():
     (best, worst), wins = result.teams, optima("shakes", num_players=2)["P(win)"]
     assert abs(best.win - wins) < 2 * best.win_ci95
     assert worst.win + worst.win_ci95 < best.win
+    assert "Elo" not in tournament_grids(result)[0].headings, "nobody plays anybody"
     np.testing.assert_allclose(
         [team.mean_return for team in result.teams], [result.matrix("mean_return")[0][1], result.matrix("mean_return")[1][0]]
     )

@@ -1,10 +1,13 @@
-"""`solve liars-dice` at a table of three."""
+"""`solve liars-dice`."""
+
+import re
 
 import pytest
 
 from dice_envs.exact.liars_dice.solver import Progress
 from dice_envs.experiments.solve.liars_dice import line_of
-from tests.support.commands import with_json
+from dice_envs.experiments.ui import console
+from tests.support.commands import done, with_json
 
 TABLE = ("solve", "liars-dice", "-o", "num_players=3", "-o", "num_dice=1", "-o", "num_faces=2")
 
@@ -13,10 +16,16 @@ def test_a_table_is_solved_with_a_line_for_each_round(tmp_path, monkeypatch):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))
     told, found = with_json(tmp_path, *TABLE, "--report", tmp_path / "report")
     assert "1 v 1 v 1" in told
+    assert "-0.00" not in told, "rounding puts gains below 0"
     assert [each["dice"] for each in found["rounds"]] == [[1, 1], [1, 1, 1]]
     assert sum(found["shares"]) == pytest.approx(1)
     assert found["gain"] == pytest.approx(sum(found["best_responses"]) - sum(found["shares"]))
     assert (tmp_path / "report" / "liars_dice_shares.png").stat().st_size > 1000
+
+
+def test_chances_stay_in_narrow_tables(monkeypatch):
+    monkeypatch.setattr(console, "width", 60)
+    assert re.search(r"^1 v 1: iterations \S+; seconds \S+$", done("solve", "liars-dice", *TABLE[4:]), re.MULTILINE)
 
 
 def test_progress_in_words():

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.web
 
 def games():
     seeds = {"solo": 4, "worst": 5, "light": 6, "dark": 6}
-    return {name: ("thirties", {"num_players": 1}, seed, [PERSON]) for name, seed in seeds.items()}
+    alone = {name: ("thirties", {"num_players": 1}, seed, [PERSON]) for name, seed in seeds.items()}
+    return alone | {"two": ("liars_dice", {"num_dice": 1}, 7, [PERSON, "random"])}
 
 
 def reviewed(page, seed=1):
@@ -63,6 +64,15 @@ def test_the_worst_move_is_shown_and_played_again(server, open_page):
     wait_for(page, "mine")
     assert moves_made(page) == number - 1
     assert page.locator(".advice .total").count() == 0
+
+
+def test_each_seats_review_is_a_button_away(server, open_page):
+    page = open_page(server[1]["two"])
+    reviewed(page)
+    for shown, other in ((1, 0), (0, 1)):
+        page.click(f"[data-name=of-{shown}]")
+        page.wait_for_selector(f"[data-name=of-{shown}][aria-pressed=true]")
+        assert page.get_attribute(f"[data-name=of-{other}]", "aria-pressed") == "false"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
