@@ -76,7 +76,7 @@ class Advice:
 def figure(value: float, values: ActionValues, error: float | None = None, sign: bool = False) -> str:
     """Return a value as people read it: `61.3 %` where `values` are shares, else with their unit, `0.124 ± 0.020 return`."""
     factor, digits, unit = (100, 1, "%") if values.are_shares else (1, 3, values.unit)
-    text = f"{factor * value:{'+' if sign else ''}.{digits}f}"
+    text = f"{factor * value:{'+' if sign else ''}z.{digits}f}"
     interval = "" if error is None or math.isnan(error) else f" ± {factor * error:.{digits}f}"
     return f"{text}{interval} {unit}"
 

@@ -17,7 +17,7 @@ from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, t
 from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray
-from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.grids import Grid, plus_minus
 from dice_envs.experiments.ui.pages import saved_plot
 
 PRECISION = 1e-4
@@ -111,7 +111,7 @@ def _named(dice: Sequence[int]) -> str:
 
 
 def _percent(shares: np.ndarray) -> str:
-    return " / ".join(f"{100 * share:z.2f}" for share in shares)
+    return " / ".join(plus_minus(share, None, percent=True) for share in shares)
 
 
 def _show(solution: Solution) -> None:

@@ -108,15 +108,14 @@ def _line(row: Iterable[Cell]) -> str:
 def plus_minus(value: float, half: float | None, digits: int = 2, percent: bool = False, sign: bool = False) -> str:
     """Format a figure and the half-width of its 95 % interval, `12.34 ± 0.56`; without one the figure alone."""
     factor = 100 if percent else 1
-    text = f"{round(factor * value, digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0: no -0.00
+    text = f"{factor * value:{'+' if sign else ''}z.{digits}f}"  # z: no -0.00
     return text if half is None else f"{text} ± {factor * half:.{digits}f}"
 
 
 def figure_text(value: float | str | None, digits: int = 6) -> str:
     """Format a figure for tables with at most `digits` decimals; a dash for None."""
     if isinstance(value, float):
-        value = round(value, digits) + 0.0  # no -0
-        return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
+        return f"{value:z.{digits}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
     return "-" if value is None else str(value)
 
 
@@ -150,7 +149,7 @@ def measures_grid(measured: Measures, trained: bool = False) -> Grid:
     """
     rows: list[tuple[str, ...]] = []
     for each in measured.measures:
-        value, optimum, gap = (f"{figure:.5f}" for figure in (each.value, each.optimum, each.gap))
+        value, optimum, gap = (plus_minus(figure, None, 5) for figure in (each.value, each.optimum, each.gap))
         rows.append((each.name, value, f"{each.error:.5f}" if each.error else "exact", optimum, gap, each.unit, each.note))
     notes = []
     if measured.score is not None:

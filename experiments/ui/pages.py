@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import dataclasses
 import datetime
+import math
 import platform
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -86,9 +87,9 @@ def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Ite
 
 
 def bars(axes: Any, labels: Sequence[str], values: Sequence[float], errors: Sequence[float]) -> None:
-    """Draw horizontal bars with the half-widths of their intervals, the first on top."""
+    """Draw horizontal bars with the half-widths of their intervals, the first on top; exact values, of width 0, have none."""
     places = range(len(values) - 1, -1, -1)
-    axes.barh(places, values, 0.6, xerr=errors, capsize=3, color=BLUE, ecolor="#333333")
+    axes.barh(places, values, 0.6, xerr=[error or math.nan for error in errors], capsize=3, color=BLUE, ecolor="#333333")
     axes.set_yticks(places, labels)
 
 

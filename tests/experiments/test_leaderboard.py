@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dice_envs import TASKS, Task, agents, configure
+from dice_envs import TASKS, Task, agents, configure, response_values
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments.commands import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, board, chosen, sections, usual_agents
@@ -69,6 +69,7 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
         raise TooLong("5 positions")
 
     monkeypatch.setattr(leaderboard, "measure", too_long)
+    monkeypatch.setattr(leaderboard, "response_values", lambda *given: response_values(*given))  # without a time limit
     options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
     found = board([Task("small", "liars_dice", options, "exploitability", "x")], [], seed=1, minutes=600)
     (random,) = found.tasks[0].standings
