@@ -16,7 +16,7 @@ from dice_envs.core.files import folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.machine import check_extra, torch_device
 from dice_envs.core.options import check_seed
-from dice_envs.learn.presets import Preset, plan_of
+from dice_envs.learn.presets import Preset, plan_of, with_tuples
 
 if TYPE_CHECKING:
     from dice_envs.agent import Agent
@@ -140,7 +140,7 @@ def train(
     from dice_envs.learn.run import open_run
 
     variant, device = single_seat(game, **options), torch_device(device)
-    given = {**(settings or {})}
+    given = with_tuples(settings or {})
     given |= {} if steps is None else {"steps": steps}
     given |= {} if opponents is None else {"opponents": tuple(opponents)}
     plan, seed = plan_of(variant, preset, given, learner, device), check_seed(seed)

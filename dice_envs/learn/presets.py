@@ -320,6 +320,11 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
     return plan
 
 
+def with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by name, tuples in place of lists, which JSON has and people write."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
 def between(start: float, end: float, left: float) -> float:
     """A linear schedule from `start` to `end`, where `left` is the share of training that remains."""
     return end + (start - end) * left

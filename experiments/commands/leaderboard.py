@@ -493,14 +493,14 @@ def plot_scores(folder: Path, found: Board) -> None:
     down = math.ceil(len(places) / across)
     most = max(sum(each.score is not None for each in place.standings) for place in places)
     size = (4.6 * across, 0.6 + down * (1.1 + 0.3 * most))
-    caption = "Scores: 0 is uniformly random play, 1 optimal play. Bars are cut at −0.25."
+    caption = "Scores: 0 is uniformly random play, 1 optimal play. Bars are cut at −0.25; hatched: ± is not known."
     with pages.saved_plot(folder, "board", caption, figsize=size, nrows=down, ncols=across, squeeze=False) as (canvas, axes):
         for axis in axes.flat[len(places) :]:
             axis.set_visible(False)
         for axis, place in zip(axes.flat, places, strict=False):
             shown_here = [each for each in place.standings if each.score is not None]
             scores = np.array([each.score for each in shown_here], float)
-            names, errors = zip(*((short(each.agent, 22), each.score_error or 0.0) for each in shown_here), strict=True)
+            names, errors = zip(*((short(each.agent, 22), each.score_error) for each in shown_here), strict=True)
             pages.bars(axis, names, np.maximum(scores, -0.25), errors)
             axis.axvline(1, color=pages.ORANGE, linestyle="--", linewidth=1)
             axis.axvline(0, color="grey", linewidth=0.8)

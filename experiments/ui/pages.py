@@ -86,10 +86,14 @@ def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Ite
         noted.append(Plot(path, caption or name.replace("_", " ")))
 
 
-def bars(axes: Any, labels: Sequence[str], values: Sequence[float], errors: Sequence[float]) -> None:
-    """Draw horizontal bars with the half-widths of their intervals, the first on top; exact values, of width 0, have none."""
-    places = range(len(values) - 1, -1, -1)
-    axes.barh(places, values, 0.6, xerr=[error or math.nan for error in errors], capsize=3, color=BLUE, ecolor="#333333")
+def bars(axes: Any, labels: Sequence[str], values: Sequence[float], errors: Sequence[float | None]) -> None:
+    """Draw horizontal bars, the first on top, with the half-widths of their intervals; exact ones, 0, have none.
+
+    A bar whose interval is not known, None, is hatched.
+    """
+    places, hatch = range(len(values) - 1, -1, -1), ["//" if error is None else "" for error in errors]
+    halves = [error or math.nan for error in errors]
+    axes.barh(places, values, 0.6, xerr=halves, capsize=3, color=BLUE, ecolor="#333333", hatch=hatch)
     axes.set_yticks(places, labels)
 
 

@@ -163,7 +163,7 @@ def test_a_run_that_stops_before_a_game_has_ended_goes_on(tmp_path):
     settings = {"num_envs": 2, "num_steps": 2, "minibatch": 2, "epochs": 1, "checkpoint_every": 1, "measure_every": 0}
     game = dice_envs.configure("shakes", mode="physician")
     for steps in (8, 12):
-        found = dice_envs.train(game, folder=tmp_path, seed=1, steps=steps, settings={**settings, "hidden": (4,), "threads": 1})
+        found = dice_envs.train(game, folder=tmp_path, seed=1, steps=steps, settings={**settings, "hidden": [4], "threads": 1})
         assert found.steps == steps
 
 

@@ -16,7 +16,7 @@ import typer
 from dice_envs import configure
 from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, write_json
-from dice_envs.experiments.ui.pages import logarithmic, saved_plot
+from dice_envs.experiments.ui.pages import bars, logarithmic, saved_plot
 from tests.conftest import ROOT
 from tests.support.commands import error_of, process, run, with_json
 from tests.support.policies import save_random_policy
@@ -265,4 +265,9 @@ def test_logarithmic_axes_are_labelled_with_plain_numbers(tmp_path):
         canvas.canvas.draw()
         labels = [label.get_text() for label in axes.get_yticklabels()]
         assert {"0.05", "0.1", "0.2"} <= set(labels)
-    assert (tmp_path / "plot.png").exists()
+
+
+def test_bars_whose_interval_is_not_known_are_hatched(tmp_path):
+    with saved_plot(tmp_path, "plot") as (_, axes):
+        bars(axes, "abc", [1, 1, 1], [0, 0.1, None])
+        assert [bar.get_hatch() for bar in axes.patches] == ["", "", "//"]
