@@ -113,7 +113,7 @@ class Preset:
         if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
             raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
         if not isinstance(self.hidden, tuple) or len(self.hidden) > 8:
-            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {self.hidden!r}")
+            raise ValueError(f"hidden must be a tuple of the sizes of 8 layers at most, not {self.hidden!r}")
         check_types(self)
         if self.central_critic and self.normalize:
             raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
