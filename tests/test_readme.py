@@ -105,22 +105,22 @@ def test_a_command_runs(command, tmp_path):
         timeout=500,
         env={**os.environ, **COMPILES_SOON, "PYTHONPATH": str(ROOT)},
     )
-    left = words[0] == "play"  # `q` leaves like Ctrl-C
-    assert done.returncode == (130 if left else 0), done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.returncode == (130 if words[0] == "play" else 0), done.stdout[-2000:] + done.stderr[-2000:]  # q: as Ctrl-C
 
 
 MEASURED = {  # the variant measured in a row of the table of results, by the row's beginning
-    "Liar's Dice, one die each": ("liars_dice", {"rules": "openspiel", "num_dice": 1}),
-    "The Shakes, three players": ("shakes", {}),
-    "Thirties": ("thirties", {"num_players": 1}),
-    "Score dice": ("score_dice", {}),
+    "Liar's Dice, one die each": {"game": "liars_dice", "rules": "openspiel", "num_dice": 1},
+    "The Shakes, three players": {"game": "shakes"},
+    "Thirties": {"game": "thirties", "num_players": 1},
+    "Score dice": {"game": "score_dice"},
 }
 
 
 @pytest.mark.parametrize("row", [row if row != "Score dice" else pytest.param(row, marks=pytest.mark.slow) for row in MEASURED])
-def test_random_and_optimal_play_are_as_the_table_says(row):
-    game, options = MEASURED[row]
-    (found,) = re.findall(rf"^\| {re.escape(row)}.*\| ([\d.]+) \|[^|]*\| ([\d.]+) \|$", TEXT, re.M)
-    (headline, *_) = measure(game, "random", seed=1, **options).measures
-    for said, value in zip(found, (headline.value, headline.optimum), strict=True):
-        assert float(said) == pytest.approx(value, abs=0.6 * 10 ** -len(said.partition(".")[2]) + headline.error)
+def test_random_trained_and_optimal_play_are_as_the_table_says(row):
+    (found,) = re.findall(rf"^\| {re.escape(row)}.*\| ([\d.]+) \| ([\d.]+)[^|]*\| ([\d.]+) \|$", TEXT, re.M)
+    played, *trained = (measure(agent=who, seed=1, **MEASURED[row]).measures[0] for who in ("random", "ppo", "ppo:greedy=true"))
+    best = min(trained, key=lambda each: each.gap)
+    values = ((played.value, played.error), (best.value, best.error), (played.optimum, played.error))
+    for said, (value, error) in zip(found, values, strict=True):
+        assert float(said) == pytest.approx(value, abs=0.6 * 10 ** -len(said.partition(".")[2]) + error)
