@@ -145,6 +145,7 @@ _ONE_EPOCH: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-3, "minibatch": 2
 # Settings of networks that gain nothing from a second thread, and nothing from past selves.
 _SMALL: dict[str, Any] = {"epochs": 1, "checkpoint_every": 32, "threads": 1, "self_share": 0.0}
 _ONE_SEAT: dict[str, Any] = {**_SMALL, "hidden": (64, 64), "keep": "best"}  # there optimal play is deterministic
+_FATESTONES: dict[str, Any] = {**_SMALL, "expected_rewards": True, "measure_every": 0}
 
 # Towards equilibrium: self-play by magnetic mirror descent, whose parts docs/ppo.md explains. The reference follows slowly
 # enough that noise averages out in it. Play still circles a little around the equilibrium; the averaged policy comes closer.
@@ -207,9 +208,24 @@ PRESETS: dict[str, dict[str, Preset]] = {
             gae_lambda=0.5,
             hidden=(64, 64),
             input_scale=8.0,
-            expected_rewards=True,
-            measure_every=0,
-            **_SMALL,
+            **_FATESTONES,
+        ),
+        # Entropy stays high: where it falls further, play becomes easier to exploit, see docs/ppo_tried.md.
+        "equilibrium": dataclasses.replace(
+            _EQUILIBRIUM,
+            steps=50_000_000,
+            num_envs=1024,
+            num_steps=16,
+            minibatch=512,
+            learning_rate=3e-3,
+            settle=True,
+            entropy=0.04,
+            entropy_end=0.02,
+            proximal=0.5,
+            kl=0.2,
+            average_rate=0.002,
+            hidden=(128, 128, 128),
+            **_FATESTONES,
         ),
     },
     "score_dice": {
@@ -287,9 +303,7 @@ def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
         if given.get(name, default) != default:
             raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
     if plan.self_play:
-        raise ValueError(
-            "the learner sb3 has no self-play: choose a preset against opponents, such as quick, or the learner ppo"
-        )
+        raise ValueError("the learner sb3 has no self-play: choose a preset against opponents, such as quick, or learner ppo")
     return dataclasses.replace(plan, **without)
 
 
@@ -311,8 +325,7 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
     elif "opponents" in given:
         usual = {name: getattr(variant.game.options(), name) for name in variant.game.gym_options}
         more = f" ({options_text(usual)} gives it more)" if usual else ""
-        first = shown(plan.opponents[0])
-        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {first}")
+        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(plan.opponents[0])}")
     if plan.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"self_play must be 0: {variant} has one seat")
     if plan.expected_rewards:
