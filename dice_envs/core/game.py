@@ -83,6 +83,12 @@ class RerollHidden(Protocol):
     def __call__(self, params: Any, state: Any, seat: int, /) -> None: ...
 
 
+class Hold(Protocol):
+    """Give the seat a hand, one of `Variant.hands`, in place of its own, whose moves stay. Change nothing else."""
+
+    def __call__(self, params: Any, state: Any, seat: int, hand: Any, /) -> None: ...
+
+
 class RandomAction(Protocol):
     """A uniformly random legal action of the seat to move, drawn from the state's own stream."""
 
@@ -121,7 +127,7 @@ class Arrange(Protocol):
     def __call__(self, options: Any, state: Any, wanted: Mapping[str, Any], /) -> None: ...
 
 
-_CONTRACTS = (Deal, Legal, Play, Observe, RerollHidden, RandomAction, IsLegal, Retract, Expect, Arrange)
+_CONTRACTS = (Deal, Legal, Play, Observe, RerollHidden, Hold, RandomAction, IsLegal, Retract, Expect, Arrange)
 
 
 class UnknownOptionError(ValueError, TypeError):
@@ -175,6 +181,10 @@ class Game:
     # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
     # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None
+    # Optional, for training: options → all hands that each seat may hold, an array (hands, …), and their chances, whatever the
+    # others hold; None where a game deals more than once. Which actions are legal must not depend on hands.
+    hands: Callable[[Any], tuple[np.ndarray, np.ndarray] | None] | None = None
+    hold: Hold | None = None  # gives a seat one of them
     expect: Expect | None = None
     play_expected: Play | None = None
 
@@ -457,6 +467,11 @@ class Variant:
     def kernels(self) -> Kernels:
         """The game's compiled loops over many states."""
         return compile_kernels(self.game)
+
+    @functools.cached_property
+    def hands(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """All hands that each seat may hold, and their chances; None where the game does not list them, see `Game`."""
+        return self.game.hands(self.options) if self.game.hands else None
 
     def arrange(self, state: Any, wanted: Mapping[str, Any]) -> None:
         """Change a state just dealt to the position that reset options describe.

@@ -15,6 +15,7 @@ from dice_envs.core.machine import check_extra, needs, torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
 from dice_envs.envs.learner.records import empty_step
+from dice_envs.envs.learner.turn import compile_every_hand
 
 with needs("sb3", "dice_envs.TensorEnv"):
     import torch
@@ -88,6 +89,7 @@ class TensorEnv:
         earned, ended, _, players, returns, lengths, self.out, self.observations, self.masks = tensors
         self._step = TensorStep(earned.float(), ended, players, returns, lengths)
         self._earned = earned
+        self._supposed: torch.Tensor | None = None
         self._turns: Any = None
         if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
             self.seats = torch.from_numpy(self._games.learners)
@@ -113,17 +115,6 @@ class TensorEnv:
             return None
         self._turns.follow()
         return self._turns.recording
-
-    @property
-    def exploration(self) -> float:
-        """The share of self-play games that start with random moves, see `dice_envs.envs.learner.SeatGames`."""
-        return float(self._games.exploration[0])
-
-    @exploration.setter
-    def exploration(self, share: float) -> None:
-        self._games.exploration[0] = share
-        if self._turns is not None:
-            self._turns.exploration.fill_(share)
 
     def reset(self, seed: int | None = None) -> None:
         """Deal all games, each with a seed of its own derived from `seed`; None: fresh ones.
@@ -190,6 +181,27 @@ class TensorEnv:
             return self._turns.view_all()
         self._games.view_all(self._state.numpy())
         return self._state
+
+    def view_hands(self) -> torch.Tensor:
+        """Return what each seat would see with each hand that it may hold, (n, seats, hands, size) float32.
+
+        The tensor is the same one at each call, overwritten.
+
+        Raises:
+            ValueError: the game does not list its hands.
+        """
+        if self.variant.hands is None:
+            raise ValueError(f"{self.variant} does not list the hands that a seat may hold")
+        facts, (hands, _) = self.variant.facts, self.variant.hands
+        if self._supposed is None:
+            sizes = (self.num_envs, facts.num_seats, len(hands), facts.observation_size)
+            self._supposed = torch.zeros(sizes, device=self.device)
+        if self._turns is not None:
+            self._turns.suppose(self._supposed)
+        else:
+            suppose_all, other = compile_every_hand(self.variant.game), np.empty(1, self.variant.game.state)
+            suppose_all(self.variant.params, self._games.states, other, hands, self._supposed.numpy())
+        return self._supposed
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how the games continue, except the agents themselves."""

@@ -17,6 +17,7 @@ M. Rudolph et al., Reevaluating Policy Gradient Methods for Imperfect-Informatio
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,7 @@ with needs("sb3", "dice_envs.learn.ppo"):
     from torch import Tensor, nn
 
     from dice_envs.envs.tensor import TensorEnv
+    from dice_envs.learn.hands import EveryHand
     from dice_envs.learn.networks import ActorCritic, mlp
 
 ILLEGAL = -1e9  # added to the logits of illegal actions: their probability is then exactly 0
@@ -59,6 +61,7 @@ class Rollout:
         taken: float32, its value of the action taken, or `values` where the critic values positions only. An advantage then
             says how much better the action was than the critic thought.
         advantages, returns: float32.
+        expected: (…, actions) float32, the actions' values over the other's hands; no actions without `every_hand`.
         known: bool, whether the value of the seat's next decision is known. After a seat's last decision in the rollout only
             others may move before the rollout ends; the advantage is then 0.
     """
@@ -77,6 +80,7 @@ class Rollout:
         self.gained = room(dtype=torch.float64)
         self.values, self.taken, self.advantages, self.returns = room(), room(), room(), room()
         self.known = room(dtype=torch.bool)
+        self.expected = room(actions if preset.every_hand else 0)
 
 
 def estimate_advantages(r: Rollout, ahead: Tensor, known: Tensor, decay: float, opposed: bool) -> None:
@@ -153,6 +157,9 @@ class PPO(ActorCritic):
                 self._critic = mlp([facts.observation_size, *p.hidden, 1], 1.0, p.input_scale)
         self.networks = nn.ModuleDict({"actor": self._actor, "critic": self._critic}).to(self.device)
         learning = list(self.networks.parameters())
+        self._hands = EveryHand(self.env, p.num_steps) if p.every_hand else None
+        if self._hands:
+            self.networks["hands"] = self._hands
         for name, wanted in (("reference", p.kl), ("average", p.average_rate)):
             if wanted:
                 self.networks[name] = copy.deepcopy(self._actor).requires_grad_(False)
@@ -166,7 +173,7 @@ class PPO(ActorCritic):
         self._sums = torch.zeros(6, device=self.device)
         self._draws = torch.Generator(self.device)
         self.rollout = r = Rollout(variant, p, self.device)
-        columns = (r.inputs, r.bias, r.anchor, r.actions, r.log_probs, r.advantages, r.returns, r.known)
+        columns = (r.inputs, r.bias, r.anchor, r.actions, r.log_probs, r.advantages, r.returns, r.known, r.expected)
         self._decisions = [column.flatten(0, 1) for column in columns]  # of all games in one row
         self._rows = torch.arange(p.minibatch, device=self.device)  # of a minibatch; they keep their place, for CUDA graphs
         self._graphs: dict[str, Callable[[], Any]] = {}
@@ -187,7 +194,6 @@ class PPO(ActorCritic):
         """
         p, r = self.preset, self.rollout
         count, total = p.num_envs * p.num_steps, p.epochs * p.num_envs * p.num_steps // p.minibatch
-        self.env.exploration = falling(p.exploration, 0.0, max(0.0, 1 - self.steps / p.steps) if left is None else left)
         left = max(0.0, 1 - (self.steps + count) / p.steps) if left is None else left
         rate = between(p.learning_rate, p.learning_rate_end, left)
         weights = {name: falling(getattr(p, name), getattr(p, f"{name}_end"), left) for name in self._weights}
@@ -240,9 +246,11 @@ class PPO(ActorCritic):
     @torch.inference_mode()
     def _play(self) -> None:
         """Play a rollout, and judge it: values, advantages, and the probabilities that the policy shall stay close to."""
-        r, env = self.rollout, self.env
+        r, env, hands = self.rollout, self.env, self._hands
         for t in range(self.preset.num_steps):
             r.inputs[t].copy_(self._inputs())
+            if hands:
+                hands.watch(t)
             r.bias[t].copy_(env.masks).sub_(1).mul_(-ILLEGAL)
             r.played[t].copy_(log_policy := self._log_policy(self._actor, env.observations, r.bias[t]))
             r.actions[t].copy_(self._draw(log_policy))
@@ -260,6 +268,8 @@ class PPO(ActorCritic):
             r.values.copy_((r.played.exp() * worth).sum(2))
             r.taken.copy_(worth.gather(2, taken)[:, :, 0])
             last = (self._log_policy(self._actor, env.observations, bias).exp() * last).sum(1, keepdim=True)
+            if hands:
+                r.expected.copy_(hands.expected(r, functools.partial(self._log_policy, self._actor), self._critic))
         else:
             r.values.copy_(worth[:, :, 0])
             r.taken.copy_(r.values)
@@ -289,7 +299,7 @@ class PPO(ActorCritic):
         """Learn from the minibatch `_rows` of the rollout's decisions, (minibatch,) int64: one step of the optimiser."""
         p, weights = self.preset, self._weights
         drawn = (column.index_select(0, self._rows) for column in self._decisions)
-        inputs, bias, anchor, actions, log_probs, advantages, returns, known = drawn
+        inputs, bias, anchor, actions, log_probs, advantages, returns, known, expected = drawn
         log_policy = self._log_policy(self._actor, inputs[:, : self.variant.facts.observation_size], bias)
         policy, actions = log_policy.exp(), actions.unsqueeze(1)
         minus_entropy = (policy * log_policy).sum(1)
@@ -304,7 +314,7 @@ class PPO(ActorCritic):
             # action taken beyond its value: the expected gradient is the same, with far less noise.
             error = (worth.gather(1, actions)[:, 0] - returns) * known
             advantages, worth = -error.detach(), worth.detach()
-            gain = (policy * worth).sum(1)
+            gain: Any = (policy * (expected if p.every_hand else worth)).sum(1)
             if p.least_stake:
                 stake = (worth + bias).amax(1) - (worth - bias).amin(1)
                 regulariser = regulariser * (stake / 2).clamp(min=p.least_stake)

@@ -20,8 +20,8 @@ MOST_AT_ONCE = 2**20  # steps between two updates: all of them are in memory
 
 # Settings that MaskablePPO does not have. A preset's default leaves each of them out.
 LACKS = (
-    "self_play", "exploration", "kl", "kl_end", "reference_rate", "proximal", "proximal_end", "settle", "least_stake",
-    "central_critic", "average_rate", "input_scale",
+    "self_play", "kl", "kl_end", "reference_rate", "proximal", "proximal_end", "settle", "least_stake",
+    "central_critic", "average_rate", "input_scale", "every_hand",
 )  # fmt: skip
 
 _Often = Annotated[int, Range(1, 10**9)]
@@ -36,7 +36,6 @@ class Preset:
         steps: learner steps in all.
         opponents: specs of the pool's fixed opponents.
         self_play: the share of games in which the learner has every seat, 0 to 1; in the others it has one.
-        exploration: the initial share of self-play games that start with random moves; it falls to 0.
         self_share: the share of opponents that are past selves, 0 to 1.
         past_selves: the number of past selves in the pool; a new one replaces the oldest.
         snapshot_every: iterations between two past selves.
@@ -58,6 +57,9 @@ class Preset:
             game provides it.
         central_critic: whether the critic sees the observations of all seats and values every action; only training needs
             it. The policy's mean of these values is then maximised as well.
+        every_hand: whether the critic's values are averaged over all hands that the other player may hold, each weighted by the
+            probability that it would have played like this. The luck of that hand is then no noise. Needs a `central_critic`,
+            full self-play, and a game of two that lists its hands: one round of Liar's Dice, with as many dice for both.
         input_scale: multiplies the initial weights of the first layers, 1 to 100. Inputs lie between 0 and 1; steeper layers
             tell close values apart and learn products of many inputs that flat ones miss.
         floor: the saved policy never takes actions less likely than this share of the likeliest one's probability, 0 to 0.99.
@@ -75,7 +77,6 @@ class Preset:
     steps: Annotated[int, Range(1, MOST_STEPS)]
     opponents: tuple[str, ...] = ("random",)
     self_play: _Share = 0.0
-    exploration: _Share = 0.0
     self_share: _Share = 0.2
     past_selves: Annotated[int, Range(0, 1000)] = 8
     snapshot_every: _Often = 8
@@ -103,6 +104,7 @@ class Preset:
     gae_lambda: _Share = 0.95
     hidden: tuple[Annotated[int, Range(1, 4096)], ...] = (128, 128)
     input_scale: Annotated[float, Range(1, 100)] = 1.0
+    every_hand: bool = False
     floor: Annotated[float, Range(0, 0.99)] = 0.0
     measure_every: Annotated[int, Range(0, 10**9)] = 32
     keep: Literal["last", "best"] = "last"
@@ -119,6 +121,8 @@ class Preset:
             raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
         if self.least_stake and not self.central_critic:
             raise ValueError(f"least_stake must be 0 without central_critic, whose values give stakes, not {self.least_stake}")
+        if self.every_hand and not (self.central_critic and self.self_play == 1):
+            raise ValueError("every_hand must be false without central_critic and a self_play of 1")
         at_once = self.num_envs * self.num_steps
         check_range("num_envs times num_steps", at_once, 2, MOST_AT_ONCE)
         if at_once % self.minibatch:
@@ -326,6 +330,8 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
         usual = {name: getattr(variant.game.options(), name) for name in variant.game.gym_options}
         more = f" ({options_text(usual)} gives it more)" if usual else ""
         raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(plan.opponents[0])}")
+    if plan.every_hand and (variant.facts.num_seats != 2 or variant.hands is None):
+        raise ValueError(f"every_hand must be false for {variant}, which is no game of two that lists its hands")
     if plan.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"self_play must be 0: {variant} has one seat")
     if plan.expected_rewards:

@@ -95,7 +95,7 @@ def opponents(variant):
     return Pool([spec for each, spec, offered in OFFERS if each.same_rules(variant) and not makes_arrays(offered.choose)])
 
 
-# Every opponent and self-play with exploration at once; then a turn that leaves all of it out.
+# Every opponent and self-play at once; then a turn that leaves all of it out.
 TURNS = [(variant, {"opponents": opponents(variant), "self_play": 0.5}) for variant in map(configure, names())]
 TURNS += [(configure("thirties", num_players=1), {})]
 

@@ -22,25 +22,24 @@ from tests.support.policies import Faulty
 from tests.support.subsets import few
 
 ROWS = {
-    "numbers": ("liars_dice", {"num_dice": 2}, {"opponents": "numbers"}, 0.0),
-    "self-play": ("liars_dice", {"num_players": 3, "num_dice": 2}, {"self_play": 0.5}, 0.5),
-    "pool": ("liars_dice", {}, {"opponents": Pool(["random", "numbers", "numbers:bluff=1"]), "seat": 1}, 0.0),
-    "network": ("liars_dice", {"rules": "openspiel", "num_dice": 1}, {"opponents": "ppo"}, 0.0),
-    "fatestones": ("fatestones", {}, {"expected_rewards": True, "opponents": "strongest"}, 0.0),
-    "score dice": ("score_dice", {}, {"opponents": "highest", "self_play": 1.0}, 0.3),
-    "shakes": ("shakes", {"mode": "maesters"}, {"opponents": ["argument", "dogmatic"]}, 0.0),
-    "thirties": ("thirties", {"num_players": 1}, {}, 0.0),
+    "numbers": ("liars_dice", {"num_dice": 2}, {"opponents": "numbers"}),
+    "self-play": ("liars_dice", {"num_players": 3, "num_dice": 2}, {"self_play": 0.5}),
+    "pool": ("liars_dice", {}, {"opponents": Pool(["random", "numbers", "numbers:bluff=1"]), "seat": 1}),
+    "network": ("liars_dice", {"rules": "openspiel", "num_dice": 1}, {"opponents": "ppo"}),
+    "fatestones": ("fatestones", {}, {"expected_rewards": True, "opponents": "strongest"}),
+    "score dice": ("score_dice", {}, {"opponents": "highest", "self_play": 1.0}),
+    "shakes": ("shakes", {"mode": "maesters"}, {"opponents": ["argument", "dogmatic"]}),
+    "thirties": ("thirties", {"num_players": 1}, {}),
 }
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def lock_step(row, device="cpu", games=16, steps=60, seed=5):
-    name, options, arguments, exploration = row
+    name, options, arguments = row
     ours = dice_envs.TensorEnv(name, games, **arguments, device=device, **options)
     theirs = make_vec_env(name, games, seed=seed, **options)
     theirs.games = SeatGames(ours.variant, games, **arguments)
-    ours.exploration = theirs.games.exploration[0] = exploration
     ours.reset(seed)
     observations = theirs.reset()
     held = [ours.observations, ours.masks, ours.seats, ours.out]
@@ -53,6 +52,10 @@ def lock_step(row, device="cpu", games=16, steps=60, seed=5):
         np.testing.assert_array_equal(ours.masks.bool().cpu(), masks)
         np.testing.assert_array_equal(ours.seats.cpu(), seats)
         np.testing.assert_array_equal(ours.state().cpu(), views)
+        if ours.variant.hands:
+            dealt = (theirs.games.states["counts"][:, :2, None] == ours.variant.hands[0]).all(3)
+            everyone = np.where((seats == 0)[:, None, None], views, views[:, ::-1])
+            np.testing.assert_array_equal(ours.view_hands().cpu()[torch.from_numpy(dealt)], everyone.reshape(2 * games, -1))
         if step == steps // 2:
             kept = ours.snapshot()
             for field, array in theirs.games.snapshot().items():

@@ -94,13 +94,14 @@ def test_it_returns_a_policy_and_its_measures(tmp_path, monkeypatch, learner):
     assert all(np.array_equal(a, b) for a, b in zip(layers(found), layers(BEGIN[learner]()), strict=True)), "the seed fixes it"
 
 
-MIXED = {**SMALL, "self_play": 0.5, "exploration": 0.5, "self_share": 0.3, "snapshot_every": 1}
+MIXED = {**SMALL, "self_play": 0.5, "self_share": 0.3, "snapshot_every": 1}
 
 
 @pytest.mark.parametrize(
     ("learner", "arguments"),
     [
         ("ppo", {"settings": MIXED}),
+        ("ppo", {"settings": {**SMALL, "every_hand": True}}),
         ("ppo", {"settings": {**MIXED, "learning_rate": 0.0}}),  # the first policy stays the best
         pytest.param("ppo", {"game": "thirties", "preset": "quick"}, marks=pytest.mark.thorough),
         pytest.param("sb3", {}, marks=pytest.mark.thorough),
@@ -191,6 +192,7 @@ def test_it_trains_against_opponents_and_alone():
         ({"learner": "sb3"}, "the learner sb3 has no self-play: choose a preset against opponents"),
         ({"game": "thirties"}, "self_play must be 0: thirties .* has one seat"),
         ({"settings": {"expected_rewards": True}}, "expected_rewards must be false: liars_dice has no"),
+        ({"settings": {"every_hand": True}, "rules": "standard"}, "every_hand must be false for liars_dice.* lists its hands"),
         (
             {"learner": "sb3", "preset": "quick", "settings": {"self_play": 0.5}},
             "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5",
@@ -228,7 +230,7 @@ def test_every_field_of_a_preset_reaches_the_learner():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_learns_from_past_selves_and_a_cpu_goes_on(tmp_path):
     """The pool changes, so rollouts are recorded anew or played without a graph."""
-    shares = {"self_share": 0.2, "self_play": 0.3, "exploration": 0.2}
+    shares = {"self_share": 0.2, "self_play": 0.3}
     settings = {"num_envs": 256, "minibatch": 2048, "snapshot_every": 9, **shares}
     arguments = {"preset": "quick", "settings": settings, "folder": tmp_path, "seed": None}
     begun = train(steps=500_000, device="cuda", callback=Told(200_000), **arguments)

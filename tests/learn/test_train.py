@@ -37,9 +37,9 @@ TINY = Preset(
 DRAWING = dataclasses.replace(
     TINY, steps=6 * 512, opponents=("random", "numbers:bluff=0.5"), minibatch=128, epochs=2, snapshot_every=1
 )
-# Half of the games are self-play, some from random positions; reference and averaged policies; the best policy is kept.
+# Half of the games are self-play; reference and averaged policies; the best policy is kept.
 REGULARISED = dataclasses.replace(
-    DRAWING, self_play=0.5, exploration=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2,
+    DRAWING, self_play=0.5, kl=0.1, kl_end=1.0, entropy_end=0.001, reference_rate=0.2,
     average_rate=0.1, measure_every=2, keep="best", normalize=False, floor=0.01, input_scale=3.0,
     proximal=1.0, proximal_end=2.0, central_critic=True,
 )  # fmt: skip
@@ -384,9 +384,10 @@ def test_terms_of_the_loss_may_end_with_none():
         {"num_envs": 0}, {"num_envs": 10**6}, {"num_steps": 0}, {"num_steps": 10**6}, {"minibatch": 1}, {"minibatch": 1000},
         {"epochs": 0}, {"learning_rate": -1}, {"learning_rate": "1"}, {"entropy": None}, {"gae_lambda": 2},
         {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
-        {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"exploration": -0.1}, {"normalize": 1.0}, {"keep": "first"},
+        {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"normalize": 1.0}, {"keep": "first"},
         {"central_critic": 1, "normalize": False}, {"central_critic": True}, {"proximal": -1}, {"proximal_end": 2000},
-        {"learning_rate_end": 2}, {"least_stake": 0.1}, {"least_stake": 2, "central_critic": True, "normalize": False},
+        {"learning_rate_end": 2}, {"every_hand": True}, {"least_stake": 0.1},
+        {"least_stake": 2, "central_critic": True, "normalize": False},
         {"reference_rate": 2}, {"average_rate": -1}, {"entropy_end": -1}, {"measure_every": -1}, {"value_weight": -1},
         {"input_scale": 0.5}, {"input_scale": NAN}, {"input_scale": "8"},
         {"floor": 1}, {"checkpoint_every": 0}, {"threads": 0}, {"threads": 10**6},

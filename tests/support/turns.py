@@ -12,10 +12,9 @@ def turn_at(variant, states, seed=1):
     return Turn(variant, states, np.arange(len(states)), new_streams(seed, len(states)))
 
 
-def begun(variant, opponents, count, seed=0, exploration=0.0, **arguments):
+def begun(variant, opponents, count, seed=0, **arguments):
     """Games of a learner that have been dealt."""
     games, everything = SeatGames(variant, count, opponents, **arguments), np.arange(count)
-    games.exploration[0] = exploration
     games.seed_games(everything, range(seed, seed + count))
     games.start(everything)
     return games
@@ -30,9 +29,9 @@ def random_actions(random, masks, mistakes):
     return actions
 
 
-def played(variant, opponents, count, turns, seed=0, exploration=0.0, **arguments):
+def played(variant, opponents, count, turns, seed=0, **arguments):
     """All results and states of games in which the learner plays at random, with both ways of beginning again."""
-    games = begun(variant, opponents, count, seed, exploration, **arguments)
+    games = begun(variant, opponents, count, seed, **arguments)
     random = np.random.default_rng(3)
     shown, begins = games.view(), np.zeros(count, bool)
     for turn in range(turns):

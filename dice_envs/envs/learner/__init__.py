@@ -95,8 +95,6 @@ class SeatGames:
         seats: the arrays of all games; `states`, `streams`, `memories`, `learners` and `players` are the same ones.
         masks: (n, actions) int8, the learners' legal actions as they were last shown; None before the first `start`.
         illegal: games that the last `advance` ended for an illegal action → reason.
-        exploration: (1,) float64, the share of self-play games that start with random moves, 1, 2, 3 … with probability 1/2,
-            1/4, 1/8 … They show positions that the learner would not reach. 0 at first; may be changed between games.
 
     Raises:
         ValueError: wrong arguments; an opponent does not play the variant; or `expected_rewards` for a game that does not
@@ -137,13 +135,11 @@ class SeatGames:
             lengths=np.zeros(num_games, np.int64),
         )
         self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
-        self.exploration = np.zeros(1)
         self._begin = Start(
             fixed_seat=-1 if seat == "random" else int(seat),
             places=np.append(LEARNER, np.resize(np.arange(len(self._agents)), facts.num_seats - 1)),
             weights=np.zeros(0),
             self_play=self.self_play,
-            exploration=self.exploration,
             before=np.empty(facts.num_seats, np.int64),
         )
         self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
@@ -272,7 +268,7 @@ class SeatGames:
         if self._prepared[0] is not team:
             self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
         (_, context, asks), start = self._prepared, self.begin
-        loop = compile_advance(self.played, team.choosers, bool(self.self_play and self.exploration[0]))
+        loop = compile_advance(self.played, team.choosers)
         reasons: dict[int, str] = {}
         while True:
             loop(context, self.seats, start, moves, step)

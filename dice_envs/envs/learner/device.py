@@ -20,7 +20,7 @@ from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.learner.records import LEARNER, Orders, Shown, Step, empty_step
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_may_act, compile_turn
+from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_hands, compile_may_act, compile_turn
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
@@ -47,16 +47,17 @@ class Queries(NamedTuple):
     floors: Any
 
 
-def threads(params: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Callable[..., None]]:
+def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over a variant's params.
 
     `turn(context, seats, start, moves, step, asked)` takes the turn of game k in thread k, and writes which agents are asked
     and what they see. Work space and faults of `context` have a row for each game; `context.params` is not read. A game with
     a fault stands still. `draw(seats, moves, asked)` draws the answers from the softmax of their logits.
-    `views(seats, (out,))` writes what all seats see, (n, seats, size), the learner's first.
+    `views(seats, (out,))` writes what all seats see, (n, seats, size), the learner's first. In games that list their hands,
+    `suppose(seats, (other, hands, out))` writes what each seat would see with each of them.
     """
     observe, view = game.observe, compile_view(game)
-    take, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
+    take, may_act, see = compile_turn(game, choosers), compile_may_act(game), compile_hands(game)
 
     def turn(context, seats, start, moves, step, asked):
         k = cuda.grid(1)
@@ -93,7 +94,13 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...], explores: bo
                 out[0][k, place, j] = 0
             observe(params, seats.states[k], (seats.learners[k] + place) % out[0].shape[1], out[0][k, place])
 
-    return {"turn": turn, "draw": draw, "views": views}
+    def suppose(seats, room):
+        k = cuda.grid(1)
+        other, hands, out = room
+        if k < len(out):
+            see(params, seats.states[k], other[k : k + 1], hands, out[k])
+
+    return {"turn": turn, "draw": draw, "views": views, "suppose": suppose}
 
 
 def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str, tuple[Any, ...]]]:
@@ -109,11 +116,15 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
     step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
     asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
-    return threads(variant.params, games.played, team.choosers, games.self_play > 0), {
+    arguments: dict[str, tuple[Any, ...]] = {
         "turn": (context, games.seats, games.begin, moves, step, asked),
         "draw": (games.seats, moves, asked),
         "views": (games.seats, (views,)),
     }
+    if variant.hands:
+        arguments["suppose"] = games.seats, (context.sample, variant.hands[0], views[:, :, None])
+    functions = threads(variant.params, games.played, team.choosers)
+    return {name: functions[name] for name in arguments}, arguments
 
 
 def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[int, Network]:
@@ -136,9 +147,9 @@ def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[i
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ...], explores: bool) -> dict[str, Any]:
+def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str, Any]:
     """Return CUDA's kernels for `rules` with `options`, played as `game`. Cached by these; a Variant equals only itself."""
-    return {name: cuda.jit(each) for name, each in threads(rules.params(options), game, choosers, explores).items()}
+    return {name: cuda.jit(each) for name, each in threads(rules.params(options), game, choosers).items()}
 
 
 class DeviceTurns:
@@ -153,7 +164,6 @@ class DeviceTurns:
     Attributes:
         learners: (n,) int64 tensor, as in `Seating`.
         state: (n, seats, size) float32 tensor, which `view_all` writes.
-        exploration: (1,) float64 tensor, in place of that of SeatGames.
         capturable: whether a CUDA graph can hold a turn. Not where networks are asked, until all have answered.
         recording: changes when opponents have changed, so that a graph would go on with those of before.
 
@@ -166,11 +176,12 @@ class DeviceTurns:
 
         self.games, self._torch, self._device = games, torch, step.ended.device
         _, arguments = example(games)
-        context, seats, start, moves, own, asked = arguments["turn"]
+        context, seats, _, moves, own, asked = arguments["turn"]
         self.recording: tuple[Any, ...] = ()
+        self._hands: Any = None
         self.follow()  # before any room is taken: it refuses opponents
-        made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners, start.exploration)
-        self._todo, self._actions, self.state, self.learners, self.exploration = map(self._tensor, made)
+        made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners)
+        self._todo, self._actions, self.state, self.learners = map(self._tensor, made)
         self._asked = Queries(*map(self._tensor, asked))
         self._queries = Queries(*map(self._shared, self._asked))
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
@@ -231,6 +242,12 @@ class DeviceTurns:
         self._launch("views", self._seats, (self._shared(self.state),))
         return self.state
 
+    def suppose(self, out: Any) -> None:
+        """Write what each seat would see with each hand, (n, seats, hands, size) float32 tensor."""
+        if self._hands is None:
+            self._hands = self._moved(self.games.variant.hands[0])
+        self._launch("suppose", self._seats, (self._room.sample, self._hands, self._shared(out)))
+
     def check(self) -> None:
         """Raise an error if an action since the last check was illegal. Its game has stood still.
 
@@ -260,8 +277,8 @@ class DeviceTurns:
         self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
         self.capturable = not self._layers
         self.recording, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
-        variant, explores = games.variant, games.self_play > 0
-        self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers, explores)
+        variant = games.variant
+        self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
         floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
         self._own = self._moved((team.numbers, team.options, start, floors))
 
@@ -270,7 +287,6 @@ class DeviceTurns:
         self._todo.fill_(todo)
         numbers, options, start, floors = self._own
         context = self._room._replace(numbers=numbers, options=options)
-        start = start._replace(exploration=self._shared(self.exploration))
         asked = self._queries._replace(floors=floors)
         while True:
             self._launch("turn", context, self._seats, start, self._moves, self._step, asked)

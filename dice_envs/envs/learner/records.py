@@ -19,7 +19,6 @@ class Start(NamedTuple):
         places: (seats,) int64, the number of the agent at each place after the learner's; LEARNER at the first, its own.
         weights: probability of each agent of a pool, (agents,) float64, drawn for each place; empty without a pool.
         self_play: probability that the learner has every seat.
-        exploration: (1,) float64, the share of those games that start with random moves.
         before: (seats,) int64, work space.
     """
 
@@ -27,7 +26,6 @@ class Start(NamedTuple):
     places: np.ndarray
     weights: np.ndarray
     self_play: float
-    exploration: np.ndarray
     before: np.ndarray
 
 

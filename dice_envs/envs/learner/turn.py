@@ -15,7 +15,7 @@ import numpy as np
 from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, compile_legal_chooser
 from dice_envs.agent.kernel import Chooser
 from dice_envs.core.dice import below, choose_weighted, uniform
-from dice_envs.core.game import OVER, Game, compile_check, compile_random_action, compile_view
+from dice_envs.core.game import OVER, Game, compile_check, compile_view
 from dice_envs.core.kernel import kernel
 from dice_envs.envs.learner.records import LEARNER
 
@@ -92,29 +92,58 @@ def compile_may_act(game: Game) -> Callable[..., bool]:
 
 
 @functools.cache
-def _compile_moves(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> tuple[Callable[..., int], Any]:
+def compile_hands(game: Game) -> Callable[..., None]:
+    """Return the kernel `(params, state, other, hands, out)`.
+
+    It writes what each seat would see with each of the hands into `out`, (seats, hands, size). `other` is work space, (1,) of
+    the game's states.
+    """
+    hold, observe = game.hold, game.observe
+
+    @kernel(allocates=False, merge=True)
+    def suppose(params, state, other, hands, out):
+        for seat in range(out.shape[0]):
+            other[0] = state
+            for k in range(len(hands)):
+                hold(params, other[0], seat, hands[k])
+                for j in range(out.shape[2]):
+                    out[seat, k, j] = 0
+                observe(params, other[0], seat, out[seat, k])
+
+    return suppose
+
+
+@functools.cache
+def compile_every_hand(game: Game) -> Callable[..., None]:
+    """Return the loop `(params, states, other, hands, out)` of `compile_hands`, with `out` (n, seats, hands, size)."""
+    suppose = compile_hands(game)
+
+    @kernel
+    def suppose_all(params, states, other, hands, out):
+        for i in range(len(states)):
+            suppose(params, states[i], other, hands, out[i])
+
+    return suppose_all
+
+
+@functools.cache
+def _compile_moves(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
     """Return the kernel `play_on` below, and the decorator for kernels that call it."""
     choose_legal, decorate = compile_legal_chooser(game, choosers)
-    play, random_action = game.play, compile_random_action(game)
+    play = game.play
 
     @decorate(merge=True)
-    def play_on(context, seats, i, action, wanders):
-        """Play the action, if there is one, random moves while the game wanders, and the agents' answers."""
+    def play_on(context, seats, i, action):
+        """Play the action, if there is one, and the agents' answers."""
         state = seats.states[i]
         while True:
             if action != NO_ACTION:
                 play(context.params, state, action)
-                if wanders:  # these moves pay nothing; another one follows with probability 1/2
-                    wanders = uniform(state) >= 0.5
-                else:
-                    for each in range(seats.earned.shape[1]):
-                        seats.earned[i, each] += state["rewards"][each]
+                for each in range(seats.earned.shape[1]):
+                    seats.earned[i, each] += state["rewards"][each]
             seat = np.int64(state["seat"])
             if seat == OVER:
                 return DONE
-            if explores and wanders:
-                action = np.int64(random_action(context.params, state, context.mask))
-                continue
             if seats.shared[i]:
                 seats.learners[i] = seat
             if seat == seats.learners[i] or state["out"][seats.learners[i]] != 0:
@@ -127,7 +156,7 @@ def _compile_moves(game: Game, choosers: tuple[Chooser, ...], explores: bool) ->
 
 
 @functools.cache
-def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
+def compile_turn(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
     """Return the kernel of one game's turn, to be compiled into its caller. Call that of `compile_may_act` first.
 
     `turn(context, seats, start, moves, step, i)` does what row i of `moves` says and writes row i of `step`, and of its finals
@@ -137,9 +166,8 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
     Args:
         game: its kernels are played.
         choosers: of the opponents.
-        explores: whether self-play games may start with random moves.
     """
-    play_on, decorate = _compile_moves(game, choosers, explores)
+    play_on, decorate = _compile_moves(game, choosers)
     deal, view = game.deal, compile_view(game)
 
     @decorate(merge=True)
@@ -165,10 +193,7 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
                 if moves.arranged:
                     moves.todo[i] = ANSWERS
                     return
-            wanders = False
-            if explores and begins and start.exploration[0] > 0.0:
-                wanders = uniform(state) < start.exploration[0] and seats.shared[i]
-            moves.todo[i] = play_on(context, seats, i, action, wanders)
+            moves.todo[i] = play_on(context, seats, i, action)
             if moves.todo[i] != DONE:
                 return
             over = state["seat"] == OVER or (state["out"][seats.learners[i]] != 0 and not seats.shared[i])
@@ -192,13 +217,13 @@ def compile_turn(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> C
 
 
 @functools.cache
-def compile_advance(game: Game, choosers: tuple[Chooser, ...], explores: bool) -> Callable[..., None]:
+def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
     """Return the loop `(context, seats, start, moves, step)`.
 
     It takes the turns of all games whose `moves.todo` is not DONE. A fault is written to `context.fault`. If it is the
     learner's, nothing has changed, and `moves.todo` is FAILS in each such game.
     """
-    turn, may_act = compile_turn(game, choosers, explores), compile_may_act(game)
+    turn, may_act = compile_turn(game, choosers), compile_may_act(game)
     _, decorate = compile_legal_chooser(game, choosers)
 
     @decorate

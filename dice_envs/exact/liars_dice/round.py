@@ -17,7 +17,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import MAX_DICE, NO_WILD, matching
+from dice_envs.games.liars_dice import MAX_DICE, NO_WILD, matching, thrown
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, face_of, quantity_of, rule_number
 
 # [dice, more]: how many hands of so many dice with 1 + more faces there are.
@@ -228,13 +228,10 @@ def _match_all(wild, hands, out):
 @functools.lru_cache(maxsize=32)
 def hands_of(variant: Variant, dice: int, palifico: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all hands of a number of dice, with their chances and matches, as in `Round`. They are shared: do not write."""
-    faces = variant.params.num_faces
-    thrown = list(itertools.combinations_with_replacement(range(faces), dice))
-    hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in thrown], np.int8)
-    ways = [math.factorial(dice) / math.prod(map(math.factorial, hand.tolist())) for hand in hands]
-    matches = np.zeros((len(hands), faces), np.int64)
+    hands, chances = thrown(dice, variant.params.num_faces)
+    matches = np.zeros((len(hands), variant.params.num_faces), np.int64)
     _match_all(NO_WILD if palifico else variant.params.wild, hands, matches)
-    return hands, np.array(ways) / faces**dice, matches
+    return hands, chances, matches
 
 
 @kernel(allocates=False)

@@ -41,6 +41,9 @@ Actions
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -633,6 +636,27 @@ def reroll_hidden(params, state, seat):
     for other in range(params.num_players):
         if other != seat:
             _throw(params, state, other)
+
+
+@kernel(allocates=False)
+def hold(params, state, seat, hand):
+    """Give the seat a hand, dice by face. Modified in place."""
+    for face in range(MAX_FACES):
+        state["counts"][seat, face] = hand[face]
+
+
+@functools.lru_cache(maxsize=32)
+def thrown(dice: int, faces: int) -> tuple[np.ndarray, np.ndarray]:
+    """All hands of a number of dice, by face (hands, MAX_FACES) int8, and their chances (hands,). Shared: do not write."""
+    throws = list(itertools.combinations_with_replacement(range(faces), dice))
+    hands = np.array([[throw.count(face) for face in range(MAX_FACES)] for throw in throws], np.int8)
+    ways = [math.factorial(dice) / math.prod(map(math.factorial, hand.tolist())) for hand in hands]
+    return hands, np.array(ways) / faces**dice
+
+
+def _hands(options: Options) -> tuple[np.ndarray, np.ndarray] | None:
+    same = len(set(options.dice_per_seat)) == 1
+    return thrown(options.dice_per_seat[0], options.num_faces) if options.rounds == "single" and same else None
 
 
 # --- the largest picture, positions (words and other pictures: `pictures`) --------------------------------------
