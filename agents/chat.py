@@ -15,7 +15,6 @@ import json
 import os
 import re
 import threading
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -158,19 +157,17 @@ class Chat(Checked):
         Raises:
             AgentError: the server refuses or does not answer, the budget is spent, or with `illegal="raise"` a reply.
         """
-        found = _in_a_loop(self._moves(turn))
-        actions = np.empty(len(turn), np.int64)
+        moves = asyncio.run_coroutine_threadsafe(self._moves(turn), _loop(os.getpid()))
+        try:
+            found = moves.result()
+        finally:
+            moves.cancel()  # after Ctrl-C
+        gives_up = self.illegal == "lose"
         for k, action in enumerate(found):
-            actions[k] = self._instead(turn, k) if action is None else action
-        return actions
-
-    def _instead(self, turn: Turn, k: int) -> int:
-        """Return what the second reply without a legal move counts as."""
-        if self.illegal == "lose":
-            self._count(lost=1)
-            return RESIGNS
-        self._count(random=1)
-        return int(turn.rng.choice(np.flatnonzero(turn.legal[k])))
+            if action is None:
+                self._count(lost=gives_up, random=not gives_up)
+                found[k] = RESIGNS if gives_up else int(turn.rng.choice(np.flatnonzero(turn.legal[k])))
+        return np.array(found, np.int64)
 
     # --- one move -----------------------------------------------------------------------------------------------------
 
@@ -397,15 +394,6 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop
-
-
-def _in_a_loop(work: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of a coroutine. After Ctrl-C it is cancelled."""
-    found = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
-    try:
-        return found.result()
-    finally:
-        found.cancel()
 
 
 class _Again(Exception):
