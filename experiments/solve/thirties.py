@@ -12,7 +12,7 @@ from dice_envs.agents import make
 from dice_envs.agents.thirties import function_in, named
 from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
-from dice_envs.exact.thirties.figures import Distribution, analyse
+from dice_envs.exact.thirties.figures import analyse
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.games.thirties import GOALS
@@ -74,7 +74,9 @@ def main(
         most = analyse(rules, best_of_all).value(valued)
         ui.console.print(f"best value: {float(most):.6f}; short of it by {float(most - value):.6f}")
     found, given = analysis.distribution, expected_given(rules)
-    ui.console.whole_line(cases_line(found, rules.num_faces))
+    exponent = round(math.log(found.total, rules.num_faces))  # of all cases; the line is as the paper's program writes it
+    cases = " ".join(map(str, found.weights))
+    ui.console.whole_line(f"dist: [{exponent}] from {found.first}: {cases} {{{found.total}}}")
     result = {
         "game": "thirties",
         "options": variant.changed_options(),
@@ -98,10 +100,3 @@ def find(variant: Variant, name: str) -> Strategy:
     if isinstance(found, type) or (own is None and ":" in name):
         return strategy_of(make(name), variant.options, name)
     return named(Rules.of(variant.options), name)
-
-
-def cases_line(distribution: Distribution, faces: int) -> str:
-    """Format the distribution as the paper's program does: [exponent of all cases] first score: cases … {all cases}."""
-    exponent = round(math.log(distribution.total, faces))
-    cases = " ".join(map(str, distribution.weights))
-    return f"dist: [{exponent}] from {distribution.first}: {cases} {{{distribution.total}}}"
