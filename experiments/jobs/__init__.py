@@ -320,27 +320,24 @@ class OnRay(Workers):
         import ray
 
         # "SPREAD": parts are coarse, so an idle node is better than the one that holds the arguments.
-        there = ray.remote(num_cpus=self.cores, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
+        compute = ray.remote(num_cpus=self.cores, max_retries=MOST_RETRIES, scheduling_strategy="SPREAD")(_do)
         given, version = ray.put(work), stamp()
-        numbers = {there.remote(version, given, tuple(part)): number for number, part in parts.items()}
+        numbers = {compute.remote(version, given, tuple(part)): number for number, part in parts.items()}
         try:
             while numbers:
                 for ready in ray.wait(list(numbers), num_returns=1, timeout=LOOK_EVERY)[0]:
                     result, number = ray.get(ready), numbers.pop(ready)
                     done(sizes[number])
                     yield number, result
-                self._report_lost_nodes()
+                there = _living()
+                for lost in self._nodes.keys() - there.keys():
+                    console.print(f"{_name_of(self._nodes[lost])} is lost; its parts are done again on other nodes")
+                self._nodes = there
         except ray.exceptions.RayTaskError as problem:
             raise problem.cause from None
         except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError) as problem:
             reason = str(problem).partition("\n")[0]
             raise RuntimeError(f"a part failed, {MOST_RETRIES + 1} workers died while computing it: {reason}") from None
-
-    def _report_lost_nodes(self) -> None:
-        there = _living()
-        for lost in self._nodes.keys() - there.keys():
-            console.print(f"{_name_of(self._nodes[lost])} is lost; its parts are done again on other nodes")
-        self._nodes = there
 
 
 def _living() -> dict[str, Any]:
