@@ -350,7 +350,9 @@ class Chat(Checked):
         if status in AGAIN:
             raise _Again(f"status {status}", pause)
         if status != 200:
-            about = f"the key in {self.key} is not accepted" if status in ABOUT_KEY else self._hidden(content)
+            about = f"the key in {self.key} is not accepted"
+            if status not in ABOUT_KEY:
+                about = shown(" ".join(self._without_key(content.decode(errors="replace")).split())[:200])
             raise AgentError(f"{self.model}: {self.url} answers with status {status}: {about}")
         try:
             answer = json.loads(content)
@@ -360,10 +362,6 @@ class Chat(Checked):
             return _Answer(reply, asked, _counted(usage.get("completion_tokens"), len(reply) // CHARACTERS + 1))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             raise _Again("an answer of another form") from None
-
-    def _hidden(self, content: bytes) -> str:
-        """Return the beginning of a server's error in one line, without the key."""
-        return shown(" ".join(self._without_key(content.decode(errors="replace")).split())[:200])
 
     def _without_key(self, text: str) -> str:
         key = os.environ.get(self.key, "")
