@@ -101,13 +101,7 @@ def can_be_enumerated(game: Game) -> bool:
 # --- stand-ins for the helpers of `dice_envs.core.dice` ----------------------------------------------------------------
 
 
-class _Script(threading.local):
-    """The outcomes still to be drawn by the kernel that runs in this thread, the next one last."""
-
-    left: list[int]
-
-
-_script = _Script()
+_script = threading.local()  # its `left`: the outcomes still to be drawn by this thread's kernel, the next one last
 
 
 class _OpenDraw(Exception):
@@ -133,15 +127,10 @@ def _equal_chances(outcomes: tuple[int, ...]) -> Draw:
     return Draw(outcomes, (1 / len(outcomes),) * len(outcomes), lambda outcome: f"{outcome} of {outcomes[0]} to {outcomes[-1]}")
 
 
-def _numbers(n: Any) -> range:
-    """0 … n−1; ValueError if these are too many to list."""
+def _below(stream: Any, n: Any, taken: Any = ()) -> np.int64:
     if n > MAX_OUTCOMES:
         raise ValueError(f"a draw from {n} outcomes is not listed; at most {MAX_OUTCOMES} are")
-    return range(int(n))
-
-
-def _below(stream: Any, n: Any, taken: Any = ()) -> np.int64:
-    return np.int64(_decide(_equal_chances(tuple(place for place in _numbers(n) if place not in taken))))
+    return np.int64(_decide(_equal_chances(tuple(place for place in range(int(n)) if place not in taken))))
 
 
 def _choose_weighted(stream: Any, weights: Any, count: Any) -> np.int64:
