@@ -83,10 +83,14 @@ def adjust(
     adjusted = (1 - taken) * plain + (coefficients * (starts[:, None] - lost)).sum(axis=0)
     value, plain_value = (float(np.clip(_means(seat, each).mean(), low, high)) for each in (adjusted, plain))
     ratio, interval = _variance_ratio(_within(seat, plain), _within(seat, adjusted))
-    bounds = _possible(coefficients, starts, losers, low, high)
+    # Bounds, mean over the folds, of adjusted results of games in which nobody gives away more than there is to win.
+    sides = np.sort((1 - taken) * np.array([[low], [high]]), axis=0)
+    for coefficient, start, loser in zip(coefficients, starts, losers, strict=True):
+        sides += np.sort(coefficient * np.array([[start], [start - loser * (high - low)]]), axis=0)
+    least, most = (float(side.mean()) for side in sides)
     return Adjusted(
         value=value,
-        error=min(_error(value, seat, adjusted, match, *bounds), high - low),
+        error=min(_error(value, seat, adjusted, match, least, most), high - low),
         plain=plain_value,
         plain_error=min(_error(plain_value, seat, plain, match, low, high), high - low),
         variance_ratio=ratio,
@@ -104,16 +108,6 @@ def _error(value: float, seat: np.ndarray, values: np.ndarray, match: int, low: 
         center, scale = _means(seat, values), np.sqrt(count / (count - 1))
     reach = [float(np.max(scale * side)) for side in (center - min(low, *center), max(high, *center) - center)]
     return match_half_width(scale[seat] * (values - center[seat]), match, -reach[0], reach[1])
-
-
-def _possible(
-    coefficients: np.ndarray, starts: np.ndarray, losers: Sequence[int], low: float, high: float
-) -> tuple[float, float]:
-    """Return bounds, mean over the folds, of adjusted results of games in which nobody gives away more than there is to win."""
-    sides = np.sort((1 - coefficients.sum(axis=0)) * np.array([[low], [high]]), axis=0)
-    for coefficient, start, loser in zip(coefficients, starts, losers, strict=True):
-        sides += np.sort(coefficient * np.array([[start], [start - loser * (high - low)]]), axis=0)
-    return float(sides[0].mean()), float(sides[1].mean())
 
 
 def _means(seat: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -47,18 +47,14 @@ class _Decisions:
         np.add.at(self.lost.reshape(-1), place, cost)
         self._made[place] += 1
         labels = self._exact.situations(self._variant, states, actions)
-        self._sort(labels or {"decision of the game": self._made[place].astype(str)}, place, cost)
-        self._keep_worst(states, games[rows], actions, values, cost)
-
-    def _sort(self, labels: dict[str, np.ndarray], place: np.ndarray, cost: np.ndarray) -> None:
-        """Add decisions to their groups."""
-        for heading, names in labels.items():
+        for heading, names in (labels or {"decision of the game": self._made[place].astype(str)}).items():
             groups = self._by.setdefault(heading, {})
             for name in np.unique(names):
                 mine = names == name
                 counts, costs = groups.setdefault(str(name), (np.zeros(2, np.int64), np.zeros(len(self.lost))))
                 counts += len(cost[mine]), (cost[mine] > 0).sum()
                 np.add.at(costs, place[mine] // self._match, cost[mine])
+        self._keep_worst(states, games[rows], actions, values, cost)
 
     def _keep_worst(
         self, states: np.ndarray, games: np.ndarray, actions: np.ndarray, values: np.ndarray, cost: np.ndarray
