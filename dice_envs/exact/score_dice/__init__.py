@@ -258,41 +258,25 @@ def policy(
 # --- what it does in games ----------------------------------------------------------------------------------------
 
 
-def in_games(
-    variant: Variant,
-    agent: Any,
-    seat: int,
-    count: int,
-    seed: tuple[int, int],
-    rate: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> np.ndarray:
-    """Rate the agent's choices in random games against a player that always shows its highest die.
+def _lost_in_games(variant: Variant, agent: Any, seat: int, count: int, seed: tuple[int, int]) -> np.ndarray:
+    """Return what the agent's choices lose in each of `count` random games against sorted play, (count,) float64.
 
-    Args:
-        variant: the game.
-        agent: states its probabilities; it is asked where it has a choice.
-        seat: the agent's.
-        count: of games.
-        seed: of the measurement, and the number of the first game. They fix the games and what is drawn from the agent's
-            chances: agents with equal chances play the same games.
-        rate: (states (n,), the agent's probabilities (n, actions)) → the rating of each choice (n,).
-
-    Returns:
-        The sum of the ratings in each game, (count,) float64.
+    `seed` is that of the measurement, and the number of the first game. They fix the games and what is drawn from the agent's
+    chances: agents with equal chances play the same games.
     """
     deals, answers, choices = np.random.SeedSequence(seed[0], spawn_key=seed[1:]).spawn(3)
     states, streams, rng = dealt(variant, count, deals), new_streams(answers, count), np.random.default_rng(choices)
-    ratings = np.zeros(count)
+    lost = np.zeros(count)
     while (going := np.flatnonzero(states["seat"] != OVER)).size:
         mine = going[states["seat"][going] == seat]
         others = going[states["seat"][going] != seat]
         chances = _chances(variant, agent, states, mine, streams)
-        ratings[mine] += rate(states[mine], chances)
+        lost[mine] += _losses(variant, states[mine], chances)
         drawn = rng.random(count, np.float32)[mine]  # at most 1 − 2**-24: below a rounded sum of chances
         variant.kernels.play(variant.params, states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
         hands = np.where(states["status"][others, 1 - seat] == HELD, states["faces"][others, 1 - seat], 0)
         variant.kernels.play(variant.params, states, others, hands.argmax(axis=1))  # the first of equal ones
-    return ratings
+    return lost
 
 
 def _chances(variant: Variant, agent: Any, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
@@ -449,7 +433,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
     while len(lost) < planned:
         count = min(at_once, planned - len(lost))
         seed = effort.seed, len(lost)
-        by_seat = [in_games(variant, agent, seat, count, seed, functools.partial(_losses, variant)) for seat in range(2)]
+        by_seat = [_lost_in_games(variant, agent, seat, count, seed) for seat in range(2)]
         lost = np.append(lost, (by_seat[0] + by_seat[1]) / 2)
         varies = is_random(agent)
         planned = max(at_once, games // REPEATS) if varies else games
