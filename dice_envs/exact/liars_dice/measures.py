@@ -97,17 +97,13 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
     sets = f"{information_sets(variant, range(len(wins))):,.0f} information sets"
     note = "; ".join(filter(None, [sets, of_past_rounds]))
+    starts = np.array([[table.starter != seat for table in first_tables(variant.options)] for seat in range(len(wins))])
+    by_role = f"{middle[starts].mean():.6f} where it starts, {middle[~starts].mean():.6f} where it does not"
     gap, decisions = max(0.0, 2 * rate - 1), variant.facts.max_steps / 2
     return [
         Measurement("exploitability", 2 * rate - 1, 0.0, gap, 2 * error, "return", note, 2 * decisions),
-        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", _by_role(variant, middle), decisions),
+        Measurement(BEST_RESPONSE_WINS, rate, 0.5, gap / 2, error, "probability", by_role, decisions),
     ]
-
-
-def _by_role(variant: Variant, wins: np.ndarray) -> str:
-    """Return how often the best response wins as the starter and otherwise, in words."""
-    starts = np.array([[table.starter != seat for table in first_tables(variant.options)] for seat in range(len(wins))])
-    return f"{wins[starts].mean():.6f} where it starts, {wins[~starts].mean():.6f} where it does not"
 
 
 # --- one strategy in all seats ------------------------------------------------------------------------------------------
@@ -122,7 +118,9 @@ def _measure_in_all_seats(variant: Variant, agent: Any, effort: Effort) -> list[
     shares = _in_all_seats(variant, agent, (PLAYS, RESPONDS, *[ALONE] * alone), effort)
     fair, left, steps = float(shares.plays.mean()), float(shares.alone.mean()), variant.facts.max_steps
     sets = f"{information_sets(variant, dice=rounds_of(variant.options)):,.0f} information sets"
-    notes = "; ".join(filter(None, [sets, note])), _places(shares)
+    plays, responds = (", ".join(f"{share:.6f}" for share in part) for part in (shares.plays, shares.responds))
+    by_place = f"by place from the starter {responds}, where the agent itself wins {plays}"
+    notes = "; ".join(filter(None, [sets, note])), by_place
     found = _gain(fair, float(shares.responds.mean()), notes, span=steps)
     if alone:
         note = f"all others as one, each knowing the dice of all of them, leave it {left:.6f}; even the best play loses to them"
@@ -153,12 +151,6 @@ def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Ef
         seated = SeatedAgents([agent] * variant.options.num_players, effort.seed)
         known, merged = shares_of(variant, seated, parts, False, done), False
     return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
-
-
-def _places(shares: Shares) -> str:
-    """Return the shares of each place after the starter, in words."""
-    plays, responds = (", ".join(f"{share:.6f}" for share in part) for part in (shares.plays, shares.responds))
-    return f"by place from the starter {responds}, where the agent itself wins {plays}"
 
 
 def check_size(variant: Variant, what: str = _WHAT) -> None:
