@@ -108,7 +108,14 @@ def tallies(problem: Problem, merged: bool = True) -> list[_Level]:
         ValueError: there are too many.
     """
     n, bits = len(problem.efficacies), code_bits(problem.num_patients)
-    _check_count(problem, merged)
+    about = count_merged(problem)
+    if about > MOST_TALLIES or n * bits > 64:  # of a tally's key
+        raise ValueError(
+            f"num_patients={problem.num_patients} with num_players={n} has about {about:,} tallies; "
+            f"the exact analysis takes {MOST_TALLIES:,} at most"
+        )
+    if not merged and math.comb(problem.num_patients + 2 * n, 2 * n) > MOST_TALLIES:
+        raise ValueError(f"num_players={n} has too many tallies to tell the treatments apart; fewer players are possible")
     levels = []
     codes = np.zeros((1, n), np.int16)
     keys = keys_of(codes, bits)
@@ -135,38 +142,25 @@ def tallies(problem: Problem, merged: bool = True) -> list[_Level]:
     return levels
 
 
-def _check_count(problem: Problem, merged: bool) -> None:
-    """Raise ValueError if there are too many tallies, or their keys need more than 64 bits."""
-    patients, n = problem.num_patients, len(problem.efficacies)
-    about = count_merged(problem)
-    if about > MOST_TALLIES or n * code_bits(patients) > 64:
-        raise ValueError(
-            f"num_patients={patients} with num_players={n} has about {about:,} tallies; "
-            f"the exact analysis takes {MOST_TALLIES:,} at most"
-        )
-    if not merged and math.comb(patients + 2 * n, 2 * n) > MOST_TALLIES:
-        raise ValueError(f"num_players={n} has too many tallies to tell the treatments apart; fewer players are possible")
-
-
 # --- the argument ---------------------------------------------------------------------------------------------------
 
 
-def kept_die(treated: int, saved: int, faces: int = FACES) -> list[Fraction]:
-    """Return P(the kept die shows v) for v = 1 … faces, for a maester with these numbers of patients treated and saved.
+def kept_die(treated: int, saved: int) -> list[Fraction]:
+    """Return P(the kept die shows v) for v = 1 … FACES, for a maester with these numbers of patients treated and saved.
 
     The kept die is the (saved + 1)-th lowest of treated + 1 dice. It is at most v if at least saved + 1 of them are:
-    P = P(Bin(treated + 1, v / faces) > saved), which is the distribution function at v / faces of a
-    Beta(saved + 1, treated - saved + 1) variable. In other words the die is that variable, times `faces`, rounded up.
+    P = P(Bin(treated + 1, v / FACES) > saved), which is the distribution function at v / FACES of a
+    Beta(saved + 1, treated - saved + 1) variable. In other words the die is that variable, times FACES, rounded up.
     """
     if not 0 <= saved <= treated:
         raise ValueError(f"saved must be a whole number from 0 to treated = {treated}, not {saved}")
     dice = treated + 1
 
     def at_most(v: int) -> Fraction:
-        ways = sum(math.comb(dice, k) * v**k * (faces - v) ** (dice - k) for k in range(saved + 1, dice + 1))
-        return Fraction(ways, faces**dice)
+        ways = sum(math.comb(dice, k) * v**k * (FACES - v) ** (dice - k) for k in range(saved + 1, dice + 1))
+        return Fraction(ways, FACES**dice)
 
-    return [at_most(v) - at_most(v - 1) for v in range(1, faces + 1)]
+    return [at_most(v) - at_most(v - 1) for v in range(1, FACES + 1)]
 
 
 def beta_tails(most_treated: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
