@@ -78,46 +78,42 @@ def main(
     """
     check_range("games", games, 1000, MOST_GAMES)
     with resumable(json, resume, {"source": "shakes", "games": games}, seed, ray) as (seed, workers):
-        return _reproduce(games, seed, json, report, workers)
+        start = time.perf_counter()
+        players = range(2, 7)
+        parts = [(n, *policy) for n in players for policy in POLICIES.values()]
+        with ui.progress("exact distributions", len(parts)) as done:
+            found = iter(workers.run(_exact, (), parts, done=done))
+        exact = {n: {name: _evaluation(next(found)) for name in POLICIES} for n in players}
+        seconds = time.perf_counter() - start
 
+        claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
+        notebook = _notebook_rows(exact[4][RANDOM_TIES])
+        across("What the rules say", claims, BY_PLAYERS).show()
+        for note in dict.fromkeys(row.note for row in claims if row.note):
+            ui.console.print(f"  {note}")
+        print_rows("What the notebook simulated", notebook, digits=6)
+        across("The die that is kept", dice, KEPT_DIE, 4).show()
+        agree = f"{sum(bool(row.agrees) for row in dice)} of {len(dice)} agree to 12 digits"
+        ui.console.print(f"  {agree} with SciPy's Beta(saved + 1, failed + 1) × 6, rounded up")
+        across("Every agent: patients saved and P(win), exact", all_agents, BY_PLAYERS).show()
+        print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
+        _print_choices(exact)
+        ui.console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
+        with ui.progress(f"2 × {games:,} games", 2 * games) as done:
+            played = [
+                ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
+                ("table of maesters, dogmatic", play_maesters(4, games, seed, done, workers), exact[4]["argument"]),
+            ]
+        simulated = _played_rows(played, _physician(4).options.to_win)
+        print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
 
-def _reproduce(games: int, seed: int, json: Path | None, report: Path | None, workers: Workers) -> Chapter:
-    start = time.perf_counter()
-    players = range(2, 7)
-    parts = [(n, *policy) for n in players for policy in POLICIES.values()]
-    with ui.progress("exact distributions", len(parts)) as done:
-        found = iter(workers.run(_exact, (), parts, done=done))
-    exact = {n: {name: _evaluation(next(found)) for name in POLICIES} for n in players}
-    seconds = time.perf_counter() - start
+        def draw(folder: Path) -> None:
+            draw_across(folder, "shakes_kept_die", "The chances of the die that a maester keeps", dice, KEPT_DIE, 4)
+            _draw_distributions(folder, exact[4], played)
 
-    claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
-    notebook = _notebook_rows(exact[4][RANDOM_TIES])
-    across("What the rules say", claims, BY_PLAYERS).show()
-    for note in dict.fromkeys(row.note for row in claims if row.note):
-        ui.console.print(f"  {note}")
-    print_rows("What the notebook simulated", notebook, digits=6)
-    across("The die that is kept", dice, KEPT_DIE, 4).show()
-    equal = sum(bool(row.agrees) for row in dice)
-    ui.console.print(f"  {equal} of {len(dice)} agree to 12 digits with SciPy's Beta(saved + 1, failed + 1) × 6, rounded up")
-    across("Every agent: patients saved and P(win), exact", all_agents, BY_PLAYERS).show()
-    print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
-    _print_choices(exact)
-    ui.console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
-    with ui.progress(f"2 × {games:,} games", 2 * games) as done:
-        played = [
-            ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
-            ("table of maesters, dogmatic", play_maesters(4, games, seed, done, workers), exact[4]["argument"]),
-        ]
-    simulated = _played_rows(played, _physician(4).options.to_win)
-    print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
-
-    def draw(folder: Path) -> None:
-        draw_across(folder, "shakes_kept_die", "The chances of the die that a maester keeps", dice, KEPT_DIE, 4)
-        _draw_distributions(folder, exact[4], played)
-
-    rows = [*claims, *notebook, *dice, *all_agents, *simulated]
-    title = "The Shakes: A. Downey's rules and notebook (2020)"
-    return chapter_of(title, {"rows": rows, "seed": seed}, json, report, draw)
+        rows = [*claims, *notebook, *dice, *all_agents, *simulated]
+        title = "The Shakes: A. Downey's rules and notebook (2020)"
+        return chapter_of(title, {"rows": rows, "seed": seed}, json, report, draw)
 
 
 # --- exact ------------------------------------------------------------------------------------------------------
