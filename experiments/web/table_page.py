@@ -171,10 +171,16 @@ class TablePage:
         place, sitting = self.place, self.place.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
-        self._mark()
+        # The state of the game, for scripts and tests.
+        stands = "over" if sitting.over else "mine" if place.to_move else "theirs"
+        self.moves.props["data-stands"] = stands if place.curtain is None else "covered"
+        self.moves.props["data-moves"] = len(sitting)
+        self.moves.props["data-games"] = self.table.games
         with self._rebuilt(self.moves):
             if place.curtain is not None:
-                self._curtain(place.curtain)
+                with ui.element("div").classes("curtain"):
+                    words(f"{sentence(sitting.variant.seat_name(place.curtain))}: is nobody else looking?", "", "p")
+                    button("Show my view", place.uncover, "tool main", name="uncover")
             else:
                 self._status()
                 if place.to_move and self.at is None:
@@ -223,20 +229,6 @@ class TablePage:
         with ui.element("div").classes("line"):
             ui.spinner(size="1.4em")
             self._follow(text)
-
-    def _mark(self) -> None:
-        """Write the state of the game into attributes, for scripts and tests."""
-        place, sitting = self.place, self.place.sitting
-        stands = "over" if sitting.over else "mine" if place.to_move else "theirs"
-        self.moves.props["data-stands"] = stands if place.curtain is None else "covered"
-        self.moves.props["data-moves"] = len(sitting)
-        self.moves.props["data-games"] = self.table.games
-
-    def _curtain(self, seat: int) -> None:
-        with ui.element("div").classes("curtain"):
-            who = sentence(self.place.sitting.variant.seat_name(seat))
-            words(f"{who}: is nobody else looking?", "", "p")
-            button("Show my view", self.place.uncover, "tool main", name="uncover")
 
     def _status(self) -> None:
         """Add what the agents wait for, what has failed, and after the end what was earned and the seed."""
@@ -318,19 +310,14 @@ class TablePage:
                 button("New game", self._again, enabled=place.may_begin_again, name="again", title="same options, new dice")
             title = "possible once the game is over: a saved game reveals all that is hidden" if secret else "as a file"
             button("Save", self._save, enabled=place.may_save, name="save", title=title)
-            if self._paced:
+            agents = len(sitting.seats) - len(sitting.people)
+            # The agents' speed, where no other person would be hurried.
+            if place.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over:
                 select = ui.select(SPEEDS, value=table.pause if table.pause in SPEEDS else PAUSE).classes("pace")
                 select.props('outlined dense options-dense aria-label="speed of the agents"')
                 select.on_value_change(lambda event: setattr(table, "pause", event.value))
         if secret:
             words("Saving is possible once the game is over: the file reveals all that is hidden.", "words note")
-
-    @property
-    def _paced(self) -> bool:
-        """Whether the speed of the agents can be chosen: where agents play, and no other person would be hurried."""
-        sitting = self.place.sitting
-        agents = len(sitting.seats) - len(sitting.people)
-        return self.place.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over
 
     async def _again(self) -> None:
         if not self.place.may_begin_again:
