@@ -322,7 +322,9 @@ class Adaptive(Checked, OfOneGame):
         positions, actions, rows = decisions_of(variant, states, memory)
         if len(rows):
             learn(memory, rows, log_likelihoods(variant, LiarsDiceNash(self.precision), positions, actions))
-        allowed = may_respond(states, memory, worth)
+        unseen = (states["dice"][:, :2] == 1).all(axis=1)  # the ends of these rounds will be unseen and count as lost
+        paid_for = memory["credit"] >= _worth_of(worth, states, states["seat"].astype(np.int64))
+        allowed = (memory["lost"] < MOST_LOST) & (paid_for | ~unseen)
         memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
         chances = np.zeros((len(turn), variant.facts.num_actions))
         for response in np.unique(memory["response"][memory["response"] > 0]).tolist():
@@ -391,13 +393,6 @@ def _worth_of(worth: np.ndarray, records: np.ndarray, seats: np.ndarray) -> np.n
     rows = np.arange(len(records))
     own, other = (records["dice"][rows, each].astype(np.int64) for each in (seats, 1 - seats))
     return np.where(records["starter"] == seats, worth[own, other], 1.0 - worth[other, own])
-
-
-def may_respond(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> np.ndarray:
-    """Return whether best responses may play the rounds that begin, (n,) bool."""
-    unseen = (states["dice"][:, :2] == 1).all(axis=1)  # their ends will be unseen and count as lost
-    paid_for = memories["credit"] >= _worth_of(worth, states, states["seat"].astype(np.int64))
-    return (memories["lost"] < MOST_LOST) & (paid_for | ~unseen)
 
 
 def settle(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> None:
