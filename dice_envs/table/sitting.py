@@ -187,7 +187,9 @@ class Sitting:
     def history(self, viewer: int | None = None, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after move `first`, up to move `last` or the latest, as far as the viewer may know them."""
         self._check_viewer(viewer)
-        unseen = len(self) - self._undisclosed()
+        now = self._positions[-1]
+        is_open = self.variant.facts.simultaneous and not self.over and now.latest[now.mover] <= now.first
+        unseen = now.first if is_open else len(self)  # from this move on only the seats that moved may know
         entries = []
         for k in range(first, len(self) if last is None else min(last, len(self))):
             seat, action = self._positions[k].mover, self._positions[k + 1].action
@@ -206,13 +208,6 @@ class Sitting:
     def _check_viewer(self, viewer: int | None) -> None:
         if viewer is not None:
             check_range("viewer", viewer, 0, len(self.seats) - 1)
-
-    def _undisclosed(self) -> int:
-        """Return the number of last moves that only the seats that made them may know."""
-        if not self.variant.facts.simultaneous:
-            return 0
-        latest, first = self._positions[-1].latest, self._positions[-1].first
-        return 0 if self.over or latest[self.mover] > first else len(self) - first
 
     def _notes_at(self, moves: int, viewer: int | None) -> tuple[str, ...]:
         position = self._positions[moves]
