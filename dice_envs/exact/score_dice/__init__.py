@@ -270,26 +270,20 @@ def _lost_in_games(variant: Variant, agent: Any, seat: int, count: int, seed: tu
     while (going := np.flatnonzero(states["seat"] != OVER)).size:
         mine = going[states["seat"][going] == seat]
         others = going[states["seat"][going] != seat]
-        chances = _chances(variant, agent, states, mine, streams)
+        masks = np.empty((len(mine), variant.facts.num_actions), np.int8)
+        variant.kernels.legal(variant.params, states, mine, masks)
+        chances = masks.astype(np.float64)
+        free = np.flatnonzero(masks.sum(axis=1) > 1)  # the agent is asked where it has a choice
+        if len(free):
+            own = streams[mine[free]]
+            chances[free] = ask_probabilities(agent, Turn(variant, states, mine[free], own))
+            streams[mine[free]] = own
         lost[mine] += _losses(variant, states[mine], chances)
         drawn = rng.random(count, np.float32)[mine]  # at most 1 − 2**-24: below a rounded sum of chances
         variant.kernels.play(variant.params, states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
         hands = np.where(states["status"][others, 1 - seat] == HELD, states["faces"][others, 1 - seat], 0)
         variant.kernels.play(variant.params, states, others, hands.argmax(axis=1))  # the first of equal ones
     return lost
-
-
-def _chances(variant: Variant, agent: Any, states: np.ndarray, index: np.ndarray, streams: np.ndarray) -> np.ndarray:
-    """Return the agent's probabilities in these games, (m, actions) float64. Its streams are modified in place."""
-    masks = np.empty((len(index), variant.facts.num_actions), np.int8)
-    variant.kernels.legal(variant.params, states, index, masks)
-    chances = masks.astype(np.float64)
-    free = np.flatnonzero(masks.sum(axis=1) > 1)
-    if len(free):
-        own = streams[index[free]]
-        chances[free] = ask_probabilities(agent, Turn(variant, states, index[free], own))
-        streams[index[free]] = own
-    return chances
 
 
 # --- best response ------------------------------------------------------------------------------------------------
