@@ -179,14 +179,6 @@ class Tree(Round):
                 worth[place] &= (won & ~wins[earlier]).any(axis=1)
         return worth
 
-    def _is_active(self, bid: int, mover: int, some_raise: np.ndarray) -> np.ndarray:
-        """Return which hands do not call for certain, from those for which some raise is worth considering."""
-        if bid == NO_BID or not self._for_two:
-            return np.ones(len(some_raise), bool)
-        others = sum(self.dice) - self.dice[mover]
-        hopeless = self._counting(bid, mover) < self._needed(bid) - others  # the bid cannot hold: a call wins
-        return some_raise & ~hopeless
-
     def _describe(self) -> Kinds:
         count = len(self.kind_of)
         edges: list[_Edge] = []
@@ -199,7 +191,11 @@ class Tree(Round):
             leaves = [leaf for leaf in leaves if worth[leaf].any()]
             children = [self.kind_of[higher, self._after(mover)] for higher in inner]
             some_raise = np.any([np.full(len(self.hands[mover]), bool(inner)), *(worth[leaf] for leaf in leaves)], axis=0)
-            is_active = self._is_active(bid, mover, some_raise)
+            is_active = np.ones(len(some_raise), bool)  # whether a hand does not call for certain
+            if bid != NO_BID and self._for_two:
+                others = sum(self.dice) - self.dice[mover]
+                hopeless = self._counting(bid, mover) < self._needed(bid) - others  # the bid cannot hold: a call wins
+                is_active = some_raise & ~hopeless
             ids: list[np.ndarray] = []
             for player in self._players:
                 below = [self.class_of[player, child, : len(self.hands[player])] for child in children]
