@@ -253,18 +253,14 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
             self.agent_selection = self.possible_agents[seat]
             self._observation, self._mask = self._view(seat)
             self.infos[self.agent_selection] = {"action_mask": self._mask.copy()}
-        if self.variant.facts.simultaneous:
-            self._find_choices(seat)
-
-    def _find_choices(self, mover: int) -> None:
-        """Set the masks of the seats that choose after the mover in this round of a simultaneous game."""
-        if mover == OVER:
-            self._waiting = {}
-        elif self._num_steps % len(self.possible_agents) == 0:
-            self._waiting = dict(enumerate(self._masks()))
-        self._waiting.pop(mover, None)
-        for seat, mask in self._waiting.items():
-            self.infos[self.possible_agents[seat]] = {"action_mask": mask.copy()}
+        if self.variant.facts.simultaneous:  # the masks of the seats that choose after the mover in this round
+            if seat == OVER:
+                self._waiting = {}
+            elif self._num_steps % len(self.possible_agents) == 0:
+                self._waiting = dict(enumerate(self._masks()))
+            self._waiting.pop(seat, None)
+            for other, mask in self._waiting.items():
+                self.infos[self.possible_agents[other]] = {"action_mask": mask.copy()}
 
     def observe(self, agent: str) -> Any:
         self._check_dealt("observe")
