@@ -114,19 +114,14 @@ def _pair(size_a: int, size_b: int, ties: str) -> Any:
     return difference.reroll([0], depth="inf") if ties == "reroll" else difference
 
 
-def unsorted_pairs(a: Sequence[int], b: Sequence[int], ties: str) -> Any:
-    """Return the score of pools of equal size, paired in the order given. If A's dice are alike, the order does not matter."""
-    kinds = Counter(zip(a, b, strict=True))
-    return sum((count @ _pair(*sizes, ties) for sizes, count in kinds.items()), icepool.Die([0]))
-
-
 def tables(paper_tables: Sequence[PaperTable]) -> list[list[Any]]:
     """Compute all rows of tables of the paper afresh, as icepool Dice."""
     by_ties = evaluators()
 
     def row(table: PaperTable, a: Sequence[int], b: Sequence[int]) -> Any:
         if table.pairing == "unsorted":
-            return unsorted_pairs(a, b, table.ties)
+            kinds = Counter(zip(a, b, strict=True))  # in the order given, which does not matter if A's dice are alike
+            return sum((count @ _pair(*sizes, table.ties) for sizes, count in kinds.items()), icepool.Die([0]))
         if table.ties == "reroll":
             return sorted_reroll(by_ties["reroll"], a[0], b[0], len(a))
         return sorted_pairs(by_ties[table.ties], a, b)
