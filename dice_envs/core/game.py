@@ -210,7 +210,12 @@ class Game:
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(Game).items():
             for contract in (each for each in _CONTRACTS if each is hint or each in get_args(hint)):
-                _check_arguments(self.name, name, vars(self)[name], contract)
+                if vars(self)[name] is None:  # a kernel that is left out
+                    continue
+                given = list(inspect.signature(vars(self)[name]).parameters)
+                wanted = list(inspect.signature(contract.__call__).parameters)[1:]
+                if len(given) != len(wanted):
+                    raise TypeError(f"{self.name}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
         if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
 
@@ -229,16 +234,6 @@ class Game:
                 )
                 raise UnknownOptionError(message, name)
         return Variant(self, self.options(**{name: python_value(value) for name, value in options.items()}))
-
-
-def _check_arguments(game: str, name: str, function: Any, contract: Any) -> None:
-    """Raise TypeError if a kernel (None if left out) takes another number of arguments than its contract."""
-    if function is None:
-        return
-    given = list(inspect.signature(function).parameters)
-    wanted = list(inspect.signature(contract.__call__).parameters)[1:]
-    if len(given) != len(wanted):
-        raise TypeError(f"{game}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
 
 
 # --- loops over many states -----------------------------------------------------------------------------------
