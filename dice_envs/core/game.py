@@ -328,7 +328,7 @@ def compile_view(game: Game) -> Callable[..., None]:
 def compile_kernels(game: Game) -> Kernels:
     """The loops over states for one game, compiled on first use and cached on disk."""
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
-    may_play, view = compile_check(game), compile_view(game)
+    may_play, view, random_action = compile_check(game), compile_view(game), compile_random_action(game)
 
     @kernel
     def deal_all(params, states, index):
@@ -383,23 +383,6 @@ def compile_kernels(game: Game) -> Kernels:
         for k in range(len(index)):
             view(params, states[index[k]], np.int64(seats[k]), out[k], masks[k])
 
-    return Kernels(
-        deal_all,
-        legal_all,
-        play_all,
-        first_illegal,
-        checked_play,
-        observe_all,
-        reroll_all,
-        view_all,
-        _compile_playouts(game),
-    )
-
-
-def _compile_playouts(game: Game) -> Callable[..., int]:
-    """The loop `playouts` of `Kernels`."""
-    deal, play, random_action = game.deal, game.play, compile_random_action(game)
-
     @kernel
     def playouts(params, states, steps):
         finished = 0
@@ -413,7 +396,7 @@ def _compile_playouts(game: Game) -> Callable[..., int]:
                 play(params, state, random_action(params, state, mask))
         return finished
 
-    return playouts
+    return Kernels(deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, playouts)
 
 
 @functools.cache
