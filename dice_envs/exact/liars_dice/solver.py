@@ -304,16 +304,6 @@ class OutOfTimeError(ValueError):
     """A game has rounds that cannot be solved in the time that was given."""
 
 
-def _check_time(variant: Variant, seconds: float, threads: int) -> None:
-    nodes = sum(round_at(variant, dice).nodes for dice in rounds_left(variant))
-    least = nodes * LEAST_SECONDS_A_NODE / threads
-    if least > seconds:
-        raise OutOfTimeError(
-            f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of {nodes:,.0f} "
-            f"public nodes in all; a first solution takes at least about {least:,.0f} s, and {seconds:.4g} s are given"
-        )
-
-
 def _check_memory(variant: Variant, trees: Iterable[Tree], threads: int) -> None:
     needed, limit = memory_of(trees, threads), memory_limit()
     if needed > limit:
@@ -354,7 +344,14 @@ def _plan(variant: Variant, precision: float, threads: int, folder: Path, resume
     if not for_two:  # the first round alone may be too large, and there may be very many rounds
         _check_memory(variant, [Tree(variant, first_tables(variant.options)[0].dice)], 1)
     if not resume:
-        _check_time(variant, seconds, threads)
+        nodes = sum(round_at(variant, dice).nodes for dice in rounds_left(variant))
+        least = nodes * LEAST_SECONDS_A_NODE / threads
+        if least > seconds:
+            raise OutOfTimeError(
+                f"num_dice={variant.options.num_dice!r} with num_faces={variant.options.num_faces} makes rounds of "
+                f"{nodes:,.0f} public nodes in all; a first solution takes at least about {least:,.0f} s, "
+                f"and {seconds:.4g} s are given"
+            )
     make = _Job if for_two else _TableJob
     jobs = {dice: make(variant, dice, folder, threads, resume) for dice in rounds_left(variant)}
     _check_memory(variant, [job.tree for job in jobs.values()], max(job.threads for job in jobs.values()))
