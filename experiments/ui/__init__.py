@@ -123,13 +123,7 @@ def _with_file_read(pair: str) -> str:
     name, _, value = (part.strip() for part in pair.partition("="))
     if not name or not value.startswith("@"):
         return pair
-    values = list(_values(_text(name, value[1:])))
-    if not values:
-        raise ValueError(f"{name[:MAX_SHOWN]} is read from {value[1:]}, which holds no values")
-    return f"{name}={','.join(values)},"  # the last comma makes a list of a single value, too
-
-
-def _text(name: str, path: str) -> str:
+    path = value[1:]
     if not path:
         raise ValueError(f"{name[:MAX_SHOWN]}=@ must be followed by the name of a file")
     with Path(path).open("rb") as file:
@@ -137,9 +131,12 @@ def _text(name: str, path: str) -> str:
     if len(content) > MOST_BYTES:
         raise ValueError(f"{name[:MAX_SHOWN]} is read from {path}, which must hold at most {MOST_BYTES:,} bytes")
     try:
-        return content.decode("utf-8-sig")
+        values = list(_values(content.decode("utf-8-sig")))
     except UnicodeDecodeError as problem:
         raise ValueError(f"{name[:MAX_SHOWN]} is read from {path}, which is not a text file ({problem.reason})") from None
+    if not values:
+        raise ValueError(f"{name[:MAX_SHOWN]} is read from {path}, which holds no values")
+    return f"{name}={','.join(values)},"  # the last comma makes a list of a single value, too
 
 
 def _values(text: str) -> Iterator[str]:
