@@ -387,9 +387,18 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         reason = "a smaller sample is asked for" if small else "the pools are too large"
         reason = "tied dice are rolled again" if options.ties == "reroll" else reason
         return [dataclasses.replace(headline, note=f"{note}; exploitability is not measured, since {reason}")]
-    won, won_error = _exploitability(variant, agent, effort.seed)
+    most = least = 0.0  # what best responses win from the agent above the value, mean of both seats
+    for seat, roll in itertools.product(range(2), rolls(variant)):
+        shown = shown_by_any(roll.hands[1 - seat], options.open_hands)
+        policies = [policy(variant, agent, seat, roll, shown, effort.seed)]
+        if is_random(agent):
+            policies.append(policy(variant, agent, seat, roll, shown, derived_seeds(effort.seed, "again")[0]))
+        won = best_response(variant, seat, roll, shown, policies)
+        most += roll.chance * float(won[0]) / 2
+        least += roll.chance * float(won[-1]) / 2
+    middle, error = (most + least) / 2, (most - least) / 2
     note = f"all {all_sets:,.0f} information sets of each seat"
-    return [headline, Measurement("exploitability", won, 0.0, max(0.0, won), won_error, "return", note, span)]
+    return [headline, Measurement("exploitability", middle, 0.0, max(0.0, middle), error, "return", note, span)]
 
 
 def _losses(variant: Variant, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
@@ -434,20 +443,6 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
         effort.done(count, planned)
     error = 0.0 if varies else half_width(lost, 0.0, 2.0)
     return float(lost.mean()), error, len(lost)
-
-
-def _exploitability(variant: Variant, agent: Any, seed: int) -> tuple[float, float]:
-    """Return what best responses win from the agent above the value, mean of both seats, and its interval's half-width."""
-    most = least = 0.0
-    for seat, roll in itertools.product(range(2), rolls(variant)):
-        shown = shown_by_any(roll.hands[1 - seat], variant.options.open_hands)
-        policies = [policy(variant, agent, seat, roll, shown, seed)]
-        if is_random(agent):
-            policies.append(policy(variant, agent, seat, roll, shown, derived_seeds(seed, "again")[0]))
-        won = best_response(variant, seat, roll, shown, policies)
-        most += roll.chance * float(won[0]) / 2
-        least += roll.chance * float(won[-1]) / 2
-    return (most + least) / 2, (most - least) / 2
 
 
 MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are added up
