@@ -237,9 +237,10 @@ def _record_lines(found: Group) -> list[str]:
         f"moves: {marks or 'none with a choice'}",
     ]
     if record.trend is not None:
-        lines.append(
-            f"trend from game to game: {_figure(record.trend, record.trend_error, scale, sign=True)}, {_tells(record)}"
-        )
+        tells = "less and less" if record.trend < 0 else "more and more"
+        if abs(record.trend) <= (record.trend_error or 0.0):
+            tells = "which may be none"
+        lines.append(f"trend from game to game: {_figure(record.trend, record.trend_error, scale, sign=True)}, {tells}")
     return lines + notes
 
 
@@ -249,14 +250,6 @@ def _over(record: Record) -> str:
     if record.error == 0:
         return f" in all {record.games} games, too alike for an interval"
     return f" (95 % interval, {record.games} games)"
-
-
-def _tells(record: Record) -> str:
-    """Return what the interval of the trend allows to say."""
-    trend, error = record.trend or 0.0, record.trend_error or 0.0
-    if abs(trend) <= error:
-        return "which may be none"
-    return "less and less" if trend < 0 else "more and more"
 
 
 def _figure(value: float, error: float | None, scale: Scale, sign: bool = False) -> str:
