@@ -15,7 +15,7 @@ from dice_envs.core.machine import check_extra, needs, torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
 from dice_envs.envs.learner.records import empty_step
-from dice_envs.envs.learner.turn import compile_every_hand
+from dice_envs.envs.learner.turn import compile_hands
 
 with needs("sb3", "dice_envs.TensorEnv"):
     import torch
@@ -197,10 +197,10 @@ class TensorEnv:
             sizes = (self.num_envs, facts.num_seats, len(hands), facts.observation_size)
             self._supposed = torch.zeros(sizes, device=self.device)
         if self._turns is not None:
-            self._turns.suppose(self._supposed)
+            self._turns.suppose(hands, self._supposed)
         else:
-            suppose_all, other = compile_every_hand(self.variant.game), np.empty(1, self.variant.game.state)
-            suppose_all(self.variant.params, self._games.states, other, hands, self._supposed.numpy())
+            games, other = (self._games.states, 0, self.num_envs), np.empty(1, self.variant.game.state)
+            compile_hands(self.variant.game)(self.variant.params, *games, other, hands, self._supposed.numpy())
         return self._supposed
 
     def snapshot(self) -> dict[str, np.ndarray]:

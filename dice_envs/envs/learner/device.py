@@ -98,7 +98,7 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
         k = cuda.grid(1)
         other, hands, out = room
         if k < len(out):
-            see(params, seats.states[k], other[k : k + 1], hands, out[k])
+            see(params, seats.states, k, k + 1, other[k : k + 1], hands, out)
 
     return {"turn": turn, "draw": draw, "views": views, "suppose": suppose}
 
@@ -242,10 +242,10 @@ class DeviceTurns:
         self._launch("views", self._seats, (self._shared(self.state),))
         return self.state
 
-    def suppose(self, out: Any) -> None:
-        """Write what each seat would see with each hand, (n, seats, hands, size) float32 tensor."""
+    def suppose(self, hands: np.ndarray, out: Any) -> None:
+        """Write what each seat would see with each hand into `out`, (n, seats, hands, size) float32 tensor."""
         if self._hands is None:
-            self._hands = self._moved(self.games.variant.hands[0])
+            self._hands = self._moved(hands)
         self._launch("suppose", self._seats, (self._room.sample, self._hands, self._shared(out)))
 
     def check(self) -> None:

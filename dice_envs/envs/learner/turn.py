@@ -93,37 +93,25 @@ def compile_may_act(game: Game) -> Callable[..., bool]:
 
 @functools.cache
 def compile_hands(game: Game) -> Callable[..., None]:
-    """Return the kernel `(params, state, other, hands, out)`.
+    """Return the kernel `(params, states, begin, end, other, hands, out)` of a game that lists its hands.
 
-    It writes what each seat would see with each of the hands into `out`, (seats, hands, size). `other` is work space, (1,) of
-    the game's states.
+    It writes what each seat would see with each of the hands into `out`, (n, seats, hands, size), for states begin … end - 1.
+    `other` is work space, (1,) of the game's states.
     """
     hold, observe = game.hold, game.observe
 
-    @kernel(allocates=False, merge=True)
-    def suppose(params, state, other, hands, out):
-        for seat in range(out.shape[0]):
-            other[0] = state
-            for k in range(len(hands)):
-                hold(params, other[0], seat, hands[k])
-                for j in range(out.shape[2]):
-                    out[seat, k, j] = 0
-                observe(params, other[0], seat, out[seat, k])
+    @kernel(allocates=False)
+    def suppose(params, states, begin, end, other, hands, out):
+        for i in range(begin, end):
+            for seat in range(out.shape[1]):
+                other[0] = states[i]
+                for k in range(len(hands)):
+                    hold(params, other[0], seat, hands[k])
+                    for j in range(out.shape[3]):
+                        out[i, seat, k, j] = 0
+                    observe(params, other[0], seat, out[i, seat, k])
 
     return suppose
-
-
-@functools.cache
-def compile_every_hand(game: Game) -> Callable[..., None]:
-    """Return the loop `(params, states, other, hands, out)` of `compile_hands`, with `out` (n, seats, hands, size)."""
-    suppose = compile_hands(game)
-
-    @kernel
-    def suppose_all(params, states, other, hands, out):
-        for i in range(len(states)):
-            suppose(params, states[i], other, hands, out[i])
-
-    return suppose_all
 
 
 @functools.cache
