@@ -89,7 +89,6 @@ class TensorEnv:
         earned, ended, _, players, returns, lengths, self.out, self.observations, self.masks = tensors
         self._step = TensorStep(earned.float(), ended, players, returns, lengths)
         self._earned = earned
-        self._supposed: torch.Tensor | None = None
         self._turns: Any = None
         if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
             self.seats = torch.from_numpy(self._games.learners)
@@ -182,26 +181,16 @@ class TensorEnv:
         self._games.view_all(self._state.numpy())
         return self._state
 
-    def view_hands(self) -> torch.Tensor:
-        """Return what each seat would see with each hand that it may hold, (n, seats, hands, size) float32.
-
-        The tensor is the same one at each call, overwritten.
-
-        Raises:
-            ValueError: the game does not list its hands.
-        """
+    def view_hands(self, out: torch.Tensor) -> None:
+        """Write what each seat would see with each of the variant's hands into `out`, (n, seats, hands, size) float32."""
         if self.variant.hands is None:
             raise ValueError(f"{self.variant} does not list the hands that a seat may hold")
-        facts, (hands, _) = self.variant.facts, self.variant.hands
-        if self._supposed is None:
-            sizes = (self.num_envs, facts.num_seats, len(hands), facts.observation_size)
-            self._supposed = torch.zeros(sizes, device=self.device)
+        hands, _ = self.variant.hands
         if self._turns is not None:
-            self._turns.suppose(hands, self._supposed)
+            self._turns.suppose(hands, out)
         else:
             games, other = (self._games.states, 0, self.num_envs), np.empty(1, self.variant.game.state)
-            compile_hands(self.variant.game)(self.variant.params, *games, other, hands, self._supposed.numpy())
-        return self._supposed
+            compile_hands(self.variant.game)(self.variant.params, *games, other, hands, out.numpy())
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how the games continue, except the agents themselves."""

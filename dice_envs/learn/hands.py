@@ -30,32 +30,28 @@ class EveryHand(nn.Module):
             had it held the hand. It is kept from rollout to rollout, and in checkpoints.
     """
 
-    known: Tensor
-
     def __init__(self, env: TensorEnv, steps: int) -> None:
         super().__init__()
-        seen = env.view_hands()  # raises where the game does not list them
         assert env.variant.hands is not None
-        chances = torch.as_tensor(env.variant.hands[1], dtype=torch.float32, device=env.device)
-        self._env, self._dealt = env, chances.log()
-        self.register_buffer("known", self._dealt.repeat(*seen.shape[:2], 1))
-        self._views = seen.new_zeros(steps, *seen.shape)
+        chances, seats, size = env.variant.hands[1], 2, env.variant.facts.observation_size
+        self._env, self._dealt = env, torch.as_tensor(chances, dtype=torch.float32, device=env.device).log()
+        self.known: Tensor
+        self.register_buffer("known", self._dealt.repeat(env.num_envs, seats, 1))
+        self._views = torch.zeros(steps, *self.known.shape, size, device=env.device)
         # Numbers that tell views apart, so that what is the same is computed once.
-        self._keys = seen.new_zeros(self._views.shape[:-1], dtype=torch.float64)
-        random = torch.Generator().manual_seed(0)
-        self._key = torch.rand(2, seen.shape[-1], generator=random, dtype=torch.float64).to(env.device)
+        self._keys = self._views.new_zeros(steps, *self.known.shape, dtype=torch.float64)
+        self._key = torch.arange(1, 2 * size + 1, dtype=torch.float64, device=env.device).sin().view(2, size)
 
     def watch(self, t: int) -> None:
         """Note at step t of the rollout what each seat would see with each hand."""
-        self._views[t].copy_(self._env.view_hands())
+        self._env.view_hands(self._views[t])
         torch.mv(self._views[t].flatten(0, 2).double(), self._key[0], out=self._keys[t].flatten())
 
     def expected(self, r: Any, log_policy: Callable[[Tensor, Tensor], Tensor], critic: Callable[[Tensor], Tensor]) -> Tensor:
         """Return each action's value at the decisions of a `Rollout` in which all games were watched, (steps, n, actions)."""
         (steps, n), hands = r.seats.shape, len(self._dealt)
         # Each decision's hands, as places of one row of `views` that has all: of the player who decides, and of the other.
-        begins = torch.arange(0, steps * n * 2 * hands, 2 * hands, device=r.seats.device).view(steps, n, 1)
-        begins = begins + torch.arange(hands, device=r.seats.device)
+        begins = torch.arange(steps * n * 2 * hands, device=r.seats.device).view(steps, n, 2 * hands)[:, :, :hands]
         own, other = (begins + seat.unsqueeze(2) * hands for seat in (r.seats, 1 - r.seats))
         views, keys = self._views.flatten(0, 3), self._keys.flatten()
         first, places = _distinct(keys[own].flatten())

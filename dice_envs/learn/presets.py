@@ -57,9 +57,9 @@ class Preset:
             game provides it.
         central_critic: whether the critic sees the observations of all seats and values every action; only training needs
             it. The policy's mean of these values is then maximised as well.
-        every_hand: whether the critic's values are averaged over all hands that the other player may hold, each weighted by the
-            probability that it would have played like this. The luck of that hand is then no noise. Needs a `central_critic`,
-            full self-play, and a game of two that lists its hands: one round of Liar's Dice, with as many dice for both.
+        every_hand: average the critic's values over all hands that the other player may hold, each weighted by the probability
+            that it would have played like this, so that its luck is no noise. Needs `central_critic`, `self_play` 1, and one
+            round of Liar's Dice for two with as many dice each.
         input_scale: multiplies the initial weights of the first layers, 1 to 100. Inputs lie between 0 and 1; steeper layers
             tell close values apart and learn products of many inputs that flat ones miss.
         floor: the saved policy never takes actions less likely than this share of the likeliest one's probability, 0 to 0.99.

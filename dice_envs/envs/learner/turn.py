@@ -93,10 +93,9 @@ def compile_may_act(game: Game) -> Callable[..., bool]:
 
 @functools.cache
 def compile_hands(game: Game) -> Callable[..., None]:
-    """Return the kernel `(params, states, begin, end, other, hands, out)` of a game that lists its hands.
+    """Return the kernel `(params, states, begin, end, other, hands, out)`, for states begin … end - 1. `other` (1,) is room.
 
-    It writes what each seat would see with each of the hands into `out`, (n, seats, hands, size), for states begin … end - 1.
-    `other` is work space, (1,) of the game's states.
+    It writes what each seat would see with each of the hands into `out`, (n, seats, hands, size).
     """
     hold, observe = game.hold, game.observe
 
