@@ -1,5 +1,7 @@
 """Agents with kernels: compiled games give exactly the results of games in which Python asks each agent."""
 
+import functools
+
 import numba
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.envs.learner import SeatGames
 from dice_envs.experiments.arena import play_table
 from tests.conftest import scaled
+from tests.support.interfaces import refused
 from tests.support.turns import begun, played, turn_at
 
 ROUNDS = scaled(40, 5)  # turns of the learner
@@ -142,14 +145,6 @@ def everything(games):
     return [array.copy() for array in games.snapshot().values()]
 
 
-def problem_of(what):
-    try:
-        what()
-    except AgentError as problem:
-        return str(problem)
-    return None
-
-
 @pytest.mark.parametrize("make", [Mannered, lambda wrong: Asked(Mannered(wrong))], ids=["compiled", "asked"])
 def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
     """In a step, in the first moves of new games, and at a table, wherever the faulty game is in the batch."""
@@ -161,7 +156,7 @@ def test_a_kernels_illegal_action_is_named_and_changes_nothing(make):
     for _ in range(20):
         before = everything(games)
         actions, begins = games.view().masks.argmax(axis=1), games.ended()
-        problem = problem_of(lambda now=(actions, begins): games.advance(*now, restart=False))
+        problem, _ = refused(lambda now=(actions, begins): games.advance(*now, restart=False), AgentError)
         if problem is None:
             continue
         found += 1
@@ -194,9 +189,10 @@ def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
     pool = Pool([Mannered(), *table])
     games = SeatGames(variant, 40, pool, seat=0)
     games.seed_games(np.arange(40), list(range(40)))
-    problem = problem_of(lambda: games.start(np.arange(40)))
+    problem, _ = refused(lambda: games.start(np.arange(40)), AgentError)
+    advance = functools.partial(games.advance, np.zeros(40, np.int64), np.zeros(40, bool), restart=True)
     for _ in range(3):
-        problem = problem or problem_of(lambda: games.advance(np.zeros(40, np.int64), np.zeros(40, bool), restart=True))
+        problem = problem or refused(advance, AgentError)[0]
     assert problem.startswith("Faulty in fatestones, seat 1 of game")
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dice_envs import agents, configure, load, names
 from dice_envs.core.options import MAX_SHOWN, parse_options, shown
 from tests.games.test_conformance import check_facts
+from tests.support.interfaces import refused
 
 TOO_LONG_TO_PRINT = 10**5000  # Python refuses to write whole numbers of more than 4300 digits
 
@@ -136,20 +137,11 @@ ODD = [
 ]
 
 
-def problem_with(game, option, value):
-    """The message with which the value is refused, or None if it is allowed."""
-    try:
-        configure(game, **{option: value})
-    except ValueError as problem:
-        return str(problem)
-    return None
-
-
 @pytest.mark.parametrize("game", names())
 def test_odd_option_values_are_refused_in_few_words(game):
     for option in load(game).options.__dataclass_fields__:
         for value in ODD:
-            problem = problem_with(game, option, value)
+            problem, _ = refused(functools.partial(configure, game, **{option: value}))
             if problem is not None:
                 assert len(problem) < 400
                 assert option in problem
