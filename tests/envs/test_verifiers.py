@@ -42,10 +42,6 @@ def mixed(messages):
     return f"Hm.\nMove: {moves[sum(map(len, moves)) * len(messages) % len(moves)]}"
 
 
-def first_move(messages):
-    return legal_moves(messages)[0]
-
-
 @contextlib.contextmanager
 def scripted(answer):
     """A server on which `answer(messages)` replies; an integer is a status. Yields its URL."""
@@ -181,7 +177,7 @@ def test_many_rollouts_at_once_are_those_one_after_another():
 
 def corrected(messages):
     """Nonsense at each position, and a legal move when told so."""
-    return first_move([messages[-3]]) if "That is no legal move" in messages[-1]["content"] else "I give up."
+    return legal_moves([messages[-3]])[0] if "That is no legal move" in messages[-1]["content"] else "I give up."
 
 
 @pytest.mark.parametrize("reward", ["regret", "result", "luck_adjusted"])

@@ -10,6 +10,7 @@ from dice_envs import configure, evaluate, response_values
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.evaluation import check_games
 from tests.support.liars_dice_games import winning_probability
+from tests.support.policies import uniform
 
 SMALL = configure("liars_dice", num_dice=1, num_faces=3, rounds="single")
 
@@ -85,14 +86,11 @@ def test_a_match_counts_once():
 
 
 def test_an_agent_may_be_a_function_or_any_object_with_act():
-    def even(observations, legal):
-        return legal / legal.sum(axis=1, keepdims=True)
-
     class First:
         def act(self, turn):
             return turn.legal.argmax(axis=1)
 
-    assert evaluate(SMALL, even, "nash", 100, values=values()).agent == "even"
+    assert evaluate(SMALL, uniform, "nash", 100, values=values()).agent == "uniform"
     assert evaluate(SMALL, First(), "nash", 100, values=values()).agent == "First"
 
 

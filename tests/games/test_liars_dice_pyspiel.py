@@ -16,19 +16,13 @@ RULES = {
 }
 
 
-def their_actions(rule, dice, faces):
-    """OpenSpiel's number of each action. With "reset-quantity" its bids are numbered face by face."""
-    bids = np.arange(2 * dice * faces)
-    if rule == "reset-quantity":
-        bids = bids.reshape(faces, 2 * dice).T.ravel()
-    return [*bids.tolist(), 2 * dice * faces]
-
-
 @covering(("rule", "faces", "dice"), RULES, [4, 5, 6], [1, 2, 3, 4, 5])
 def test_lock_step(dice, faces, rule):
     game = pyspiel.load_game(f"liars_dice(numdice={dice},dice_sides={faces},bidding_rule={rule})")
     batch = Batch("liars_dice", GAMES_EACH, seed=dice * 10 + faces, num_dice=dice, num_faces=faces, **RULES[rule])
-    to_theirs = their_actions(rule, dice, faces)
+    to_theirs = np.arange(2 * dice * faces + 1)  # OpenSpiel's number of each action, the last one a call
+    if rule == "reset-quantity":  # its bids are numbered face by face
+        to_theirs[:-1] = to_theirs[:-1].reshape(faces, 2 * dice).T.ravel()
     rng = np.random.default_rng(dice * 10 + faces)
     theirs = []
     for counts in batch.states["counts"][:, :2, :faces]:
@@ -54,7 +48,7 @@ def test_lock_step(dice, faces, rule):
             # Mostly small raises, so that games are long enough to reach the last bids.
             pick = min(int(rng.geometric(0.35)) - 1, len(legal) - 1) if rng.random() < 0.8 else int(rng.integers(len(legal)))
             actions.append(legal[pick])
-            theirs[i].apply_action(to_theirs[legal[pick]])
+            theirs[i].apply_action(int(to_theirs[legal[pick]]))
         batch.play(np.array(actions), playing)
         returns[playing] += batch.rewards[playing]
     assert [state.returns() for state in theirs] == returns.tolist()

@@ -14,13 +14,6 @@ from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.exact.liars_dice.walk import Party, Walk
 
 
-def solver_of(dice, seed=0, **options):
-    """A solver of a round whose worths are random."""
-    variant = configure("liars_dice", num_players=len(dice), num_dice=dice, **options)
-    worth = np.random.default_rng(seed).random((len(dice), len(dice)))
-    return RoundSolver(Tree(variant, dice), worth=worth), worth
-
-
 class Plain:
     """Regret minimisation over all deals and all hands, with dictionaries: the same iterations as `RoundSolver`."""
 
@@ -89,8 +82,10 @@ class Plain:
 
 @pytest.mark.parametrize(("dice", "wild"), [((1, 1, 1), "ones"), ((2, 1, 1), "ones"), ((1, 1, 1, 1), "highest")])
 def test_iterations_are_those_of_a_plain_program(dice, wild):
-    """Certificates are those of the walk that measures any agent."""
-    solver, worth = solver_of(dice, num_faces=2, wild=wild)
+    """With random worths. Certificates are those of the walk that measures any agent."""
+    variant = configure("liars_dice", num_players=len(dice), num_dice=dice, num_faces=2, wild=wild)
+    worth = np.random.default_rng(0).random((len(dice), len(dice)))
+    solver = RoundSolver(Tree(variant, dice), worth=worth)
     plain = Plain(solver.tree, worth)
     solver.iterate(3)
     for step, weight in [(1.0, 1.0), (2.0, 2**5.97), (2.0 * (1 + 2**-1.02), 2**5.97 * 1.5**5.955)]:

@@ -14,6 +14,7 @@ from dice_envs.exact import asked
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.games.score_dice import Options
+from tests.support.awkward import lowest
 from tests.support.policies import uneven
 from tests.support.subsets import few
 
@@ -23,11 +24,6 @@ SMALL = [
     Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
     Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
 ]
-
-
-def highest_function(observations, masks):
-    own = observations[:, : masks.shape[1]]
-    return np.eye(masks.shape[1])[own.argmax(axis=1)]
 
 
 MEASURED = {
@@ -72,7 +68,7 @@ def test_reward_against_sorted_play_comes_out_in_play(name):
 
 def test_a_sample_agrees_with_the_whole():
     options = {"pool_a": (4, 4, 4), "pool_b": (4, 4, 3), "ties": "a"}
-    for agent in (uneven, highest_function):
+    for agent in (uneven, lambda observations, masks: lowest(observations[:, : masks.shape[1]])):
         (sampled,) = measure("score_dice", agent, **options, sample=1_000).measures
         whole = by_name(agent, **options)["reward against highest"]
         assert (whole.error, whole.note) == (0, "all 2,176 information sets of each seat")

@@ -26,10 +26,6 @@ from tests.support.subsets import few
 OPEN = {"open_efficacies": True}
 
 
-def blocks_of(variant, observation):
-    return {reading.name: reading for reading in describe(variant, observation)}
-
-
 # --- what is seen -------------------------------------------------------------------------------------------------
 
 
@@ -42,7 +38,8 @@ def test_every_seat_sees_the_efficacies(mode):
         seen = batch.observe(np.full(50, seat))
         assert (seen[:, :-3] == other.observe(np.full(50, seat))).all(), "the rest is as it was"
         for state, observation in zip(batch.states, seen, strict=True):
-            assert blocks_of(variant, observation)["efficacy"].numbers == pytest.approx(np.roll(state["efficacy"][:3], -seat))
+            (efficacy,) = (reading for reading in describe(variant, observation) if reading.name == "efficacy")
+            assert efficacy.numbers == pytest.approx(np.roll(state["efficacy"][:3], -seat))
             assert "efficacy 4" in ansi(variant.picture(state, seat))
             assert "efficacy" not in ansi(hidden.picture(state, seat))
 
@@ -75,14 +72,6 @@ def sheet(observations, size=3):
     return observations[:, -size:]
 
 
-def most_effective(observations, masks):
-    return best_of(sheet(observations).astype(float))
-
-
-def least_effective(observations, masks):
-    return best_of(-sheet(observations).astype(float))
-
-
 def argues_if_best(observations, masks):
     """A maester that argues if its own treatment is the best."""
     best = sheet(observations)[:, 0] == sheet(observations).max(axis=1)
@@ -99,12 +88,11 @@ def argues_as_effective(observations, masks):
 
 @pytest.mark.parametrize("reward", ["saved", "win"])
 def test_who_knows_the_efficacies_is_measured_exactly(reward):
-    found = measure("shakes", most_effective, reward=reward, **OPEN)
+    found = measure("shakes", lambda observations, masks: best_of(sheet(observations).astype(float)), reward=reward, **OPEN)
     assert found.score == pytest.approx(1)
     assert all(each.gap == pytest.approx(0, abs=1e-12) and not each.error for each in found.measures)
-    assert {each.name: each.value for each in measure("shakes", least_effective, **OPEN).measures}[
-        "patients saved"
-    ] == pytest.approx(2)
+    worst = measure("shakes", lambda observations, masks: best_of(-sheet(observations).astype(float)), **OPEN)
+    assert {each.name: each.value for each in worst.measures}["patients saved"] == pytest.approx(2)
     table = measure("shakes", argues_if_best, mode="maesters", reward=reward, **OPEN)
     assert table.score == pytest.approx(1)
 

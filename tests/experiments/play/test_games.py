@@ -34,28 +34,21 @@ def small(game):
     return [part for option in option_texts(SMALL[game]) for part in ("-o", option)]
 
 
-def first_number(game):
-    """The number that chooses the first legal action at the start."""
-    variant = configure(game)
-    legal = np.flatnonzero(Batch(variant, 1, seed=1).legal()[0]).tolist()
-    return str(next(iter(number_choices(variant, legal))))
-
-
 @pytest.mark.parametrize(
     "game", [name if name == "thirties" else pytest.param(name, marks=pytest.mark.thorough) for name in names()]
 )
 def test_a_whole_game_with_every_command(game, tmp_path):
-    path, seats = tmp_path / "game.json", configure(game).facts.num_seats
-    number = first_number(game)
+    path, variant = tmp_path / "game.json", configure(game)
+    number, *_ = number_choices(variant, np.flatnonzero(Batch(variant, 1, seed=1).legal()[0]).tolist())
     typed = ["help", "rules", "rules all", "hint", "?", "odds", "undo", "nonsense", "save", f"save {tmp_path / 'none' / 'x'}"]
-    typed += [f"save {path}", number, "history", "undo"]
+    typed += [f"save {path}", str(number), "history", "undo"]
     (tmp_path / "none").touch()
     start = [game, "random", *small(game), "--seat", 0, "--seed", 4]
     stopped = play(*start, typed=[*typed, "history", "q"], stopped=True)
     wanted = [
         "save FILE",
         rules_in_short(configure(game, **SMALL[game]))[1][:60],
-        rules_text(configure(game).game).splitlines()[2],
+        rules_text(variant.game).splitlines()[2],
         "what each choice is worth:",
         "optimal play does",
     ]
@@ -72,7 +65,7 @@ def test_a_whole_game_with_every_command(game, tmp_path):
     again = play(*start, "--review", typed=moves)
     assert went_on.split("you can play")[1:] == again.split("you can play")[1:], "as if it had not been saved"
     assert re.search(r"^you, move \d+: ", went_on, re.M) or "you: nothing lost" in went_on
-    for seat in range(1, seats):
+    for seat in range(1, variant.facts.num_seats):
         assert f"{saved.variant.seat_name(seat)}: " in went_on
 
 
