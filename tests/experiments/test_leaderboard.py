@@ -2,6 +2,7 @@
 
 import json
 import math
+from unittest.mock import Mock
 
 import pytest
 
@@ -65,10 +66,7 @@ def test_random_play_has_0_and_exact_play_1(name):
 
 
 def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
-    def too_long(*given, **named):
-        raise TooLong("5 positions")
-
-    monkeypatch.setattr(leaderboard, "measure", too_long)
+    monkeypatch.setattr(leaderboard, "measure", Mock(side_effect=TooLong("5 positions")))
     monkeypatch.setattr(leaderboard, "response_values", lambda *given: response_values(*given))  # without a time limit
     options = {"num_dice": 1, "num_faces": 3, "rounds": "single"}
     found = board([Task("small", "liars_dice", options, "exploitability", "x")], [], seed=1, minutes=600)

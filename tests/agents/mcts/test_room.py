@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from unittest.mock import Mock
 
 import numba
 import numpy as np
@@ -164,9 +165,6 @@ def test_memory_for_less_than_one_simulation_is_refused():
 
 
 def test_memory_that_the_system_does_not_have_is_refused(monkeypatch):
-    def new_tree(*arguments):
-        raise MemoryError
-
-    monkeypatch.setattr(mcts, "new_tree", new_tree)
+    monkeypatch.setattr(mcts, "new_tree", Mock(side_effect=MemoryError))
     with pytest.raises(ValueError, match="memory must be less than 50: the system has no room for so large a tree"):
         MCTS(memory=50).search(turn_of("liars_dice", 1))
