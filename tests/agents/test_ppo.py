@@ -293,15 +293,12 @@ def test_a_run_is_named_by_its_folder_too(tmp_path, layers):
 
 def test_what_is_no_file(tmp_path):
     (tmp_path / "run").mkdir()
-    with pytest.raises(ValueError, match="is a folder without a policy.npz"):
-        load_policy(tmp_path / "run")
-    with pytest.raises(ValueError, match="there is no policy file"):
-        load_policy(tmp_path / "none.npz")
+    assert "is a folder without a policy.npz" in reason(tmp_path / "run")
+    os.mkfifo(tmp_path / "pipe.npz")  # opening it would block forever
+    for name in ("none.npz", "pipe.npz"):
+        assert "there is no policy file" in reason(tmp_path / name)
     with pytest.raises(ValueError, match="there is no policy file"):
         load_policy("\0")
-    os.mkfifo(tmp_path / "pipe.npz")  # opening it would block forever
-    with pytest.raises(ValueError, match="there is no policy file"):
-        load_policy(tmp_path / "pipe.npz")
     with pytest.raises(ValueError, match=".") as caught:
         load_policy("x" * 10**6)
     assert len(str(caught.value)) < 1000
