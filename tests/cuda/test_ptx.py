@@ -95,9 +95,9 @@ def opponents(variant):
     return Pool([spec for each, spec, offered in OFFERS if each.same_rules(variant) and not makes_arrays(offered.choose)])
 
 
-# Every opponent and self-play at once; then a turn that leaves all of it out.
+# Every opponent and self-play at once; then turns that leave all of it out, one of a game that lists its hands.
 TURNS = [(variant, {"opponents": opponents(variant), "self_play": 0.5}) for variant in map(configure, names())]
-TURNS += [(configure("thirties", num_players=1), {})]
+TURNS += [(configure("thirties", num_players=1), {}), (configure("liars_dice", rules="openspiel"), {})]
 
 
 @pytest.mark.library("numba-cuda", "a learner's turn compiled for CUDA", game=lambda each: each["variant"].game.name)
