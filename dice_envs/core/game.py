@@ -181,12 +181,12 @@ class Game:
     # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
     # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None
+    expect: Expect | None = None
+    play_expected: Play | None = None
     # Optional, for training: options → all hands that each seat may hold, an array (hands, …), and their chances, whatever the
     # others hold; None where a game deals more than once. Which actions are legal must not depend on hands.
     hands: Callable[[Any], tuple[np.ndarray, np.ndarray] | None] | None = None
-    hold: Hold | None = None  # gives a seat one of them
-    expect: Expect | None = None
-    play_expected: Play | None = None
+    hold: Hold | None = None
 
     @classmethod
     def of(cls, module: Mapping[str, Any], /, **parts: Any) -> Game:
@@ -209,15 +209,16 @@ class Game:
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(Game).items():
-            for contract in (each for each in _CONTRACTS if each is hint or each in get_args(hint)):
-                if vars(self)[name] is None:  # a kernel that is left out
-                    continue
-                given = list(inspect.signature(vars(self)[name]).parameters)
+            function = vars(self)[name]  # None where a kernel is left out
+            for contract in (each for each in _CONTRACTS if function and (each is hint or each in get_args(hint))):
+                given = list(inspect.signature(function).parameters)
                 wanted = list(inspect.signature(contract.__call__).parameters)[1:]
                 if len(given) != len(wanted):
                     raise TypeError(f"{self.name}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
         if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
+        if (self.hands is None) != (self.hold is None):
+            raise TypeError(f"{self.name}: hold gives a seat one of its hands, so a game has both or neither")
 
     @functools.cached_property
     def word_options(self) -> tuple[str, ...]:

@@ -187,7 +187,7 @@ class TensorEnv:
             raise ValueError(f"{self.variant} does not list the hands that a seat may hold")
         hands, _ = self.variant.hands
         if self._turns is not None:
-            self._turns.suppose(hands, out)
+            self._turns.suppose(out)
         else:
             games, other = (self._games.states, 0, self.num_envs), np.empty(1, self.variant.game.state)
             compile_hands(self.variant.game)(self.variant.params, *games, other, hands, out.numpy())

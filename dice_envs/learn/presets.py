@@ -331,7 +331,7 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
         more = f" ({options_text(usual)} gives it more)" if usual else ""
         raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(plan.opponents[0])}")
     if plan.every_hand and (variant.facts.num_seats != 2 or variant.hands is None):
-        raise ValueError(f"every_hand must be false for {variant}, which is no game of two that lists its hands")
+        raise ValueError(f"every_hand must be false for {variant}; it takes one round of liars_dice, as many dice for both")
     if plan.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"self_play must be 0: {variant} has one seat")
     if plan.expected_rewards:

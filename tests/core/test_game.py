@@ -15,9 +15,11 @@ def test_a_game_is_named_by_a_string(game):
         configure(game)
 
 
-def test_reset_options_and_arrange_come_together():
+def test_parts_come_together():
     with pytest.raises(TypeError, match="thirties: reset_options name what arrange takes, so a game has both or neither"):
         dataclasses.replace(load("thirties"), arrange=None)
+    with pytest.raises(TypeError, match="liars_dice: hold gives a seat one of its hands, so a game has both or neither"):
+        dataclasses.replace(load("liars_dice"), hold=None)
 
 
 @kernel

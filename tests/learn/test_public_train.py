@@ -192,7 +192,7 @@ def test_it_trains_against_opponents_and_alone():
         ({"learner": "sb3"}, "the learner sb3 has no self-play: choose a preset against opponents"),
         ({"game": "thirties"}, "self_play must be 0: thirties .* has one seat"),
         ({"settings": {"expected_rewards": True}}, "expected_rewards must be false: liars_dice has no"),
-        ({"settings": {"every_hand": True}, "rules": "standard"}, "every_hand must be false for liars_dice.* lists its hands"),
+        ({"settings": {"every_hand": True}, "rules": "standard"}, "every_hand must be false for liars.*it takes one round"),
         (
             {"learner": "sb3", "preset": "quick", "settings": {"self_play": 0.5}},
             "self_play must be 0.0 for the learner sb3, which lacks it, not 0.5",

@@ -178,7 +178,6 @@ class DeviceTurns:
         _, arguments = example(games)
         context, seats, _, moves, own, asked = arguments["turn"]
         self.recording: tuple[Any, ...] = ()
-        self._hands: Any = None
         self.follow()  # before any room is taken: it refuses opponents
         made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners)
         self._todo, self._actions, self.state, self.learners = map(self._tensor, made)
@@ -188,6 +187,7 @@ class DeviceTurns:
         self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
         shown = Shown(*map(self._shared, step.shown))
         self._step = Step._make([*map(self._shared, step[:-2]), shown, self._moved(own.finals)])
+        self._hands = self._moved(games.variant.hands)
         self._seats = self._moved(seats)._replace(learners=self._shared(self.learners))
 
     # --- arrays there -----------------------------------------------------------------------------------------------------
@@ -242,11 +242,9 @@ class DeviceTurns:
         self._launch("views", self._seats, (self._shared(self.state),))
         return self.state
 
-    def suppose(self, hands: np.ndarray, out: Any) -> None:
+    def suppose(self, out: Any) -> None:
         """Write what each seat would see with each hand into `out`, (n, seats, hands, size) float32 tensor."""
-        if self._hands is None:
-            self._hands = self._moved(hands)
-        self._launch("suppose", self._seats, (self._room.sample, self._hands, self._shared(out)))
+        self._launch("suppose", self._seats, (self._room.sample, self._hands[0], self._shared(out)))
 
     def check(self) -> None:
         """Raise an error if an action since the last check was illegal. Its game has stood still.
