@@ -30,7 +30,7 @@ from dice_envs.learn.presets import LEARNERS, Preset
 if TYPE_CHECKING:
     from dice_envs.learn import TrainingCallback
 
-CHEAP_POSITIONS = 1_500_000  # most positions at which a policy is asked during training: a few seconds
+CHEAP_POSITIONS = 2_000_000  # most at which a policy is asked every 64 iterations or more often: a few seconds
 
 
 class Opponents:
@@ -163,11 +163,11 @@ class Run:
         is_time = steps >= self.preset.steps or (not beyond and (self.gaps or times.bit_count() == 1))
         if not every or not is_time or (self.gaps and self.gaps[-1]["steps"] >= steps):
             return {}
-        found: dict[str, float] = {}
+        found, most = dict[str, float](), CHEAP_POSITIONS * max(every, 64) // 64
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
         for name, policy in self.model.policies().items():
             try:
-                measured = measure(self.variant, policy, seed=self.seed, done=up_to(CHEAP_POSITIONS)).measures[0]
+                measured = measure(self.variant, policy, seed=self.seed, done=up_to(most)).measures[0]
             except (TooLong, ValueError):
                 return {}
             self.gap_name = measured.name

@@ -371,6 +371,20 @@ def test_what_is_not_cheap_to_measure_is_tried_ever_more_rarely(monkeypatch):
     assert tried == [1, 2, 4, 8, 9, 10, 11, 12]
 
 
+def test_a_measure_that_is_rarer_may_ask_at_more_positions(monkeypatch):
+    def measured(variant, policy, seed, done):
+        done(0, positions)
+        return measure("liars_dice", "random", num_dice=1, num_faces=2)
+
+    monkeypatch.setattr(runs, "measure", measured)
+    game, preset = configure("liars_dice", num_dice=1, num_faces=2), dataclasses.replace(TINY, steps=512)
+    for every, most in ((1, 2_000_000), (64, 2_000_000), (256, 8_000_000)):
+        for positions in (most, most + 1):
+            run = runs.Run(game, dataclasses.replace(preset, measure_every=every), 1)
+            run.learn(TrainingCallback())
+            assert len(run.gaps) == (positions <= most)
+
+
 def test_terms_of_the_loss_may_end_with_none():
     ends = dict.fromkeys(("entropy_end", "kl_end", "proximal_end", "learning_rate_end"), 0.0)
     assert dataclasses.replace(REGULARISED, **ends).proximal_end == 0
