@@ -30,7 +30,7 @@ from dice_envs.learn.presets import LEARNERS, Preset
 if TYPE_CHECKING:
     from dice_envs.learn import TrainingCallback
 
-CHEAP_POSITIONS = 2_000_000  # most at which a policy is asked every 64 iterations or more often: a few seconds
+CHEAP_POSITIONS = 2_000_000  # most at which a policy is asked every 64 iterations: a few seconds. More if less often
 
 
 class Opponents:
@@ -163,7 +163,7 @@ class Run:
         is_time = steps >= self.preset.steps or (not beyond and (self.gaps or times.bit_count() == 1))
         if not every or not is_time or (self.gaps and self.gaps[-1]["steps"] >= steps):
             return {}
-        found, most = dict[str, float](), CHEAP_POSITIONS * max(every, 64) // 64
+        found, most = dict[str, float](), CHEAP_POSITIONS * min(max(every, 64), 512) // 64
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
         for name, policy in self.model.policies().items():
             try:

@@ -378,7 +378,7 @@ def test_a_measure_that_is_rarer_may_ask_at_more_positions(monkeypatch):
 
     monkeypatch.setattr(runs, "measure", measured)
     game, preset = configure("liars_dice", num_dice=1, num_faces=2), dataclasses.replace(TINY, steps=512)
-    for every, most in ((1, 2_000_000), (64, 2_000_000), (256, 8_000_000)):
+    for every, most in ((1, 2_000_000), (64, 2_000_000), (256, 8_000_000), (10**6, 16_000_000)):
         for positions in (most, most + 1):
             run = runs.Run(game, dataclasses.replace(preset, measure_every=every), 1)
             run.learn(TrainingCallback())
