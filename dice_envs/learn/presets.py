@@ -65,8 +65,8 @@ class Preset:
         floor: the saved policy never takes actions less likely than this share of the likeliest one's probability, 0 to 0.99.
             It then reaches fewer positions, so that games with many can be measured (see
             `dice_envs.agents.ppo.NetworkPolicy`).
-        measure_every: iterations between two exact measurements, where these are cheap: the rarer, the longer one may take, up
-            to 512. Until one was cheap, they are tried ever more rarely. 0: only the final one.
+        measure_every: iterations between two exact measurements, where these are cheap; until one was, they are tried ever
+            more rarely. The more iterations, from 64 up to 512, the longer a cheap one may take. 0: only the final one.
         keep: "last": the run's policy is the last one; "best": the best of those measured, averaged policies included;
             the averaged one where none was measured.
         checkpoint_every: iterations between two checkpoints.

@@ -30,7 +30,7 @@ from dice_envs.learn.presets import LEARNERS, Preset
 if TYPE_CHECKING:
     from dice_envs.learn import TrainingCallback
 
-CHEAP_POSITIONS = 2_000_000  # most at which a policy is asked every 64 iterations: a few seconds. More if less often
+CHEAP_POSITIONS = 2_000_000  # most at which policies are asked in 64 iterations or fewer: a few seconds
 
 
 class Opponents:
