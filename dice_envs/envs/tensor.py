@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -19,25 +19,6 @@ from dice_envs.envs.learner.turn import compile_hands
 
 with needs("sb3", "dice_envs.TensorEnv"):
     import torch
-
-
-class TensorStep(NamedTuple):
-    """Result of a step. The tensors are the same ones after each step, overwritten.
-
-    Attributes:
-        earned: (n, seats) float32, what each seat earned by this step.
-        ended: (n,) bool, whether the game ended; it has then been dealt again.
-        players: (n, seats) int64, who had each seat in a game that ended: `dice_envs.envs.learner.LEARNER`, or the number of
-            the opponent.
-        returns: (n, seats) float64, of a game that ended. Players and returns say nothing of games that go on.
-        lengths: (n,) int64, the learner's steps of the game so far.
-    """
-
-    earned: torch.Tensor
-    ended: torch.Tensor
-    players: torch.Tensor
-    returns: torch.Tensor
-    lengths: torch.Tensor
 
 
 class TensorEnv:
@@ -86,9 +67,10 @@ class TensorEnv:
         self._all, self._began = np.arange(num_envs), False
         self._arrays = empty_step(self.variant, num_envs)
         tensors = [torch.from_numpy(array).to(self.device).zero_() for array in (*self._arrays[:-2], *self._arrays.shown)]
-        earned, ended, _, players, returns, lengths, self.out, self.observations, self.masks = tensors
-        self._step = TensorStep(earned.float(), ended, players, returns, lengths)
-        self._earned = earned
+        self.out, self.observations, self.masks = tensors[-3:]
+        shown, finals = Shown(*tensors[-2:]), Shown(*(tensor[:0] for tensor in tensors[-2:]))
+        self._written: Step[torch.Tensor] = Step._make([*tensors[:-2], shown, finals])
+        self._step = self._written._replace(earned=self._written.earned.float())
         self._turns: Any = None
         if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
             self.seats = torch.from_numpy(self._games.learners)
@@ -98,22 +80,16 @@ class TensorEnv:
                 check_extra("cuda", "dice_envs.TensorEnv on the device 'cuda'", "numba_cuda")
             from dice_envs.envs.learner.device import DeviceTurns
 
-            written: Any = [*tensors[:-2], (self.observations, self.masks), self._arrays.finals]
-            self._turns = DeviceTurns(self._games, Step._make(written))
+            self._turns = DeviceTurns(self._games, self._written)
             self.seats = self._turns.learners
 
     @property
-    def capturable(self) -> bool:
-        """Whether a CUDA graph can hold `step`: on a GPU, unless opponents are networks."""
-        return self._turns is not None and self._turns.capturable
-
-    @property
     def recording(self) -> Any:
-        """A value that changes when opponents have: a CUDA graph with a step in it would go on with those of before."""
-        if self._turns is None:
-            return None
-        self._turns.follow()
-        return self._turns.recording
+        """A value that changes when opponents have: a CUDA graph that holds `step` goes on with those of before.
+
+        None where no graph can: on a CPU, and with networks as opponents.
+        """
+        return None if self._turns is None else self._turns.follow()
 
     def reset(self, seed: int | None = None) -> None:
         """Deal all games, each with a seed of its own derived from `seed`; None: fresh ones.
@@ -131,10 +107,13 @@ class TensorEnv:
             self._show(self._games.start(self._all, None, seeds))
         self._began = True
 
-    def step(self, actions: torch.Tensor) -> TensorStep:
+    def step(self, actions: torch.Tensor) -> Step[torch.Tensor]:
         """Play the learner's actions, (n,) int64, and the opponents' answers, up to the learner's next turns.
 
         On a GPU a game with an illegal action stands still until `check` raises its error.
+
+        Returns:
+            Tensors, with `earned` as float32 and `finals` of no rows. They are the same ones after each step, overwritten.
 
         Raises:
             RuntimeError: called before `reset`.
@@ -154,7 +133,7 @@ class TensorEnv:
             except BaseException:
                 self._show(self._games.view())  # what the step has written until then
                 raise
-        self._step.earned.copy_(self._earned)
+        self._step.earned.copy_(self._written.earned)
         return self._step
 
     def check(self) -> None:

@@ -352,8 +352,7 @@ class PPO(ActorCritic):
 
         The rollout's graph holds its opponents, so it is recorded anew when they change, and not at all if they cannot be held.
         """
-        recording = self.env.recording  # asked first: it takes over other opponents
-        recording = recording if self.env.capturable else None
+        recording = self.env.recording
         if self._graphs and recording == self._recording:
             return
         kept, precision = self.state(), torch.get_float32_matmul_precision()

@@ -154,24 +154,10 @@ _FATESTONES: dict[str, Any] = {**_SMALL, "expected_rewards": True, "measure_ever
 # Towards equilibrium: self-play by magnetic mirror descent, whose parts docs/ppo.md explains. The reference follows slowly
 # enough that noise averages out in it. Play still circles a little around the equilibrium; the averaged policy comes closer.
 _EQUILIBRIUM = Preset(
-    steps=10_000_000,
-    self_play=1.0,
-    num_steps=32,
-    minibatch=2048,
-    learning_rate=2e-3,
-    clip=1.0,
-    normalize=False,
-    central_critic=True,
-    proximal=1.0,
-    kl=0.3,
-    reference_rate=0.05,
-    average_rate=0.005,
-    entropy=0.05,
-    entropy_end=0.01,
-    measure_every=64,
-    checkpoint_every=64,
-    keep="best",
-)
+    steps=10_000_000, self_play=1.0, num_steps=32, minibatch=2048, learning_rate=2e-3, clip=1.0, normalize=False,
+    central_critic=True, proximal=1.0, kl=0.3, reference_rate=0.05, average_rate=0.005, entropy=0.05, entropy_end=0.01,
+    measure_every=64, checkpoint_every=64, keep="best",
+)  # fmt: skip
 
 _LIARS_DICE = dataclasses.replace(_EQUILIBRIUM, opponents=("random", "numbers", "numbers:bluff=1"), floor=0.005)
 
@@ -188,99 +174,46 @@ PRESETS: dict[str, dict[str, Preset]] = {
         # For a match of many rounds, in which a die may be worth much or little: weights follow the stakes, and are larger in
         # their units. Credit fades sooner, because later rounds depend on luck.
         "match": dataclasses.replace(
-            _LIARS_DICE,
-            steps=60_000_000,
-            least_stake=0.05,
-            proximal=2.0,
-            kl=0.6,
-            entropy=0.1,
-            entropy_end=0.02,
-            gae_lambda=0.5,
+            _LIARS_DICE, steps=60_000_000, gae_lambda=0.5,
+            least_stake=0.05, proximal=2.0, kl=0.6, entropy=0.1, entropy_end=0.02,
         ),
     },
     # A choice wins or loses a few games in a hundred, so rewards are expectations over the roll. The best die depends on all
     # six dice: only steep first layers and large minibatches find more than dice that are good on average.
     "fatestones": {
         "quick": Preset(
-            steps=20_000_000,
-            num_envs=2048,
-            num_steps=16,
-            minibatch=8192,
-            learning_rate=6e-3,
-            entropy=0.02,
-            entropy_end=0.0,
-            gae_lambda=0.5,
-            hidden=(64, 64),
-            input_scale=8.0,
-            **_FATESTONES,
+            steps=20_000_000, num_envs=2048, num_steps=16, minibatch=8192, learning_rate=6e-3, gae_lambda=0.5,
+            entropy=0.02, entropy_end=0.0, hidden=(64, 64), input_scale=8.0, **_FATESTONES,
         ),
         # Entropy stays high: where it falls further, play becomes easier to exploit, see docs/ppo_tried.md.
         "equilibrium": dataclasses.replace(
-            _EQUILIBRIUM,
-            steps=50_000_000,
-            num_envs=1024,
-            num_steps=16,
-            minibatch=512,
-            learning_rate=3e-3,
-            settle=True,
-            entropy=0.04,
-            entropy_end=0.02,
-            proximal=0.5,
-            kl=0.2,
-            average_rate=0.002,
-            hidden=(128, 128, 128),
-            **_FATESTONES,
+            _EQUILIBRIUM, steps=50_000_000, num_envs=1024, num_steps=16, minibatch=512, learning_rate=3e-3, settle=True,
+            entropy=0.04, entropy_end=0.02, proximal=0.5, kl=0.2, average_rate=0.002, hidden=(128, 128, 128), **_FATESTONES,
         ),
     },
     "score_dice": {
         "quick": Preset(
-            steps=12_000_000,
-            opponents=("highest",),
-            num_envs=1024,
-            num_steps=16,
-            minibatch=2048,
-            learning_rate=3e-3,
+            steps=12_000_000, opponents=("highest",), num_envs=1024, num_steps=16, minibatch=2048, learning_rate=3e-3,
             entropy=0.1,  # with half of it, some runs stay far below the others
-            entropy_end=1e-5,
-            input_scale=4.0,
-            measure_every=0,
-            **_SMALL,
+            entropy_end=1e-5, input_scale=4.0, measure_every=0, **_SMALL,
         ),
     },
     # Games are short, so a return is mostly luck, which many games at once and one pass over each rollout average out. In The
     # Shakes, late patients after rare results are learnt last: rewards are expected ones, and the entropy bonus stays.
     "shakes": {
         "quick": Preset(
-            steps=6_000_000,
-            num_envs=2048,
-            num_steps=18,
-            minibatch=2048,
-            learning_rate=5e-3,
-            entropy=0.02,
-            entropy_end=0.001,
-            expected_rewards=True,
-            average_rate=0.02,
-            measure_every=4,
-            **_ONE_SEAT,
+            steps=6_000_000, num_envs=2048, num_steps=18, minibatch=2048, learning_rate=5e-3, entropy=0.02, entropy_end=0.001,
+            expected_rewards=True, average_rate=0.02, measure_every=4, **_ONE_SEAT,
         ),
     },
     # As in The Shakes, with an entropy bonus that falls almost to 0.
     "thirties": {
         "quick": Preset(
-            steps=3_000_000,
-            num_envs=1024,
-            num_steps=8,
-            minibatch=512,
-            learning_rate=3e-3,
-            entropy=0.03,
-            entropy_end=1e-5,
-            value_weight=0.1,
-            gae_lambda=0.8,
-            measure_every=16,
-            **_ONE_SEAT,
+            steps=3_000_000, num_envs=1024, num_steps=8, minibatch=512, learning_rate=3e-3, entropy=0.03, entropy_end=1e-5,
+            value_weight=0.1, gae_lambda=0.8, measure_every=16, **_ONE_SEAT,
         ),
     },
-}
+}  # fmt: skip
 
 
 def presets_of(game: str) -> dict[str, Preset]:

@@ -37,7 +37,7 @@ def _rate(env: TensorEnv, steps: int) -> float:
             env.step(choose())
 
     env.reset(seed=1)
-    if env.capturable:
+    if env.recording is not None:
         again = captured(play, draws)
 
         def several() -> None:

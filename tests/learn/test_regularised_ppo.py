@@ -305,8 +305,7 @@ def test_recording_for_a_gpu_changes_nothing_that_is_learned(changes, monkeypatc
     recordings = []
     monkeypatch.setattr(ppo, "captured", lambda work, draws: recordings.append(work) or work() or work)
     monkeypatch.setattr(recorded, "_on_gpu", True)
-    for capturable, recording, count in ((True, 1, 2), (True, 1, 2), (True, 2, 3), (False, 2, 3), (False, 3, 3)):
-        monkeypatch.setattr(TensorEnv, "capturable", capturable, raising=False)
+    for recording, count in ((1, 2), (1, 2), (2, 3), (None, 3), (None, 3)):
         monkeypatch.setattr(TensorEnv, "recording", recording, raising=False)
         assert plain.iterate() == recorded.iterate()
         assert len(recordings) == count, "rollout and update; the rollout anew with other opponents, and only where it can be"

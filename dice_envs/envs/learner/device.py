@@ -164,8 +164,6 @@ class DeviceTurns:
     Attributes:
         learners: (n,) int64 tensor, as in `Seating`.
         state: (n, seats, size) float32 tensor, which `view_all` writes.
-        capturable: whether a CUDA graph can hold a turn. Not where networks are asked, until all have answered.
-        recording: changes when opponents have changed, so that a graph would go on with those of before.
 
     Raises:
         ValueError: an opponent can't choose on a GPU.
@@ -177,7 +175,7 @@ class DeviceTurns:
         self.games, self._torch, self._device = games, torch, step.ended.device
         _, arguments = example(games)
         context, seats, _, moves, own, asked = arguments["turn"]
-        self.recording: tuple[Any, ...] = ()
+        self._following: tuple[Any, ...] = ()
         self.follow()  # before any room is taken: it refuses opponents
         made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners)
         self._todo, self._actions, self.state, self.learners = map(self._tensor, made)
@@ -186,7 +184,7 @@ class DeviceTurns:
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
         self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
         shown = Shown(*map(self._shared, step.shown))
-        self._step = Step._make([*map(self._shared, step[:-2]), shown, self._moved(own.finals)])
+        self._step: Any = Step._make([*map(self._shared, step[:-2]), shown, self._moved(own.finals)])
         self._hands = self._moved(games.variant.hands)
         self._seats = self._moved(seats)._replace(learners=self._shared(self.learners))
 
@@ -264,21 +262,23 @@ class DeviceTurns:
                 raise illegal_error(variant, state, game, action)
             raise fault_of(self.games.agents[player], variant, state, game, action)
 
-    def follow(self) -> None:
-        """Take over what has changed among the opponents: a pool's agents and weights."""
+    def follow(self) -> Any:
+        """Take over what has changed among the opponents: a pool's agents and weights.
+
+        Return a value that changes with them; None where networks are asked until all have answered, which no CUDA graph holds.
+        """
         games = self.games
         start, agents, team = games.begin, list(games.agents), mixed_team(games.agents, games.variant)
         now = (*map(id, agents), id(team), start.weights.tobytes())
-        if now == self.recording:
-            return
-        networks = networks_of(agents, team, games.variant)
-        self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
-        self.capturable = not self._layers
-        self.recording, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
-        variant = games.variant
-        self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
-        floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
-        self._own = self._moved((team.numbers, team.options, start, floors))
+        if now != self._following:
+            variant = games.variant
+            networks = networks_of(agents, team, variant)
+            self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
+            self._following, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
+            self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
+            floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
+            self._own = self._moved((team.numbers, team.options, start, floors))
+        return None if self._layers else now
 
     def _run(self, todo: int) -> None:
         self.follow()
@@ -288,7 +288,7 @@ class DeviceTurns:
         asked = self._queries._replace(floors=floors)
         while True:
             self._launch("turn", context, self._seats, start, self._moves, self._step, asked)
-            if self.capturable or not self._answer(asked):
+            if not self._layers or not self._answer(asked):
                 return
 
     def _answer(self, asked: Queries) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from dice_envs.core.game import Variant
 
 LEARNER = -1  # the learner's number in arrays that list the player of each seat
+
+Array = TypeVar("Array")  # NumPy's or PyTorch's
 
 
 class Start(NamedTuple):
@@ -74,7 +76,7 @@ class Orders(NamedTuple):
     arranged: bool
 
 
-class Shown(NamedTuple):
+class Shown(NamedTuple, Generic[Array]):
     """The learner's view of n games.
 
     Attributes:
@@ -82,11 +84,11 @@ class Shown(NamedTuple):
         masks: (n, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN.
     """
 
-    observations: np.ndarray
-    masks: np.ndarray
+    observations: Array
+    masks: Array
 
 
-class Step(NamedTuple):
+class Step(NamedTuple, Generic[Array]):
     """Result of a learner's turn in n games. In those that begin `earned` and `lengths` are 0.
 
     Attributes:
@@ -102,24 +104,24 @@ class Step(NamedTuple):
         finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing; may have no rows.
     """
 
-    earned: np.ndarray
-    ended: np.ndarray
-    learners: np.ndarray
-    players: np.ndarray
-    returns: np.ndarray
-    lengths: np.ndarray
-    out: np.ndarray
-    shown: Shown
-    finals: Shown
+    earned: Array
+    ended: Array
+    learners: Array
+    players: Array
+    returns: Array
+    lengths: Array
+    out: Array
+    shown: Shown[Array]
+    finals: Shown[Array]
 
 
-def room_for(variant: Variant, count: int) -> Shown:
+def room_for(variant: Variant, count: int) -> Shown[np.ndarray]:
     """Return empty arrays for the learner's view of `count` games."""
     facts = variant.facts
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False) -> Step:
+def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False) -> Step[np.ndarray]:
     """Return empty arrays for the step of `count` games.
 
     Args:
