@@ -14,6 +14,7 @@ from dice_envs.core.machine import is_starting
 if is_starting() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the command without a word while it imports for seconds
 
+import importlib
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +32,13 @@ from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.evaluation import Evaluation, evaluate
 from dice_envs.exact import ActionValues, Measurement, Measures, ResponseValues, action_values, measure, response_values
-from dice_envs.learn import Trained, TrainingCallback, train
+from dice_envs.learn import TrainingCallback, train
 from dice_envs.pictures import Description, Reading, describe, layout
 from dice_envs.tasks import TASKS, Task
 
 if TYPE_CHECKING:
     from dice_envs.envs.tensor import TensorEnv as TensorEnv
+    from dice_envs.learn.run import TrainingRun as TrainingRun
     from dice_envs.v0_modules import *  # noqa: F403 - the modules that `_register` makes, written by `make stubs`
 
 __all__ = [
@@ -62,7 +64,6 @@ __all__ = [
     "SeatEnv",
     "SeatVectorEnv",
     "Task",
-    "Trained",
     "TrainingCallback",
     "Turn",
     "Uniform",
@@ -95,11 +96,9 @@ if not (_folder / "agents").exists():  # the wheel has `agents` and `experiments
 if not TYPE_CHECKING:  # a checker would take every misspelt name for one of these
 
     def __getattr__(name: str) -> Any:
-        """Import `TensorEnv` when it is first asked for, because it needs PyTorch."""
-        if name == "TensorEnv":
-            from dice_envs.envs.tensor import TensorEnv
-
-            return TensorEnv
+        """Import `TensorEnv`, which needs PyTorch, and `TrainingRun`, which needs agents, when they are first asked for."""
+        if module := {"TensorEnv": "dice_envs.envs.tensor", "TrainingRun": "dice_envs.learn.run"}.get(name):
+            return getattr(importlib.import_module(module), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -28,8 +28,9 @@ from dice_envs.experiments.arena.results import FIGURES, Result
 from dice_envs.experiments.jobs.guard import first_signal_waits
 from dice_envs.experiments.sweep import setting_text
 from dice_envs.experiments.ui.pages import command_line
-from dice_envs.learn import Trained, TrainingCallback
+from dice_envs.learn import TrainingCallback
 from dice_envs.learn.presets import presets_of
+from dice_envs.learn.run import TrainingRun
 
 MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
 
@@ -44,27 +45,25 @@ class TrainingResult:
         command: makes the same policy again.
         steps_per_second: None where nothing was left to train.
         measures: of the policy and of its likeliest actions.
-        not_measured: why these are not known; empty where they are, or only take long.
-        notes: what a reader should know of the measures.
+        notes: why these are not known, or which command measures them.
         table: the final cross table, for two seats and more; with two it has what was won from each opponent whose best
             response is known.
         pool: for three seats and more, a table with each opponent of the training, by its name, at all other seats.
     """
 
-    trained: Trained
+    trained: TrainingRun
     folder: Path
     command: str
     steps_per_second: float | None
     measures: list[Measures]
-    not_measured: str
     notes: list[str]
     table: Result | None = None
     pool: dict[str, Result] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the form of results.json."""
+        """Return the form of results.json, without what is not known."""
         run = self.trained
-        found = {
+        found: dict[str, Any] = {
             "command": self.command,
             "seed": run.seed,
             "steps": run.steps,
@@ -73,17 +72,17 @@ class TrainingResult:
             "curve": run.curve,
             "gaps": [{**point, "minutes": run.minutes_at.get(point["steps"])} for point in run.gaps],
             "measures": self.measures,
+            "notes": self.notes or None,
         }
-        more: dict[str, Any] = {"not_measured": self.not_measured or None}
         if self.table is not None:
-            more |= {"table": self.table.as_dict(), "edges": self.table.edges if self.table.seats == 2 else None}
+            found |= {"table": self.table.as_dict(), "edges": self.table.edges if self.table.seats == 2 else None}
         if self.pool is not None:
-            more["pool"] = [
+            found["pool"] = [
                 {"opponent": name, "seats": own.seats - 1, "games": own.games, "even": 1 / own.seats}
                 | {figure: own.matrix(figure)[0][0] for figure in FIGURES if figure != "draws"}
                 for name, own in self.pool.items()
             ]
-        return found | {name: value for name, value in more.items() if value is not None}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 class _Shown(TrainingCallback, contextlib.ExitStack):
@@ -194,8 +193,8 @@ def train(
 # --- measures and games at the end ----------------------------------------------------------------------------------
 
 
-def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> tuple[list[Measures], str, list[str]]:
-    """Return the distance from optimal play of the policy, sampled and greedy; the reason why it is not known; and notes.
+def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> tuple[list[Measures], list[str]]:
+    """Return the distance from optimal play of the policy, sampled and greedy, and why it is not known.
 
     Without a floor the policy gives every action some probability. If that makes too many positions, a note has the command
     that measures it instead, in which `spec` names the policy.
@@ -211,20 +210,20 @@ def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> t
             command = f"measure {variant.game.name} {its_spec}{options}"
             notes.append(f"{name} is not measured here: there are {problem} to evaluate. This command does it: {command}")
         except ValueError as problem:
-            return measures, str(problem), [*notes, f"not measured against optimal play: {problem}"]
+            return measures, [*notes, f"not measured against optimal play: {problem}"]
         else:
             measures.append(dataclasses.replace(found, agent=name))
-    return measures, "", notes
+    return measures, notes
 
 
-def _played(trained: Trained, games: int) -> Result:
+def _played(trained: TrainingRun, games: int) -> Result:
     """Return the final cross table, for games of two or more seats; with two, also the shares of edges.
 
     With two seats it is of pairs, without luck where the values of choices against an opponent are known and found fast.
     With more it is of one table with the policy and its opponents in turn, the last ones first.
     """
-    policy, specs, agents = trained.policy, trained.preset.opponents, dict(trained.pool)
-    variant, seats = policy.variant, policy.variant.facts.num_seats
+    policy, specs, agents = trained.policy, trained.preset.opponents, dict(trained.opponents.by_name())
+    variant, seats = trained.variant, trained.variant.facts.num_seats
     own: dict[str, Agent] = {"ppo": policy} | ({"ppo greedy": Likeliest(policy)} if seats == 2 else {})
     names = [*specs] if seats == 2 else [specs[-1 - place % len(specs)] for place in range(seats - 1)]
     row, players = [*own, *names], [*own.values(), *(agents[name][0] for name in names)]
@@ -245,16 +244,16 @@ def _played(trained: Trained, games: int) -> Result:
     return table
 
 
-def _against_pool(trained: Trained, games: int) -> dict[str, Result]:
+def _against_pool(trained: TrainingRun, games: int) -> dict[str, Result]:
     """Return a table of the policy with each opponent of its training, which has all other seats of three or more.
 
     Where all are paid the same, the mean return is the team's.
     """
-    variant, pool, found = trained.policy.variant, trained.pool, dict[str, Result]()
+    variant, policy, pool, found = trained.variant, trained.policy, trained.opponents.by_name(), dict[str, Result]()
     seeds = derived_seeds(trained.seed, "pool", len(pool))
     with ui.progress("its pool", len(pool) * games) as done:
         for (name, players), own_seed in zip(pool, seeds, strict=True):
             others = [players[place % len(players)] for place in range(variant.facts.num_seats - 1)]
             names = ["ppo", *[name] * len(others)]
-            found[name] = tournament(variant, names, games, own_seed, done, [trained.policy, *others])
+            found[name] = tournament(variant, names, games, own_seed, done, [policy, *others])
     return found

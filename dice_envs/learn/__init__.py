@@ -7,7 +7,6 @@ and saves, `checkpoint` reads and writes its state.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,10 @@ from dice_envs.core.files import folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.machine import check_extra, torch_device
 from dice_envs.core.options import check_seed
-from dice_envs.learn.presets import Preset, plan_of, with_tuples
+from dice_envs.learn.presets import plan_of
 
 if TYPE_CHECKING:
-    from dice_envs.agent import Agent
-    from dice_envs.agents.ppo import NetworkPolicy
+    from dice_envs.learn.run import TrainingRun
 
 
 class TrainingCallback:
@@ -55,48 +53,6 @@ class TrainingCallback:
         return False
 
 
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """A trained policy and its measures.
-
-    Attributes:
-        policy: an agent: `dice_envs.measure` takes it, and so does every other function that takes agents.
-        steps: learner steps of the training.
-        seed: of the run.
-        learner: "ppo" or "sb3".
-        curve: points of the learning curve: the learner's `steps`, and the share of games won against each opponent (in a game
-            of one seat, the mean return) since the last point.
-        gaps: points with the learner's `steps` and the gap of the "last" and, where the preset keeps it, of the "averaged"
-            policy: that of the first measure of `dice_envs.measure`. Empty where it is not known, or not cheap to measure.
-        preset: how it was trained, all settings included.
-        policies: the "last" policy and, where the preset averages them, the "averaged" one.
-        pool: the opponents by name, past selves included; empty in a game of one seat.
-        minutes_at: minutes of training up to measurements and checkpoints, by the learner's steps.
-    """
-
-    policy: NetworkPolicy
-    steps: int
-    seed: int
-    learner: str
-    curve: list[dict[str, Any]]
-    gaps: list[dict[str, Any]]
-    preset: Preset
-    policies: dict[str, NetworkPolicy]
-    pool: list[tuple[str, list[Agent]]]
-    minutes_at: dict[int, float]
-
-    @property
-    def minutes(self) -> float:
-        """Minutes of training, without measuring; 0 if they are not known."""
-        return max(self.minutes_at.values(), default=0.0)
-
-    def save(self, path: str | Path) -> None:
-        """Write the policy to a file, which `ppo:PATH` plays."""
-        from dice_envs.agents.ppo import save_policy
-
-        save_policy(Path(path), self.policy)
-
-
 def train(
     game: str | Game | Variant,
     *,
@@ -110,7 +66,7 @@ def train(
     device: str = "cpu",
     callback: TrainingCallback | None = None,
     **options: Any,
-) -> Trained:
+) -> TrainingRun:
     """Train a policy by PPO: against opponents, or by self-play towards equilibrium.
 
     Args:
@@ -140,18 +96,14 @@ def train(
     from dice_envs.learn.run import open_run
 
     variant, device = single_seat(game, **options), torch_device(device)
-    given = with_tuples(settings or {})
-    given |= {} if steps is None else {"steps": steps}
-    given |= {} if opponents is None else {"opponents": tuple(opponents)}
+    given = {**(settings or {}), **({} if steps is None else {"steps": steps})}
+    given |= {} if opponents is None else {"opponents": opponents}
     plan, seed = plan_of(variant, preset, given, learner, device), check_seed(seed)
     folder = None if folder is None else Path(folder)
     with contextlib.nullcontext() if folder is None else folder_lock(folder, "folder"):
         run = open_run(folder, variant, plan, seed, given, device, learner)
         callback = callback or TrainingCallback()
         callback.started(run.steps, run.preset.steps, run.seed)
-        run.save()
+        run.write()
         run.learn(callback)
-    policies, pool = run.model.policies(), run.opponents.by_name()
-    return Trained(
-        run.offered(), run.steps, run.seed, run.learner, run.curve, run.gaps, run.preset, policies, pool, run.minutes
-    )
+    return run

@@ -21,7 +21,7 @@ from typing import Any
 from dice_envs.core.files import atomic
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed
-from dice_envs.learn.presets import Preset, with_tuples
+from dice_envs.learn.presets import Preset
 
 FORMAT = 5
 
@@ -74,7 +74,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 def read_config(text: str) -> tuple[Variant, Preset, int, str]:
     """Variant, preset, seed and learner of a run. ValueError, KeyError, TypeError or AttributeError where one is wrong."""
-    config = json.loads(text, object_hook=with_tuples)
+    config = json.loads(text)
     for field in dataclasses.fields(Preset):
         config["preset"][field.name]  # KeyError: a missing field would silently take today's default
     if check_seed(config["seed"]) is None:

@@ -83,13 +83,13 @@ class ActorCritic:
         arrays = [(np.asarray(weights), np.asarray(biases)) for weights, biases in layers]
         return NetworkPolicy(self.variant.game.name, self.variant.changed_options(), arrays, floor=self.preset.floor)
 
-    def policy(self, averaged: bool = False) -> NetworkPolicy:
-        """Return a copy of the present policy, or of the running mean of the policies' weights."""
-        return self.policy_with(layers_of(self.actors["averaged" if averaged else "last"]))
+    def policy(self, name: str = "last") -> NetworkPolicy:
+        """Return a copy of the present policy, or of the "averaged" one, whose weights are a running mean."""
+        return self.policy_with(layers_of(self.actors[name]))
 
     def policies(self) -> dict[str, NetworkPolicy]:
         """Return copies of the "last" policy and, where there is one, of the "averaged" one."""
-        return {name: self.policy(name == "averaged") for name in self.actors}
+        return {name: self.policy(name) for name in self.actors}
 
     def finite(self) -> bool:
         """Whether all weights are finite."""

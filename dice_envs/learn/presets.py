@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from dice_envs.agent.casting import make_players
 from dice_envs.core.game import Variant, with_expected_rewards
 from dice_envs.core.machine import MOST_THREADS
-from dice_envs.core.options import Range, check_choice, check_range, check_types, options_text, shown
+from dice_envs.core.options import Range, check_choice, check_range, check_types, is_list, options_text, shown
 
 # Learners by name: their module and class.
 LEARNERS = {"ppo": ("dice_envs.learn.ppo", "PPO"), "sb3": ("dice_envs.learn.sb3", "StockPPO")}
@@ -112,10 +112,12 @@ class Preset:
     threads: Annotated[int, Range(1, MOST_THREADS)] = 2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.opponents, tuple) or not self.opponents or not all(isinstance(s, str) for s in self.opponents):
-            raise ValueError(f"opponents must be one spec or more, not {self.opponents!r}")
-        if not isinstance(self.hidden, tuple) or len(self.hidden) > 8:
-            raise ValueError(f"hidden must be a tuple of the sizes of 8 layers at most, not {self.hidden!r}")
+        specs, sizes = self.opponents, self.hidden
+        if not is_list(specs) or not len(specs) or not all(isinstance(spec, str) for spec in specs):
+            raise ValueError(f"opponents must be one spec or more, not {shown(specs)}")
+        if not is_list(sizes) or len(sizes) > 8:
+            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {shown(sizes)}")
+        object.__setattr__(self, "opponents", tuple(specs))
         check_types(self)
         if self.central_critic and self.normalize:
             raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
@@ -270,11 +272,6 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
     if plan.expected_rewards:
         with_expected_rewards(variant.game)  # raises where the game does not provide them
     return plan
-
-
-def with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by name, tuples in place of lists, which JSON has and people write."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def between(start: float, end: float, left: float) -> float:

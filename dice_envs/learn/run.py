@@ -9,7 +9,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,26 +92,28 @@ class Opponents:
 
 
 @dataclasses.dataclass(eq=False, repr=False)
-class Run:
-    """A training run, with its files if it has a folder.
+class TrainingRun:
+    """What `dice_envs.train` returns: a training run with its policy, its measures, and its files if it has a folder.
 
     A run resumes from checkpoint.pt alone. config.json and policy.npz are derived from it, for people and agents. times.json
     holds the minutes of training at each point; timings are stored separately because they differ between identical runs.
 
     Attributes:
         variant: the game.
-        preset: how to train.
+        preset: how it was trained, all settings included.
         seed: fixes weights, games and all that is drawn.
         folder: of its files; None: nothing is written.
         device: PyTorch's.
-        learner: a name in LEARNERS.
-        curve: points with the learner's steps, and the share of games won against each opponent since the last point.
-        gaps: points with the learner's steps, and the exact gap of the last and of the averaged policy.
-        minutes: of training up to measurements and checkpoints, by the step.
+        learner: "ppo" or "sb3".
+        curve: points of the learning curve: the learner's `steps`, and the share of games won against each opponent (in a game
+            of one seat, the mean return) since the last point.
+        gaps: points with the learner's `steps` and the gap of the "last" and, where the preset keeps it, of the "averaged"
+            policy: that of the first measure of `dice_envs.measure`. Empty where it is not known, or not cheap to measure.
+        minutes_at: minutes of training up to measurements and checkpoints, by the learner's steps.
         gap_name: the measure's name.
         best: the policy with the smallest gap, where gaps are measured.
         opponents: those of the preset, and past selves.
-        model: the learner, see `dice_envs.learn.ppo.PPO`.
+        model: the learner, `dice_envs.learn.ppo.PPO` or `dice_envs.learn.sb3.StockPPO`, with its networks.
     """
 
     variant: Variant
@@ -122,7 +124,7 @@ class Run:
     learner: str = "ppo"
     curve: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     gaps: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    minutes: dict[int, float] = dataclasses.field(default_factory=dict)
+    minutes_at: dict[int, float] = dataclasses.field(default_factory=dict)
     gap_name: str = ""
     best: NetworkPolicy | None = None
 
@@ -138,19 +140,29 @@ class Run:
         return int(self.model.steps)
 
     @property
+    def minutes(self) -> float:
+        """Minutes of training, without measuring; 0 if they are not known."""
+        return max(self.minutes_at.values(), default=0.0)
+
+    @property
     def iterations(self) -> int:
         """The number of rollouts collected."""
         return self.steps // (self.preset.num_envs * self.preset.num_steps)
 
     # --- policies and measures -----------------------------------------------------------------------------------
 
-    def offered(self) -> NetworkPolicy:
-        """The run's policy: the last one, or with keep="best" the one that measured best.
+    @property
+    def policy(self) -> NetworkPolicy:
+        """The run's policy, an agent: the last one, or with keep="best" the one that measured best.
 
         Where none was measured, that is the averaged one, which usually comes closer to equilibrium than the last.
         """
-        best = self.best if self.preset.keep == "best" else None
-        return best or self.model.policy("averaged" in self.model.actors and self.preset.keep == "best")
+        last, *averaged = self.model.policies().values()
+        return last if self.preset.keep == "last" else self.best or [last, *averaged][-1]
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to a file, which `ppo:PATH` plays."""
+        save_policy(Path(path), self.policy)
 
     def measure_gap(self) -> dict[str, float]:
         """Measure the exact gap of the last and of the averaged policy; empty between times, and where it is not cheap.
@@ -196,7 +208,7 @@ class Run:
                 f"learning rate keeps them finite"
             )
 
-    def save(self) -> None:
+    def write(self) -> None:
         """Write the checkpoint and the files derived from it, each whole or not at all. Nothing without a folder."""
         self.check_finite()
         if self.folder is None:
@@ -220,11 +232,11 @@ class Run:
         }
         write_checkpoint(self.folder / "checkpoint.pt", state)
         write_text(self.folder / "config.json", json.dumps(config, indent=1) + "\n")
-        save_policy(self.folder / "policy.npz", self.offered())
-        write_text(self.folder / "times.json", json.dumps(self.minutes) + "\n")
+        self.save(self.folder / "policy.npz")
+        write_text(self.folder / "times.json", json.dumps(self.minutes_at) + "\n")
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Return to a state that `save` wrote for a run like this one. Another one raises various errors, see `blamed_on`."""
+        """Return to a state that `write` wrote for a run like this one. Another one raises various errors, see `blamed_on`."""
         num_selves = state["num_selves"]
         check_range("num_selves", num_selves, 0, 10**12)
         if len(state["selves"]) != min(num_selves, self.opponents.most):
@@ -241,7 +253,7 @@ class Run:
             self.best = self.model.policy_with(state["best"])
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # the run can go on without its timings
             found = read_json(self.folder / "times.json") if self.folder else {}
-            self.minutes = {int(steps): float(minutes) for steps, minutes in found.items()}
+            self.minutes_at = {int(steps): float(minutes) for steps, minutes in found.items()}
         self.model.restore(state)
 
     # --- training ------------------------------------------------------------------------------------------------
@@ -251,20 +263,20 @@ class Run:
         p = self.preset
         if self.steps >= p.steps:
             return
-        first, before, seconds = self.steps, max(self.minutes.values(), default=0.0), 0.0
+        first, before, seconds = self.steps, self.minutes, 0.0
         with torch_threads(p.threads):
             while self.steps < p.steps:
                 self.check_finite()
                 minutes = before + seconds / 60
                 if gaps := self.measure_gap():
-                    self.minutes[self.steps] = minutes
+                    self.minutes_at[self.steps] = minutes
                     callback.learned(self.steps, {f"gap/{name}": gap for name, gap in gaps.items()})
                     callback.measured(self.steps, minutes, self.gap_name, gaps)
                 if callback.stop():
                     break
                 if self.iterations % p.checkpoint_every == 0 and self.steps > first:
-                    self.minutes[self.steps] = minutes
-                    self.save()
+                    self.minutes_at[self.steps] = minutes
+                    self.write()
                     scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
                     callback.saved(self.steps, (self.steps - first) / seconds, scores)
                 steps, start = self.steps, time.perf_counter()
@@ -276,10 +288,10 @@ class Run:
                 if self.iterations % p.snapshot_every == 0:
                     self.opponents.add_self(self.model.policy())
                 seconds += time.perf_counter() - start
-            self.minutes[self.steps] = before + seconds / 60
+            self.minutes_at[self.steps] = before + seconds / 60
             if self.steps >= p.steps:
                 self.measure_gap()
-            self.save()
+            self.write()
 
 
 def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
@@ -293,17 +305,17 @@ def open_run(
     variant: Variant,
     plan: Preset,
     seed: int | None,
-    given: Mapping[str, Any],
+    given: Collection[str],
     device: str = "cpu",
     learner: str | None = None,
-) -> Run:
+) -> TrainingRun:
     """Open the run in a folder, or begin one there; without a folder begin one without files.
 
     Args:
-        folder, variant, device: as for `Run`.
+        folder, variant, device: as for `TrainingRun`.
         plan: how to train a new run; one that is resumed goes on as it began.
-        seed, learner: as for `Run`; None: those of the run in the folder, or a fresh seed and "ppo".
-        given: fields of the preset that were asked for: `steps` and `threads` change a run that is resumed, and other
+        seed, learner: as for `TrainingRun`; None: those of the run in the folder, or a fresh seed and "ppo".
+        given: names of the preset's fields that were asked for: `steps` and `threads` change a run that is resumed, and other
             `opponents` are refused.
 
     Raises:
@@ -311,7 +323,7 @@ def open_run(
     """
     path = None if folder is None else folder / "checkpoint.pt"
     if path is None or not path.exists():
-        return Run(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner or "ppo")
+        return TrainingRun(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner or "ppo")
     with blamed_on(path):
         state = read_checkpoint(path)
         its_variant, its_plan, its_seed, its_learner = read_config(state["config"])
@@ -323,7 +335,7 @@ def open_run(
         raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
     if learner not in (None, its_learner):
         raise ValueError(f"{folder} holds a run of the learner {its_learner}, not of {learner}")
-    opponents = given.get("opponents", its_plan.opponents)
+    opponents = plan.opponents if "opponents" in given else its_plan.opponents
     if opponents != its_plan.opponents:
         raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
     for spec in () if "opponents" in given else its_plan.opponents:
@@ -331,8 +343,8 @@ def open_run(
             check_harmless(spec, its_variant.game.name)
         except ValueError as problem:
             raise ValueError(f"{path}: its opponent is {shown(spec)}; {problem}. To go on, name the opponents again") from None
-    changes = {name: given[name] for name in ("steps", "threads") if name in given}
-    run = Run(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, its_learner)
+    changes = {name: getattr(plan, name) for name in ("steps", "threads") if name in given}
+    run = TrainingRun(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, its_learner)
     with blamed_on(path):
         run.restore(state)
     return run

@@ -20,7 +20,7 @@ from dice_envs import configure
 from dice_envs.core.machine import torch_threads
 from dice_envs.experiments.bench import BenchPart, BenchRow
 from dice_envs.learn.presets import PRESETS
-from dice_envs.learn.run import Run
+from dice_envs.learn.run import TrainingRun
 
 
 def _ppo(quick: bool, device: str) -> Iterator[BenchRow]:
@@ -29,7 +29,7 @@ def _ppo(quick: bool, device: str) -> Iterator[BenchRow]:
     on_cpu = device == "cpu"
     preset = preset if on_cpu else preset.on_gpu()
     with tempfile.TemporaryDirectory() as folder, torch_threads(preset.threads):
-        model = Run(configure("liars_dice"), preset, 0, Path(folder), device).model
+        model = TrainingRun(configure("liars_dice"), preset, 0, Path(folder), device).model
         model.iterate()  # compiles, and records what a GPU does
         count = (1 if quick else 8) * (1 if on_cpu else 16)
         start = time.perf_counter()

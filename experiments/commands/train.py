@@ -19,8 +19,8 @@ from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, swee
 from dice_envs.experiments.train import TrainingResult, train
 from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_all
 from dice_envs.experiments.ui.pages import About, Plot, Section, logarithmic, plots_noted, saved_plot, write_page
-from dice_envs.learn import Trained
 from dice_envs.learn.presets import presets_of
+from dice_envs.learn.run import TrainingRun
 
 
 def main(
@@ -129,14 +129,14 @@ def _write_report(report: Path | None, result: TrainingResult) -> None:
         return
     with plots_noted() as plots:
         _plot(report, result)
-    trained, variant = result.trained, result.trained.policy.variant
+    trained, variant = result.trained, result.trained.variant
     about = About(result.command, {"preset": trained.preset, **dataclasses.asdict(variant.options)}, trained.seed)
     write_page(report, f"PPO trained on {variant}", [], run_sections(result, plots), about)
 
 
 def _say_where(result: TrainingResult) -> None:
     """Print where the policy is, and the command to play against it."""
-    variant, folder = result.trained.policy.variant, result.folder
+    variant, folder = result.trained.variant, result.folder
     ui.console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
     if variant.facts.num_seats > 1:
         ui.console.whole_line(f"play against it: python -m experiments play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
@@ -156,7 +156,7 @@ def _show_verdict(result: TrainingResult) -> None:
         _pool_grid(result.pool, result).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
     if against and wins:
-        presets = presets_of(trained.policy.variant.game.name)
+        presets = presets_of(trained.variant.game.name)
         others = " or ".join(name for name, each in presets.items() if each.self_play)
         ui.console.print(
             f"A best response wins {wins[0]:.1%} of the games against this policy: it has learned to beat these opponents, "
@@ -177,7 +177,7 @@ def distances_grid(measures: Sequence[Measures]) -> Grid:
 
 
 def _pool_grid(pool: Mapping[str, Result], result: TrainingResult) -> Grid:
-    cooperative = result.trained.policy.variant.facts.cooperative
+    cooperative = result.trained.variant.facts.cooperative
     wins = [] if cooperative else ["even share", "share of wins"]
     headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
     rows = []
@@ -195,12 +195,11 @@ def run_sections(result: TrainingResult, plots: Sequence[Plot]) -> list[Section]
     trained = [f"{result.trained.steps:,} learner steps"]
     trained += [f"{result.trained.minutes:.1f} minutes"] if result.trained.minutes else []
     trained += [] if result.steps_per_second is None else [f"{result.steps_per_second:,.0f} steps a second"]
-    why = [f"Not measured: {result.not_measured}"] if result.not_measured else []
     games = [] if result.table is None else tournament_grids(result.table)
     games += [_pool_grid(result.pool, result)] if result.pool else []
     return [
         Section("What was trained", ["; ".join(trained) + "."], plots=plots),
-        Section("How far from optimal play", why, [measures_grid(each) for each in result.measures]),
+        Section("How far from optimal play", result.notes, [measures_grid(each) for each in result.measures]),
         *([Section("Against others", grids=games)] if games else []),
     ]
 
@@ -228,17 +227,17 @@ def gap_label(found: Sequence[Measures]) -> str:
     return f"gap from optimal play: {headline.name}, " + (f"± {headline.error:.2g}" if headline.error else "exact")
 
 
-def _plot_points(folder: Path, name: str, trained: Trained, what: str, axis: str, who: str, best: Mapping[str, float]) -> None:
+def _plot_points(folder: Path, name: str, run: TrainingRun, what: str, axis: str, who: str, best: Mapping[str, float]) -> None:
     """Write a plot of a run's points against the learner's steps, a line for each of their names; nothing without points.
 
     A dashed line is at what is best, where that is known.
     """
-    variant, gaps = trained.policy.variant, name == "gap"
-    points = trained.gaps if gaps else trained.curve
+    variant, gaps = run.variant, name == "gap"
+    points = run.gaps if gaps else run.curve
     values = [value for point in points for key, value in point.items() if key != "steps"]
     if not values:
         return
-    with saved_plot(folder, name, f"{variant}: {what} against the learner's steps, seed {trained.seed}.") as (_, axes):
+    with saved_plot(folder, name, f"{variant}: {what} against the learner's steps, seed {run.seed}.") as (_, axes):
         for key in sorted({key for point in points for key in point} - {"steps"}):
             line = [(point["steps"] / 1e6, point[key]) for point in points if key in point]
             (drawn,) = axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, marker="." if gaps else "")
@@ -250,6 +249,6 @@ def _plot_points(folder: Path, name: str, trained: Trained, what: str, axis: str
         axes.set_xlabel("learner steps, millions")
         axes.set_ylabel(axis)
         below = f"\n{what}" * gaps + "\ndashed: what a best response wins" * bool(best)
-        axes.set_title(f"{variant.game.title}: {who}, seed {trained.seed}{below}", fontsize=12)
+        axes.set_title(f"{variant.game.title}: {who}, seed {run.seed}{below}", fontsize=12)
         axes.grid(alpha=0.3, which="both")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -136,8 +136,8 @@ def test_the_command_makes_the_same_run(tmp_path, monkeypatch, learner):
     done(*command, "--evaluation-games", "10", "--learner", learner)
     found = train(preset="quick", steps=1024, settings={}, folder=tmp_path / "library", learner=learner)
     assert found.preset.steps == found.steps == 1024
-    assert found.policies.keys() == {"last"}
-    assert [name for name, _ in found.pool] == list(found.preset.opponents)
+    assert found.model.policies().keys() == {"last"}
+    assert [name for name, _ in found.opponents.by_name()] == list(found.preset.opponents)
     assert str(found.steps) in json.loads((tmp_path / "library" / "times.json").read_text())
     for name in FILES:
         assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()

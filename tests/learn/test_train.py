@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import Trained, TrainingCallback, agents, configure, measure
+from dice_envs import TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import train as training
@@ -19,7 +19,6 @@ from dice_envs.experiments.commands.train import gap_label, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
-from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, MOST_STEPS, PRESETS, Preset, plan_of, preset_of
 from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
@@ -135,7 +134,7 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
 
 def test_the_learning_rate_never_falls_below_0(tmp_path):
     """The last rollout is a whole one, so training takes more steps than asked for."""
-    run = runs.Run(configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1, tmp_path)
+    run = runs.TrainingRun(configure("liars_dice", num_dice=1), dataclasses.replace(TINY, steps=3 * 512 + 1), 1, tmp_path)
     callback, rates = TrainingCallback(), []
     callback.learned = lambda steps, values: rates.append(values["train/learning_rate"])
     run.learn(callback)
@@ -158,13 +157,13 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("changes", "kept", "met"), [({"self_share": 0.0}, 0, 0), ({}, 2, 2), ({"self_play": 1.0}, 2, 0)])
 def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, met, tmp_path):
     preset = dataclasses.replace(TINY, snapshot_every=1, **changes)
-    begun = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    begun = runs.TrainingRun(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
     begun.learn(TrainingCallback())
     asked = mixed_team(begun.opponents.pool.agents, begun.variant).numbers[:, 0] == ASKED
     assert (len(begun.opponents.selves), asked.sum()) == (kept, met)
     np.testing.assert_allclose(begun.opponents.pool.shares(), [0.4, 0.4, 0.1, 0.1] if met else [0.5, 0.5])
-    begun.save()
-    again = runs.Run(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
+    begun.write()
+    again = runs.TrainingRun(configure("liars_dice", num_dice=2), preset, 1, tmp_path)
     again.restore(read_checkpoint(tmp_path / "checkpoint.pt"))
     assert again.opponents.num_selves == begun.opponents.num_selves
 
@@ -173,7 +172,7 @@ def test_past_selves_are_in_the_pool_where_somebody_meets_them(changes, kept, me
 def test_expected_rewards_are_counted_as_shares_of_a_win():
     for expected, share in ((True, 0.7), (False, 1.0)):  # a game that pays 0.4 of -1 to 1
         preset = dataclasses.replace(TINY, opponents=("random",), expected_rewards=expected)
-        begun = runs.Run(configure("fatestones"), preset, 1)
+        begun = runs.TrainingRun(configure("fatestones"), preset, 1)
         begun.opponents.add_games(np.array([0.4]), np.array([[-1, 0]]))
         assert begun.add_point() == {"random": pytest.approx(share)}
 
@@ -203,7 +202,7 @@ def test_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch):
             self.model.networks["actor"][-1].bias[0] = torch.inf
         return {}
 
-    monkeypatch.setattr(runs.Run, "add_point", ruin)  # after four rollouts
+    monkeypatch.setattr(runs.TrainingRun, "add_point", ruin)  # after four rollouts
     words = "the network's weights are not finite any more after 2,048 steps"
     refused(words, "--out", tmp_path, "--seed", 3, "--set", "snapshot_every=100")
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
@@ -329,9 +328,11 @@ def test_what_is_given_holds_on_a_gpu_too():
 @pytest.mark.thorough
 def test_where_nothing_was_measured_the_averaged_policy_is_offered():
     preset = dataclasses.replace(TINY, self_play=1.0, average_rate=0.5, measure_every=0, keep="best")
-    made = runs.Run(configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
+    made = runs.TrainingRun(configure("liars_dice", rules="openspiel", num_dice=1), preset, seed=1)
     made.learn(TrainingCallback())
-    last, averaged, offered = (policy.layers[0][0] for policy in (made.model.policy(), made.model.policy(True), made.offered()))
+    last, averaged, offered = (
+        policy.layers[0][0] for policy in (made.model.policy(), made.model.policy("averaged"), made.policy)
+    )
     assert np.array_equal(offered, averaged)
     assert not np.array_equal(offered, last)
 
@@ -364,7 +365,7 @@ def test_what_is_not_cheap_to_measure_is_tried_ever_more_rarely(monkeypatch):
         return measure("liars_dice", "random", num_dice=1, num_faces=2)
 
     monkeypatch.setattr(runs, "measure", too_long)
-    run = runs.Run(
+    run = runs.TrainingRun(
         configure("liars_dice", num_dice=1, num_faces=2), dataclasses.replace(TINY, steps=12 * 512, measure_every=1), 1
     )
     run.learn(TrainingCallback())
@@ -380,7 +381,7 @@ def test_a_measure_that_is_rarer_may_ask_at_more_positions(monkeypatch):
     game, preset = configure("liars_dice", num_dice=1, num_faces=2), dataclasses.replace(TINY, steps=512)
     for every, most in ((1, 2_000_000), (64, 2_000_000), (256, 8_000_000), (10**6, 16_000_000)):
         for positions in (most, most + 1):
-            run = runs.Run(game, dataclasses.replace(preset, measure_every=every), 1)
+            run = runs.TrainingRun(game, dataclasses.replace(preset, measure_every=every), 1)
             run.learn(TrainingCallback())
             assert len(run.gaps) == (positions <= most)
 
@@ -397,7 +398,7 @@ def test_terms_of_the_loss_may_end_with_none():
         {"opponents": (1,)}, {"self_share": 1.1}, {"self_share": NAN}, {"past_selves": -1}, {"snapshot_every": 0},
         {"num_envs": 0}, {"num_envs": 10**6}, {"num_steps": 0}, {"num_steps": 10**6}, {"minibatch": 1}, {"minibatch": 1000},
         {"epochs": 0}, {"learning_rate": -1}, {"learning_rate": "1"}, {"entropy": None}, {"gae_lambda": 2},
-        {"hidden": 64}, {"hidden": [64]}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
+        {"hidden": 64}, {"hidden": "64"}, {"hidden": (0,)}, {"hidden": (64.0,)}, {"hidden": (64,) * 9},
         {"self_play": 1.5}, {"kl": -1}, {"kl": None}, {"clip": 2}, {"normalize": 1.0}, {"keep": "first"},
         {"central_critic": 1, "normalize": False}, {"central_critic": True}, {"proximal": -1}, {"proximal_end": 2000},
         {"learning_rate_end": 2}, {"every_hand": True}, {"least_stake": 0.1},
@@ -410,6 +411,10 @@ def test_terms_of_the_loss_may_end_with_none():
 def test_a_preset_checks_every_field(changes):
     with pytest.raises(ValueError, match=f"{next(iter(changes))}"):
         Preset(**{"steps": 1000, **changes})
+
+
+def test_a_preset_takes_lists():
+    assert Preset(steps=1, opponents=["random"], hidden=[64]) == Preset(steps=1, opponents=("random",), hidden=(64,))
 
 
 @pytest.mark.thorough
@@ -437,14 +442,12 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
 def test_a_report_says_why_a_policy_was_not_measured():
     """Dice lost are no zero-sum reward."""
     variant = configure("liars_dice", num_players=3, num_dice=1, reward="dice")
-    policy = PPO(variant, TINY, "random", 1).policy()
-    trained = Trained(policy, 10, 1, "ppo", [], [], TINY, {}, [], {})
-    result = TrainingResult(trained, ROOT, "train", None, *measured(variant, policy, "ppo:none", 1))
+    trained = runs.TrainingRun(variant, TINY, 1)
+    result = TrainingResult(trained, ROOT, "train", None, *measured(variant, trained.policy, "ppo:none", 1))
     section = next(section for section in run_sections(result, ()) if section.title == "How far from optimal play")
     (why,) = section.text
-    assert why.startswith("Not measured: reward must be 'win' for an exact result at a table, not 'dice'")
-    assert result.notes == [f"not measured against optimal play: {result.not_measured}"]
-    assert result.as_dict()["not_measured"] == result.not_measured
+    assert why.startswith("not measured against optimal play: reward must be 'win' for an exact result at a table, not 'dice'")
+    assert result.as_dict()["notes"] == result.notes == [why]
 
 
 @pytest.mark.thorough
