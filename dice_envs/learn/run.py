@@ -33,40 +33,43 @@ if TYPE_CHECKING:
 CHEAP_POSITIONS = 2_000_000  # most at which policies are asked in 64 iterations or fewer: a few seconds
 
 
-class Opponents:
+class TrainingPool:
     """A preset's fixed opponents and the learner's past selves.
 
     Attributes:
         pool: these agents with their weights; None in a game of one seat.
-        most: the number of past selves that are kept.
-        selves: the latest past selves; a new one takes the oldest's place.
+        most: the number of past selves that are kept: none where the learner has every seat. A new one replaces the oldest.
         num_selves: past selves added so far.
         score: games against each opponent since the last point of the learning curve, and games won; in a game of one seat, of
             which "return" is the name, the sum of returns.
     """
 
     def __init__(self, variant: Variant, preset: Preset) -> None:
-        self._facts, self._preset = variant.facts, preset
-        self.num_selves, self.selves = 0, list[NetworkPolicy]()
+        fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
+        self._facts, self._preset, self._fixed = variant.facts, preset, len(fixed)
+        self.pool = Pool(fixed) if fixed else None
+        self.most = preset.past_selves if fixed and preset.self_share and preset.self_play < 1 else 0
+        self.num_selves = 0
         self.score: dict[str, list[float]] = {}
-        self._fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
-        self.most = preset.past_selves if self._fixed and preset.self_share else 0
-        self.pool = Pool([*self._fixed]) if self._fixed else None
+
+    @property
+    def selves(self) -> list[NetworkPolicy]:
+        """The latest past selves."""
+        return self.pool.agents[self._fixed :] if self.pool else []
 
     def add_self(self, policy: NetworkPolicy) -> None:
-        """Add a past self; it replaces the oldest where there are as many as are kept."""
-        if self.pool is not None and self.most:
-            place = self.num_selves % self.most
-            self.selves[place : place + 1] = [policy]
+        """Add a past self, if any are kept."""
+        if self.pool and self.most:
+            place = self._fixed + self.num_selves % self.most
+            self.pool.agents[place : place + 1] = [policy]
             self.num_selves += 1
-            if self._preset.self_play < 1:  # else nobody meets them, and a GPU would record its rollout anew for each
-                share, fixed, there = self._preset.self_share, len(self._fixed), len(self.selves)
-                self.pool.agents[fixed:] = self.selves
-                self.pool.weights = [(1 - share) / fixed] * fixed + [share / there] * there
+            share, there = self._preset.self_share, len(self.selves)
+            self.pool.weights = [(1 - share) / self._fixed] * self._fixed + [share / there] * there
 
     def by_name(self) -> list[tuple[str, list[Any]]]:
         """Each fixed opponent by its spec, and the "past selves" together."""
-        fixed = [(spec, [agent]) for spec, agent in zip(self._preset.opponents, self._fixed, strict=False)]
+        agents = self.pool.agents if self.pool else []
+        fixed = [(spec, [agent]) for spec, agent in zip(self._preset.opponents, agents, strict=False)]
         return [*fixed, ("past selves", self.selves)] if self.selves else fixed
 
     def add_games(self, returns: np.ndarray, players: np.ndarray) -> None:
@@ -84,7 +87,7 @@ class Opponents:
         found = [("return", len(returns), returns.sum())] if self.pool is None and len(returns) else []
         for number in np.unique(players[players >= 0]):
             seats = (players == number).sum(axis=1)
-            found.append((names[number] if number < len(self._fixed) else "past selves", seats.sum(), (seats * won).sum()))
+            found.append((names[number] if number < self._fixed else "past selves", seats.sum(), (seats * won).sum()))
         for name, games, worth in found:
             score = self.score.setdefault(name, [0, 0.0])
             score[0] += int(games)
@@ -129,7 +132,7 @@ class TrainingRun:
     best: NetworkPolicy | None = None
 
     def __post_init__(self) -> None:
-        self.opponents = Opponents(self.variant, self.preset)
+        self.opponents = TrainingPool(self.variant, self.preset)
         module, name = LEARNERS[self.learner]
         make = getattr(importlib.import_module(module), name)
         self.model: Any = make(self.variant, self.preset, self.opponents.pool or "random", self.seed, self.device)
@@ -328,16 +331,16 @@ def open_run(
         state = read_checkpoint(path)
         its_variant, its_plan, its_seed, its_learner = read_config(state["config"])
         check_choice("learner", its_learner, list(LEARNERS))
-    game, its_game = str(variant.plain), str(its_variant.plain)
-    if game != its_game:
-        raise ValueError(f"{folder} holds a run of {its_game}, not of {game}")
-    if seed not in (None, its_seed):
-        raise ValueError(f"{folder} holds a run with seed {its_seed}, not {seed}")
-    if learner not in (None, its_learner):
-        raise ValueError(f"{folder} holds a run of the learner {its_learner}, not of {learner}")
     opponents = plan.opponents if "opponents" in given else its_plan.opponents
-    if opponents != its_plan.opponents:
-        raise ValueError(f"{folder} holds a run against {', '.join(its_plan.opponents)}, not against {', '.join(opponents)}")
+    differ = {
+        "of": (str(its_variant.plain), str(variant.plain)),
+        "with seed": (its_seed, its_seed if seed is None else seed),
+        "of the learner": (its_learner, learner or its_learner),
+        "against": tuple(", ".join(specs) for specs in (its_plan.opponents, opponents)),
+    }
+    for words, (its_own, wanted) in differ.items():
+        if its_own != wanted:
+            raise ValueError(f"{folder} holds a run {words} {its_own}, not {words} {wanted}")
     for spec in () if "opponents" in given else its_plan.opponents:
         try:
             check_harmless(spec, its_variant.game.name)

@@ -113,7 +113,7 @@ def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path, learner, argu
     begun = begin(folder=tmp_path / "run", callback=Told(1024))
     assert begun.steps == 1024
     other = {"ppo": "sb3", "sb3": "ppo"}[learner]
-    with pytest.raises(ValueError, match=f"holds a run of the learner {learner}, not of {other}"):
+    with pytest.raises(ValueError, match=f"holds a run of the learner {learner}, not of the learner {other}"):
         train(**{"folder": tmp_path / "run", **arguments, "preset": "quick", "settings": SMALL, "learner": other})
     done = begin(folder=tmp_path / "run", seed=None, learner=None)
     assert (done.seed, done.learner) == (3, learner)
@@ -123,7 +123,7 @@ def test_it_stops_when_told_and_resumes_as_if_it_had_not(tmp_path, learner, argu
     assert done.gaps == whole.gaps
     for name in FILES:
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    with pytest.raises(ValueError, match="holds a run with seed 3, not 4"):
+    with pytest.raises(ValueError, match="holds a run with seed 3, not with seed 4"):
         begin(folder=tmp_path / "run", seed=4)
 
 
