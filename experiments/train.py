@@ -24,7 +24,7 @@ from dice_envs.core.options import check_range, option_texts
 from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
-from dice_envs.experiments.arena.results import FIGURES, Result
+from dice_envs.experiments.arena.results import Result
 from dice_envs.experiments.jobs.guard import first_signal_waits
 from dice_envs.experiments.sweep import setting_text
 from dice_envs.experiments.ui.pages import command_line
@@ -73,15 +73,9 @@ class TrainingResult:
             "gaps": [{**point, "minutes": run.minutes_at.get(point["steps"])} for point in run.gaps],
             "measures": self.measures,
             "notes": self.notes or None,
+            "table": self.table and self.table.as_dict(),
+            "pool": self.pool and {name: own.as_dict() for name, own in self.pool.items()},
         }
-        if self.table is not None:
-            found |= {"table": self.table.as_dict(), "edges": self.table.edges if self.table.seats == 2 else None}
-        if self.pool is not None:
-            found["pool"] = [
-                {"opponent": name, "seats": own.seats - 1, "games": own.games, "even": 1 / own.seats}
-                | {figure: own.matrix(figure)[0][0] for figure in FIGURES if figure != "draws"}
-                for name, own in self.pool.items()
-            ]
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -122,8 +116,7 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
             RecordWriter(self.log).write(Event(wall_time=time.time(), **event).SerializeToString())
 
     def learned(self, steps: int, values: Mapping[str, float]) -> None:
-        for name, value in values.items():
-            self._note(step=steps, summary={"value": [{"tag": name, "simple_value": value}]})
+        self._note(step=steps, summary={"value": [{"tag": name, "simple_value": value} for name, value in values.items()]})
 
     def measured(self, steps: int, minutes: float, name: str, gaps: Mapping[str, float]) -> None:
         found = "  ".join(f"{policy} {gap:.4f}" for policy, gap in gaps.items())

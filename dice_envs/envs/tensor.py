@@ -74,7 +74,6 @@ class TensorEnv:
         self._turns: Any = None
         if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
             self.seats = torch.from_numpy(self._games.learners)
-            self._state = torch.zeros(num_envs, self.variant.facts.num_seats, self.variant.facts.observation_size)
         else:
             if self.device.type == "cuda":
                 check_extra("cuda", "dice_envs.TensorEnv on the device 'cuda'", "numba_cuda")
@@ -82,6 +81,8 @@ class TensorEnv:
 
             self._turns = DeviceTurns(self._games, self._written)
             self.seats = self._turns.learners
+        size = self.variant.facts.observation_size
+        self._state = torch.zeros(num_envs, self.variant.facts.num_seats, size, device=self.device)
 
     @property
     def recording(self) -> Any:
@@ -156,8 +157,9 @@ class TensorEnv:
         """Return all seats' observations, (n, seats, size) float32, for a critic that sees all: the seat to move first, then
         the others in turn order. The tensor is the same one at each call, overwritten."""
         if self._turns is not None:
-            return self._turns.view_all()
-        self._games.view_all(self._state.numpy())
+            self._turns.view_all(self._state)
+        else:
+            self._games.view_all(self._state.numpy())
         return self._state
 
     def view_hands(self, out: torch.Tensor) -> None:

@@ -91,9 +91,13 @@ class ActorCritic:
         """Return copies of the "last" policy and, where there is one, of the "averaged" one."""
         return {name: self.policy(name) for name in self.actors}
 
-    def finite(self) -> bool:
-        """Whether all weights are finite."""
-        return bool(torch.stack([parameter.isfinite().all() for parameter in self._parameters]).all())
+    def check_finite(self) -> None:
+        """Raise ValueError if training has diverged. Checkpoints hold finite networks only."""
+        if not torch.stack([parameter.isfinite().all() for parameter in self._parameters]).all():
+            raise ValueError(
+                f"the network's weights are not finite any more after {self.steps:,} steps; a lower learning rate keeps them "
+                f"finite. A checkpoint in the folder is from before"
+            )
 
     def state(self) -> dict[str, Any]:
         """Return copies of all that determines how training goes on, except the opponents, as tensors on the CPU."""

@@ -11,8 +11,8 @@ from dice_envs.core.game import Variant, with_expected_rewards
 from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_choice, check_range, check_types, is_list, options_text, shown
 
-# Learners by name: their module and class.
-LEARNERS = {"ppo": ("dice_envs.learn.ppo", "PPO"), "sb3": ("dice_envs.learn.sb3", "StockPPO")}
+# Learners by name: where their class is.
+LEARNERS = {"ppo": "dice_envs.learn.ppo:PPO", "sb3": "dice_envs.learn.sb3:StockPPO"}
 
 MOST_STEPS = 10**12
 GPU_TIMES, GPU_GAMES = 4, 16_384  # see `Preset.on_gpu`
@@ -231,32 +231,25 @@ def preset_of(game: str, name: str, **changes: Any) -> Preset:
     return dataclasses.replace(choices[name], **changes)
 
 
-def stock_plan(plan: Preset, given: Mapping[str, Any]) -> Preset:
-    """Return a preset without the settings that MaskablePPO lacks.
-
-    Raises:
-        ValueError: `given` asks for one of them, or the preset is for self-play, which would be another training without it.
-    """
-    without: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(Preset) if field.name in LACKS}
-    for name, default in without.items():
-        if given.get(name, default) != default:
-            raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
-    if plan.self_play:
-        raise ValueError("the learner sb3 has no self-play: choose a preset against opponents, such as quick, or learner ppo")
-    return dataclasses.replace(plan, **without)
-
-
 def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: str | None, device: str) -> Preset:
     """Return how to train: a preset with some fields given, for this learner and device.
 
     Raises:
         ValueError: the game, the learner or this machine cannot carry it out.
     """
-    plan = preset_of(variant.game.name, preset, **given)
     if learner is not None:
         check_choice("learner", learner, list(LEARNERS))
+    stock: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Preset) if each.name in LACKS}
+    for name, default in stock.items() if learner == "sb3" else ():
+        if given.get(name, default) != default:
+            raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
+    plan = preset_of(variant.game.name, preset, **given)
     if learner == "sb3":
-        plan = stock_plan(plan, given)
+        if plan.self_play:
+            raise ValueError(
+                "the learner sb3 has no self-play: choose a preset against opponents, such as quick, or learner ppo"
+            )
+        plan = dataclasses.replace(plan, **stock)
     elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps", "minibatch"}:
         plan = dataclasses.replace(preset_of(variant.game.name, preset).on_gpu(), **given)
     if variant.facts.num_seats > 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import json
 import math
+import pkgutil
 import secrets
 import time
 from collections.abc import Collection, Mapping
@@ -133,8 +133,7 @@ class TrainingRun:
 
     def __post_init__(self) -> None:
         self.opponents = TrainingPool(self.variant, self.preset)
-        module, name = LEARNERS[self.learner]
-        make = getattr(importlib.import_module(module), name)
+        make = pkgutil.resolve_name(LEARNERS[self.learner])
         self.model: Any = make(self.variant, self.preset, self.opponents.pool or "random", self.seed, self.device)
 
     @property
@@ -202,18 +201,9 @@ class TrainingRun:
 
     # --- files ---------------------------------------------------------------------------------------------------
 
-    def check_finite(self) -> None:
-        """Raise ValueError if training has diverged. Checkpoints hold finite networks only."""
-        if not self.model.finite():
-            kept = f"; the last checkpoint in {self.folder} is from before" if self.folder else ""
-            raise ValueError(
-                f"the network's weights are not finite any more after {self.steps:,} steps{kept}; a lower "
-                f"learning rate keeps them finite"
-            )
-
     def write(self) -> None:
         """Write the checkpoint and the files derived from it, each whole or not at all. Nothing without a folder."""
-        self.check_finite()
+        self.model.check_finite()
         if self.folder is None:
             return
         config = {
@@ -269,7 +259,7 @@ class TrainingRun:
         first, before, seconds = self.steps, self.minutes, 0.0
         with torch_threads(p.threads):
             while self.steps < p.steps:
-                self.check_finite()
+                self.model.check_finite()
                 minutes = before + seconds / 60
                 if gaps := self.measure_gap():
                     self.minutes_at[self.steps] = minutes

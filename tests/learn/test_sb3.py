@@ -7,15 +7,19 @@ from stable_baselines3 import PPO
 
 import dice_envs
 import dice_envs.envs.sb3
-from dice_envs.learn.presets import LACKS, Preset, preset_of, stock_plan
+from dice_envs.learn.presets import LACKS, Preset, plan_of
 from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL
 from tests.support.subsets import few
 
 
+def stock_plan(game="liars_dice", preset="quick", **settings):
+    return plan_of(dice_envs.configure(game), preset, settings, "sb3", "cpu")
+
+
 def test_the_settings_reach_maskable_ppo():
-    plan = preset_of("liars_dice", "quick", steps=1024, **SMALL)
-    made = StockPPO(dice_envs.configure("liars_dice", **ONE_DIE), stock_plan(plan, {}), "random", 1)
+    plan = stock_plan(steps=1024, **SMALL)
+    made = StockPPO(dice_envs.configure("liars_dice", **ONE_DIE), plan, "random", 1)
     model = made.model
     assert type(model).__module__.startswith("sb3_contrib"), "no subclass"
     assert (model.n_envs, model.n_steps, model.batch_size, model.n_epochs) == (32, 16, 256, plan.epochs)
@@ -29,17 +33,16 @@ def test_the_settings_reach_maskable_ppo():
 
 @pytest.mark.parametrize("name", LACKS)
 def test_each_setting_that_it_lacks_is_named(name):
-    plan = preset_of("liars_dice", "quick")
     default = getattr(Preset(steps=1), name)
     with pytest.raises(ValueError, match=f"{name} must be {default} for the learner sb3"):
-        stock_plan(plan, {name: 0.25})
-    assert stock_plan(plan, {name: default}) == stock_plan(plan, {})
+        stock_plan(**{name: 0.25})
+    assert stock_plan(**{name: default}) == stock_plan()
 
 
 @few(1, "game", dice_envs.names())
 def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
     for preset in ("quick", "full"):
-        plan = stock_plan(preset_of(game, preset), {})
+        plan = stock_plan(game, preset)
         assert all(getattr(plan, name) == getattr(Preset(steps=1), name) for name in LACKS)
 
 

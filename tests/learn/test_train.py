@@ -87,7 +87,7 @@ def test_train_saves_and_measures(tmp_path):
     for row in (0, 1):
         assert data["table"]["plain_win_rate"][row][1 - row] is None, "no values against the policy: this pair is as played"
         assert data["table"]["ci95"][row][3] < data["table"]["plain_ci95"][row][3]
-    edges = {(edge["agent"], edge["opponent"]): edge for edge in data["edges"]}
+    edges = {(edge["agent"], edge["opponent"]): edge for edge in data["table"]["edges"]}
     assert set(edges) == {(ours, theirs) for ours in ("ppo", "ppo greedy") for theirs in ("random", "numbers")}
     for (ours, theirs), edge in edges.items():
         best = measure("liars_dice", theirs, num_dice=1).measures[1].value
@@ -118,11 +118,12 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     options = ["-o", "num_players=3", "-o", "num_dice=1", "--json", out, "--report", report]
     output = train("--out", tmp_path / "run", "--seed", 3, *options)
     pool = json.loads(out.read_text())["pool"]
-    assert [(row["opponent"], row["seats"]) for row in pool] == [("random", 2), ("numbers", 2), ("past selves", 2)]
-    for row in pool:
-        assert row["even"] == pytest.approx(1 / 3)
-        assert 0 <= row["win_rate"] <= 1
-        assert 0 < row["ci95"] < 0.5
+    assert {name: row["agents"][1:] for name, row in pool.items()} == {
+        name: [name] * 2 for name in ("random", "numbers", "past selves")
+    }
+    for row in pool.values():
+        assert 0 <= row["win_rate"][0][0] <= 1
+        assert 0 < row["ci95"][0][0] < 0.5
     assert "2 × past selves" in output
     page = parsed((report / "index.html").read_text())
     assert len(list(page.iter("img"))) == len(list(report.glob("*.png"))) == 3, "curve, table and gain"

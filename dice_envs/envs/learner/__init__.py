@@ -74,9 +74,6 @@ class SeatGames:
     An opponent's memory (see `dice_envs.Agent`) is kept from game to game, at the same place after the learner's. Its match
     begins when the game is seeded, or when a Pool puts another agent in its place.
 
-    If `advance` fails, by wrong input or an opponent's illegal action, nothing has changed, unless the opponent's kernel had
-    promised that its actions are legal. If `start` fails, nothing has changed.
-
     A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are
     to move, it stops, Python asks them, and it goes on.
 
@@ -206,7 +203,7 @@ class SeatGames:
         todo[index] = BEGINS
         actions = np.full(self.num_games, NO_ACTION, np.int64)
         moves = Orders(actions, todo, restart=False, most=MOST_ACTION, arranged=bool(arrange))
-        step = empty_step(self.variant, self.num_games, show=False)
+        step = empty_step(self.variant, self.num_games)
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
@@ -230,7 +227,9 @@ class SeatGames:
     def advance(
         self, actions: Any, begins: np.ndarray, restart: bool, into: Step | None = None, most: int = MOST_ACTION
     ) -> Step:
-        """Play one turn of the learner in all games, up to its next one. If it fails, nothing has changed (but see the class).
+        """Play one turn of the learner in all games, up to its next one.
+
+        If it fails, nothing has changed, unless an opponent's kernel had promised that its actions are legal and they are not.
 
         Args:
             actions: (n,) integers; ignored in games that begin.

@@ -163,7 +163,6 @@ class DeviceTurns:
 
     Attributes:
         learners: (n,) int64 tensor, as in `Seating`.
-        state: (n, seats, size) float32 tensor, which `view_all` writes.
 
     Raises:
         ValueError: an opponent can't choose on a GPU.
@@ -177,8 +176,7 @@ class DeviceTurns:
         context, seats, _, moves, own, asked = arguments["turn"]
         self._following: tuple[Any, ...] = ()
         self.follow()  # before any room is taken: it refuses opponents
-        made = (moves.todo, moves.actions, arguments["views"][1][0], seats.learners)
-        self._todo, self._actions, self.state, self.learners = map(self._tensor, made)
+        self._todo, self._actions, self.learners = map(self._tensor, (moves.todo, moves.actions, seats.learners))
         self._asked = Queries(*map(self._tensor, asked))
         self._queries = Queries(*map(self._shared, self._asked))
         self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
@@ -235,10 +233,9 @@ class DeviceTurns:
         self._actions.copy_(actions)
         self._run(PLAYS)
 
-    def view_all(self) -> Any:
-        """Return what all seats see, the learner's first: `state`."""
-        self._launch("views", self._seats, (self._shared(self.state),))
-        return self.state
+    def view_all(self, out: Any) -> None:
+        """Write what all seats see into `out`, (n, seats, size) float32 tensor: the learner first, then in turn order."""
+        self._launch("views", self._seats, (self._shared(out),))
 
     def suppose(self, out: Any) -> None:
         """Write what each seat would see with each hand into `out`, (n, seats, hands, size) float32 tensor."""

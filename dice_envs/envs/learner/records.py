@@ -121,15 +121,8 @@ def room_for(variant: Variant, count: int) -> Shown[np.ndarray]:
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = False) -> Step[np.ndarray]:
-    """Return empty arrays for the step of `count` games.
-
-    Args:
-        variant: the game.
-        count: number of games.
-        show: whether the learners' views are needed.
-        finals: whether those of ended games are, too.
-    """
+def empty_step(variant: Variant, count: int, finals: bool = False) -> Step[np.ndarray]:
+    """Return empty arrays for the step of `count` games, with `finals` also for the last views of those that end."""
     seats = variant.facts.num_seats
     return Step(
         earned=np.empty((count, seats)),
@@ -139,6 +132,6 @@ def empty_step(variant: Variant, count: int, show: bool = True, finals: bool = F
         returns=np.empty((count, seats)),
         lengths=np.empty(count, np.int64),
         out=np.empty((count, seats), np.int8),
-        shown=room_for(variant, count if show else 0),
+        shown=room_for(variant, count),
         finals=room_for(variant, count if finals else 0),
     )
