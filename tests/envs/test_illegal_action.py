@@ -63,7 +63,7 @@ def test_sb3_env_is_the_vector_env_with_same_step_reset(name, options):
     venv = dice_envs.envs.sb3.make_vec_env(name, 6, seed=4, illegal_action="lose", **options)
     vector = SeatVectorEnv(name, 6, illegal_action="lose", autoreset_mode="SameStep", **options)
     theirs, infos = vector.reset(seed=venv.seed(4))
-    ours, rng, earned = venv.reset(), np.random.default_rng(2), np.zeros(6)
+    ours, rng, earned, lasting = venv.reset(), np.random.default_rng(2), np.zeros(6), []
     for _ in range(40):
         np.testing.assert_array_equal(ours, theirs)
         masks = infos["action_mask"]
@@ -77,9 +77,12 @@ def test_sb3_env_is_the_vector_env_with_same_step_reset(name, options):
         for i, info in enumerate(told):
             assert info.get("illegal_action") == vector.games.illegal.get(i)
             if ended[i]:
-                np.testing.assert_array_equal(info["terminal_observation"], infos["final_obs"][i])
+                lasting.append((info["terminal_observation"], infos["final_obs"][i], infos["final_obs"][i].copy()))
                 assert info["episode"]["r"] == pytest.approx(earned[i], abs=1e-5)
                 earned[i] = 0
+    for own, other, then in lasting:  # also after later steps
+        np.testing.assert_array_equal(own, then)
+        np.testing.assert_array_equal(other, then)
     assert venv.has_attr("action_masks")
     assert venv.get_attr("render_mode") == [None] * 6
 

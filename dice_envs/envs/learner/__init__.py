@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -146,6 +147,11 @@ class SeatGames:
     def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted
         return {**vars(self), "_prepared": (None,)}
 
+    @functools.cached_property
+    def _finals(self) -> Shown:
+        """Room for `Step.finals`: in fresh memory they would take a tenth of a step longer."""
+        return room_for(self.variant, self.num_games)
+
     @property
     def played(self) -> Game:
         """The game whose kernels are played."""
@@ -247,7 +253,9 @@ class SeatGames:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
         moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, most, arranged=False)
-        step = empty_step(self.variant, self.num_games, finals=restart) if into is None else into
+        step = empty_step(self.variant, self.num_games) if into is None else into
+        if restart and into is None:
+            step = step._replace(finals=self._finals)
         team = mixed_team(self.agents, self.variant)
         with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
             self.illegal = self._run(team, moves, step)

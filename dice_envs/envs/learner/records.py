@@ -101,7 +101,8 @@ class Step(NamedTuple, Generic[Array]):
         returns: (n, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
         out: (n, seats) int8, 1 where the game is over now for a seat though others may play on.
         shown: the games as the learners see them now.
-        finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing; may have no rows.
+        finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing, and the next step
+            overwrites them; may have no rows.
     """
 
     earned: Array
@@ -121,8 +122,8 @@ def room_for(variant: Variant, count: int) -> Shown[np.ndarray]:
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def empty_step(variant: Variant, count: int, finals: bool = False) -> Step[np.ndarray]:
-    """Return empty arrays for the step of `count` games, with `finals` also for the last views of those that end."""
+def empty_step(variant: Variant, count: int) -> Step[np.ndarray]:
+    """Return empty arrays for the step of `count` games, without finals."""
     seats = variant.facts.num_seats
     return Step(
         earned=np.empty((count, seats)),
@@ -133,5 +134,5 @@ def empty_step(variant: Variant, count: int, finals: bool = False) -> Step[np.nd
         lengths=np.empty(count, np.int64),
         out=np.empty((count, seats), np.int8),
         shown=room_for(variant, count),
-        finals=room_for(variant, count if finals else 0),
+        finals=room_for(variant, 0),
     )

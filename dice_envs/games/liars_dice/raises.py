@@ -173,6 +173,9 @@ def is_raise(params, state, bid):
 @kernel(allocates=False)
 def mark_raises(params, state, mask):
     """Mark the legal bids. Modified in place."""
+    if params.any_face is not None:
+        _mark_in_order(params, state, mask)
+        return
     faces, dice = params.num_faces, np.int64(state["in_play"])
     for face in range(faces):
         lowest = _lowest(params, state, face)
@@ -230,7 +233,8 @@ def nth_lowest(params, state, k):
     return np.int64(NO_BID)
 
 
-# The rules "quantity" and "either" once more, without the table: with it a random move takes up to a third longer.
+# The rules "quantity" and "either" once more, without the table: with it a random move takes up to a third longer, and a mask
+# three times as long.
 
 
 @kernel(allocates=False)
@@ -238,6 +242,21 @@ def _faces_after(params, bid):
     """The number of faces that may follow a bid under the rule "quantity"."""
     higher = params.num_faces - face_of(params, bid)
     return higher if higher > 1 else np.int64(2)
+
+
+@kernel(allocates=False)
+def _mark_in_order(params, state, mask):
+    faces, bid = params.num_faces, np.int64(state["bid"])
+    end = np.int64(state["in_play"]) * faces
+    if params.any_face or bid == NO_BID:
+        mask[bid + 1 : end] = 1
+        return
+    face = face_of(params, bid)
+    for ones in range((quantity_of(params, bid) + 1) * faces, end, faces):  # the bid on face 1 with each higher quantity
+        for raised in range(ones + face, ones + faces):
+            mask[raised] = 1
+        if face == faces - 1:
+            mask[ones] = 1
 
 
 @kernel(allocates=False)
