@@ -82,10 +82,7 @@ class TrainingResult:
 class _Shown(TrainingCallback, contextlib.ExitStack):
     """Shows a run on the terminal, keeps TensorBoard's log of it, and stops it on a signal. Entered around the training.
 
-    Args:
-        variant: the game.
-        policy: whose options these are, as `print_mode` takes it.
-        folder: of the run.
+    `policy` says whose options the variant's are, as `print_mode` takes it; `folder` is the run's.
     """
 
     def __init__(self, variant: Variant, policy: str, folder: Path) -> None:

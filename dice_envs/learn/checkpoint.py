@@ -83,13 +83,10 @@ def read_config(text: str) -> tuple[Variant, Preset, int, str]:
 
 
 def check_like(name: str, found: Any, like: Any) -> None:
-    """Raise ValueError unless `found` has the structure of `like`: the same keys, lengths, shapes and data types, all finite.
+    """Raise ValueError unless content `found` has the structure of `like`: the same keys, lengths, shapes, types, all finite.
 
-    Args:
-        name: of `found`, for the message.
-        found: content of a checkpoint.
-        like: dictionaries, lists and tuples of any depth, with tensors, of which only shape and data type matter, and with
-            numbers and strings, which must be equal.
+    `like` has dictionaries, lists and tuples of any depth, with tensors, of which only shape and data type matter, and with
+    numbers and strings, which must be equal. The message calls the content `name`.
     """
     import torch
 

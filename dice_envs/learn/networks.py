@@ -21,6 +21,27 @@ with needs("sb3", "dice_envs.learn.networks"):
     from torch import nn
 
 
+class _Tanh(torch.autograd.Function):
+    """tanh x = 2 σ(2x) - 1, to 2e-7. Where MKL computes PyTorch's own on a CPU by AMD, this takes a third of the time."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        y = (x + x).sigmoid_().mul_(2).sub_(1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return torch.ops.aten.tanh_backward(gradient, *ctx.saved_tensors)
+
+
+class Tanh(nn.Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.tanh() if x.is_cuda else _Tanh.apply(x)
+
+
 def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
     """Make dense layers with tanh between them, from the inputs' size to the outputs'.
 
@@ -38,7 +59,7 @@ def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> 
         with torch.no_grad():
             layers[0].weight.mul_(scale)
             layers[0].bias.copy_(-0.5 * layers[0].weight.sum(dim=1))
-    return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
+    return nn.Sequential(*[part for layer in layers for part in (layer, Tanh())][:-1])
 
 
 def layers_of(network: Iterable[Any]) -> list[tuple[np.ndarray, np.ndarray]]:

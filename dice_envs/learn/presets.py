@@ -46,7 +46,8 @@ class Preset:
         learning_rate_end: the learning rate at the last step, approached linearly.
         entropy, kl, proximal: weights of the entropy bonus, of the divergence from the reference policy, and of that from the
             policy that played the rollout, at the first step.
-        entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically; None: constant weights.
+        entropy_end, kl_end, proximal_end: the same at the last step, approached geometrically, or linearly if one of both is 0;
+            None: constant weights.
         reference_rate, average_rate: how far the reference policy and the averaged policy move towards the learner's after
             each iteration, 0 to 1. With a rate of 0 the reference stays the initial policy, which is almost uniform. In the
             averaged policy, a running mean of weights, iteration t has weight t in the first 2 / average_rate iterations.
@@ -112,12 +113,11 @@ class Preset:
     threads: Annotated[int, Range(1, MOST_THREADS)] = 2
 
     def __post_init__(self) -> None:
-        specs, sizes = self.opponents, self.hidden
-        if not is_list(specs) or not len(specs) or not all(isinstance(spec, str) for spec in specs):
-            raise ValueError(f"opponents must be one spec or more, not {shown(specs)}")
-        if not is_list(sizes) or len(sizes) > 8:
-            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {shown(sizes)}")
-        object.__setattr__(self, "opponents", tuple(specs))
+        if not is_list(self.opponents) or not len(self.opponents) or not all(isinstance(spec, str) for spec in self.opponents):
+            raise ValueError(f"opponents must be one spec or more, not {shown(self.opponents)}")
+        if not is_list(self.hidden) or len(self.hidden) > 8:
+            raise ValueError(f"hidden must be the sizes of 8 layers at most, not {shown(self.hidden)}")
+        object.__setattr__(self, "opponents", tuple(self.opponents))
         check_types(self)
         if self.central_critic and self.normalize:
             raise ValueError("normalize must be false with central_critic, whose values are in units of reward")
@@ -129,6 +129,16 @@ class Preset:
         check_range("num_envs times num_steps", at_once, 2, MOST_AT_ONCE)
         if at_once % self.minibatch:
             raise ValueError(f"minibatch must divide num_envs times num_steps, {at_once}, which {self.minibatch} does not")
+
+    def scheduled(self, left: float) -> dict[str, float]:
+        """Return the learning rate and the weights that have a schedule, where `left` is the share of training that remains."""
+        found = {}
+        for name in ("learning_rate", "entropy", "kl", "proximal"):
+            start, end = getattr(self, name), getattr(self, f"{name}_end")
+            found[name] = start if end is None else end + (start - end) * left
+            if name != "learning_rate" and end and start:
+                found[name] = end * (start / end) ** left
+        return found
 
     def on_gpu(self) -> Preset:
         """Return this preset for a GPU: as many updates, each from GPU_TIMES as many decisions, which take a GPU little longer.
@@ -265,15 +275,3 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
     if plan.expected_rewards:
         with_expected_rewards(variant.game)  # raises where the game does not provide them
     return plan
-
-
-def between(start: float, end: float, left: float) -> float:
-    """A linear schedule from `start` to `end`, where `left` is the share of training that remains."""
-    return end + (start - end) * left
-
-
-def falling(start: float, end: float | None, left: float) -> float:
-    """A schedule from `start` to `end`: geometric, or linear where one of them is 0; constant without an end."""
-    if end is None or end == start:
-        return start
-    return float(end * (start / end) ** left) if start > 0 and end > 0 else between(start, end, left)

@@ -75,9 +75,7 @@ class TrainingPool:
     def add_games(self, returns: np.ndarray, players: np.ndarray) -> None:
         """Count finished games: as won or not against each opponent, or by their returns where there are none.
 
-        Args:
-            returns: (k,) float64, the learner's.
-            players: (k, seats) int64, the number of the opponent at each seat, or LEARNER.
+        `returns` (k,) float64 are the learner's, `players` (k, seats) int64 the opponents' numbers, or LEARNER, at each seat.
         """
         facts, names = self._facts, self._preset.opponents
         # A game is won where the return is above that of an even game: 0 in all games that are zero-sum.
@@ -206,13 +204,8 @@ class TrainingRun:
         self.model.check_finite()
         if self.folder is None:
             return
-        config = {
-            "game": self.variant.game.name,
-            "options": self.variant.changed_options(),
-            "preset": dataclasses.asdict(self.preset),
-            "seed": self.seed,
-            "learner": self.learner,
-        }
+        config = {"game": self.variant.game.name, "options": self.variant.changed_options(), "seed": self.seed}
+        config |= {"learner": self.learner, "preset": dataclasses.asdict(self.preset)}
         state = {
             **self.model.state(),
             "config": json.dumps(config),

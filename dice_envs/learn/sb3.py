@@ -16,7 +16,7 @@ import numpy as np
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import needs, torch_threads
-from dice_envs.learn.presets import Preset, between, falling
+from dice_envs.learn.presets import Preset
 
 with needs("sb3", "dice_envs.learn.sb3"):
     import torch
@@ -37,20 +37,11 @@ class StockPPO(ActorCritic):
         self.env = make_vec_env(variant, p.num_envs, opponents, seed=seed, expected_rewards=p.expected_rewards)
         with torch_threads(p.threads), self._streams("weights"):
             self.model = MaskablePPO(
-                "MlpPolicy",
-                self.env,
-                n_steps=p.num_steps,
-                batch_size=p.minibatch,
-                n_epochs=p.epochs,
-                learning_rate=lambda remaining: self._rate,
-                clip_range=p.clip,
-                normalize_advantage=p.normalize,
-                vf_coef=p.value_weight,
-                gamma=1.0,
-                gae_lambda=p.gae_lambda,
-                policy_kwargs={"net_arch": list(p.hidden)},
+                "MlpPolicy", self.env, n_steps=p.num_steps, batch_size=p.minibatch, n_epochs=p.epochs,
+                learning_rate=lambda remaining: self._rate, clip_range=p.clip, normalize_advantage=p.normalize,
+                vf_coef=p.value_weight, gamma=1.0, gae_lambda=p.gae_lambda, policy_kwargs={"net_arch": list(p.hidden)},
                 device=device,
-            )
+            )  # fmt: skip
         self.model.set_logger(Logger(None, []))
         policy = self.model.policy
         actors = {"last": [*policy.mlp_extractor.policy_net, policy.action_net]}
@@ -81,8 +72,8 @@ class StockPPO(ActorCritic):
         """Play a rollout and learn from it; see `dice_envs.learn.ppo.PPO.iterate`."""
         p, count = self.preset, self.preset.num_envs * self.preset.num_steps
         left = max(0.0, 1 - (self.steps + count) / p.steps)
-        self._rate = between(p.learning_rate, p.learning_rate_end, left)
-        self.model.ent_coef, self.model.num_timesteps = falling(p.entropy, p.entropy_end, left), self.steps
+        now = p.scheduled(left)
+        self._rate, self.model.ent_coef, self.model.num_timesteps = now["learning_rate"], now["entropy"], self.steps
 
         def tell(found: Mapping[str, Any], others: Any) -> bool:
             ended = [info for info in found["infos"] if "episode" in info]

@@ -15,7 +15,7 @@ from dice_envs.envs.learner import LEARNER, SeatGames
 from dice_envs.envs.sb3 import make_vec_env
 from dice_envs.envs.tensor import TensorEnv
 from dice_envs.learn import ppo
-from dice_envs.learn.networks import layers_of
+from dice_envs.learn.networks import Tanh, layers_of
 from dice_envs.learn.ppo import ILLEGAL, PPO, estimate_advantages
 from dice_envs.learn.presets import Preset
 from tests.support.subsets import covering
@@ -312,6 +312,15 @@ def test_recording_for_a_gpu_changes_nothing_that_is_learned(changes, monkeypatc
     for name, weights in plain.networks.state_dict().items():
         assert torch.equal(recorded.networks.state_dict()[name], weights), name
     assert [parameter.data_ptr() for parameter in recorded.networks.parameters()] == places
+
+
+def test_fast_functions_are_those_of_pytorch():
+    x = torch.linspace(-20, 20, 1001, requires_grad=True)
+    (own, gradient), (theirs, expected) = ((y, torch.autograd.grad(y.sum(), x)[0]) for y in (Tanh()(x), x.tanh()))
+    torch.testing.assert_close(own, theirs, atol=3e-7, rtol=0)
+    torch.testing.assert_close(gradient, expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(ppo.exp(x), x.exp(), atol=0, rtol=3e-6)
+    assert ppo.exp(torch.tensor([ILLEGAL])) == 0
 
 
 @pytest.mark.parametrize("options", [ONE_DIE, {"rounds": "single", "num_dice": 2, "num_faces": 2, "num_players": 2}])

@@ -144,15 +144,11 @@ def _compile_moves(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[
 
 @functools.cache
 def compile_turn(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
-    """Return the kernel of one game's turn, to be compiled into its caller. Call that of `compile_may_act` first.
+    """Return the kernel of one game's turn against opponents with these choosers, to be compiled into its caller.
 
-    `turn(context, seats, start, moves, step, i)` does what row i of `moves` says and writes row i of `step`, and of its finals
-    if the game ends and begins again. It sets `moves.todo[i]` to DONE, or to what comes next.
+    `turn(context, seats, start, moves, step, i)` does what row i of `moves` says, once `compile_may_act` allows it. It writes
+    row i of `step`, and of its finals if the game ends and begins again, and sets `moves.todo[i]` to DONE or what comes next.
     FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
-
-    Args:
-        game: its kernels are played.
-        choosers: of the opponents.
     """
     play_on, decorate = _compile_moves(game, choosers)
     deal, view = game.deal, compile_view(game)
