@@ -48,7 +48,8 @@ def _ppo(quick: bool, device: str) -> Iterator[BenchRow]:
 def _commands(quick: bool, device: str) -> Iterator[BenchRow]:
     """Time the command `train` where it takes seconds, set-up, measures and files included."""
     seconds, found = _trained("quick", device, *(("--steps", "1000000") if quick else ()))
-    shares = [f"{edge['share']:.1%} against {edge['opponent']}" for edge in found["edges"] if edge["agent"] == "ppo greedy"]
+    edges = found["table"]["edges"]
+    shares = [f"{edge['share']:.1%} against {edge['opponent']}" for edge in edges if edge["agent"] == "ppo greedy"]
     note = f"of a best response's edge: {', '.join(shares)}"
     yield BenchRow(f"train --preset quick, {found['steps']:,} steps, and measures", seconds, "s", 15.0, note=note)
     _, found = _trained("match", device, "--steps", "3000000" if quick else "300000000", "--evaluation-games", "100")

@@ -129,7 +129,8 @@ def add_policy(folder: Path) -> None:
     policy = ppo.in_half(ppo.load_policy(folder))
     try:
         run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
-        about = {"method": "ppo", **{key: run[key] for key in ("command", "seed", "steps", "minutes")}}
+        known = ("command", "seed", "steps", *run.keys() & {"minutes"})
+        about = {"method": "ppo", **{key: run[key] for key in known}}
         about["opponents"] = config["preset"]["opponents"]
         if (table := run.get("table")) is not None:
             about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
