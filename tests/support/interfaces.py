@@ -18,7 +18,7 @@ from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.sb3 import SeatVecEnv
 
 # Buffers that an interface overwrites before it reads them, and kernels, which refer to each other.
-SCRATCH = {"_kept", "_action", "_actions", "_scratch", "_scratch_bytes", "_kernels", "_prepared"}
+SCRATCH = {"_kept", "_action", "_actions", "_scratch", "_scratch_bytes", "_kernels", "_prepared", "_finals"}
 ROUNDING = 1e-4  # relative, in sums of rewards
 LONGEST = 2000  # most characters of a message
 
