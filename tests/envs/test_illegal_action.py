@@ -81,8 +81,7 @@ def test_sb3_env_is_the_vector_env_with_same_step_reset(name, options):
                 assert info["episode"]["r"] == pytest.approx(earned[i], abs=1e-5)
                 earned[i] = 0
     for own, other, then in lasting:  # also after later steps
-        np.testing.assert_array_equal(own, then)
-        np.testing.assert_array_equal(other, then)
+        np.testing.assert_array_equal([own, other], [then, then])
     assert venv.has_attr("action_masks")
     assert venv.get_attr("render_mode") == [None] * 6
 

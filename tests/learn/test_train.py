@@ -118,9 +118,7 @@ def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
     options = ["-o", "num_players=3", "-o", "num_dice=1", "--json", out, "--report", report]
     output = train("--out", tmp_path / "run", "--seed", 3, *options)
     pool = json.loads(out.read_text())["pool"]
-    assert {name: row["agents"][1:] for name, row in pool.items()} == {
-        name: [name] * 2 for name in ("random", "numbers", "past selves")
-    }
+    assert [row["agents"] for row in pool.values()] == [["ppo", name, name] for name in ("random", "numbers", "past selves")]
     for row in pool.values():
         assert 0 <= row["win_rate"][0][0] <= 1
         assert 0 < row["ci95"][0][0] < 0.5
