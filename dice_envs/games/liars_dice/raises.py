@@ -247,7 +247,7 @@ def _faces_after(params, bid):
 @kernel(allocates=False)
 def _mark_in_order(params, state, mask):
     faces, bid = params.num_faces, np.int64(state["bid"])
-    end = np.int64(state["in_play"]) * faces
+    end = np.int64(state["in_play"]) * faces  # params.call at most, which is within the mask
     if params.any_face or bid == NO_BID:
         mask[bid + 1 : end] = 1
         return
