@@ -61,9 +61,9 @@ class TrainingResult:
     pool: dict[str, Result] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the form of results.json, without what is not known."""
+        """Return the form of results.json."""
         run = self.trained
-        found: dict[str, Any] = {
+        found = {
             "command": self.command,
             "seed": run.seed,
             "steps": run.steps,
@@ -72,11 +72,10 @@ class TrainingResult:
             "curve": run.curve,
             "gaps": [{**point, "minutes": run.minutes_at.get(point["steps"])} for point in run.gaps],
             "measures": self.measures,
-            "notes": self.notes or None,
-            "table": self.table and self.table.as_dict(),
-            "pool": self.pool and {name: own.as_dict() for name, own in self.pool.items()},
+            "notes": self.notes,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        found |= {"table": self.table.as_dict()} if self.table else {}
+        return found | ({"pool": {name: own.as_dict() for name, own in self.pool.items()}} if self.pool else {})
 
 
 class _Shown(TrainingCallback, contextlib.ExitStack):

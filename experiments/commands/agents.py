@@ -129,8 +129,8 @@ def add_policy(folder: Path) -> None:
     policy = ppo.in_half(ppo.load_policy(folder))
     try:
         run, config = read_json(folder / "results.json"), read_json(folder / "config.json")
-        known = ("command", "seed", "steps", *run.keys() & {"minutes"})
-        about = {"method": "ppo", **{key: run[key] for key in known}}
+        known = {key: run[key] for key in ("command", "seed", "steps", "minutes") if run[key] is not None}
+        about: dict[str, Any] = {"method": "ppo", **known}
         about["opponents"] = config["preset"]["opponents"]
         if (table := run.get("table")) is not None:
             about["table"] = {"agents": table["agents"], "win_rate": table["win_rate"][0], "ci95": table["ci95"][0]}
