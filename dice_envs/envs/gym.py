@@ -232,7 +232,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def _finals(self, over: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Return the entries of `infos` about games that have begun again."""
         observations, masks = np.full(self.num_envs, None, object), done.finals.masks * over[:, None].view(np.int8)
-        for i, observation in zip(np.flatnonzero(over).tolist(), done.finals.observations[over], strict=True):
+        ended = np.flatnonzero(over)
+        for i, observation in zip(ended.tolist(), done.finals.observations[ended], strict=True):
             observations[i] = observation
         info = _present({"action_mask": masks, "seat": np.where(over, done.learners, 0), "illegal_action": illegal}, over)
         return {"final_obs": observations, "_final_obs": over, "final_info": info, "_final_info": over.copy()}
