@@ -19,7 +19,9 @@ with needs("sb3", "dice_envs.learn.hands"):
 
 
 class EveryHand(nn.Module):
-    """Every hand of both players in n games, of a game with `hands`, that the learner plays against itself, `steps` a rollout.
+    """Every hand of both players in n games, of a game with `hands`, that the learner plays against itself.
+
+    A rollout has `steps` steps of each game.
 
     Attributes:
         known: (n, 2, hands) float32, log probability of each hand's deal and of all moves that the seat has made in this game,

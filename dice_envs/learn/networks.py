@@ -22,7 +22,7 @@ with needs("sb3", "dice_envs.learn.networks"):
 
 
 class _Tanh(torch.autograd.Function):
-    """tanh x = 2 σ(2x) - 1, to 2e-7. Where MKL computes PyTorch's own on a CPU by AMD, this takes a third of the time."""
+    """tanh x = 2 σ(2x) - 1, within 3e-7. On AMD processors, where MKL computes PyTorch's own, it takes a third of the time."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
@@ -117,7 +117,7 @@ class ActorCritic:
         if not torch.stack([parameter.isfinite().all() for parameter in self._parameters]).all():
             raise ValueError(
                 f"the network's weights are not finite any more after {self.steps:,} steps; a lower learning rate keeps them "
-                f"finite. A checkpoint in the folder is from before"
+                f"finite. A checkpoint, if there is one, is from before"
             )
 
     def state(self) -> dict[str, Any]:

@@ -371,7 +371,7 @@ class PPO(ActorCritic):
 
 
 def exp(x: Tensor) -> Tensor:
-    """e to the x. Where PyTorch's own is MKL's, it takes ten times as long to come to 0, as it does for illegal actions."""
+    """e to the x. Where MKL computes PyTorch's own, results of 0 take ten times as long, and illegal actions have these."""
     return (x * math.log2(math.e)).exp2()
 
 

@@ -140,7 +140,7 @@ class SeatGames:
             before=np.empty(facts.num_seats, np.int64),
         )
         self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
-        self._finals = room_for(variant, num_games)  # lasting: in fresh memory some steps would take a fifth longer
+        self._finals = room_for(variant, num_games)  # kept: in fresh memory some steps would take a fifth longer
         self._all = np.arange(num_games)
         self.seed_games(self._all, [None] * num_games)
 

@@ -262,7 +262,7 @@ class DeviceTurns:
     def follow(self) -> Any:
         """Take over what has changed among the opponents: a pool's agents and weights.
 
-        Return a value that changes with them; None where networks are asked until all have answered, which no CUDA graph holds.
+        Return a value that changes with them; None where networks are asked until all have answered, which no graph can hold.
         """
         games = self.games
         start, agents, team = games.begin, list(games.agents), mixed_team(games.agents, games.variant)
