@@ -207,7 +207,7 @@ class MCTS(Checked, Drawing):
             exploration=float(exploration),
             opponent_random=self.opponent == "random",
             best=(self.final or ("mixed" if regret else "best")) == "best",
-            span=max(float(facts.max_return - facts.min_return), 1e-9),
+            span=max(float(facts.likely_returns[1] - facts.likely_returns[0]), 1e-9),
             seats=facts.num_seats,
         )
 

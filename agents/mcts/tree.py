@@ -43,7 +43,7 @@ class Settings(NamedTuple):
     exploration: float
     opponent_random: bool
     best: bool  # the policy is the best action alone, not a mix
-    span: float  # max_return − min_return of the game
+    span: float  # of the game's likely returns
     seats: int
 
 

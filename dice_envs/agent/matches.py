@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import RESIGNS, Agent, ask, fault_of, fresh_memory
+from dice_envs.agent import RESIGNS, Agent, ask, fault_of, fresh_memory, promises_of
 from dice_envs.agent.compiled import NO_FAULT, compile_games, context_of, team_of
 from dice_envs.core.batch import forfeit
 from dice_envs.core.dice import STREAM, new_streams
@@ -27,6 +27,11 @@ def check_match(games: int, match: int, least: int = 1, most: int = MOST_GAMES) 
     check_range("games", games, least, most)
     if games % match:
         raise ValueError(f"games must be a multiple of match={match}, so that all matches are whole, not {games}")
+
+
+def remembering(agents: Sequence[Agent]) -> bool:
+    """Return whether an agent remembers past games: then the games of a match depend on each other."""
+    return any(promises_of(agent).remembers is not None for agent in agents)
 
 
 class Watch(NamedTuple):

@@ -40,6 +40,13 @@ class Facts:
     max_steps: int  # the most actions in one game, all seats together
     cooperative: bool = False  # all seats are paid the same, so they play as a team
     winning_return: float | None = None  # for a team or a single seat: a return of at least this is a win
+    # Whatever is played, a higher return has a chance of less than one in ten million; None: `max_return`.
+    max_likely_return: float | None = None
+
+    @property
+    def likely_returns(self) -> tuple[float, float]:
+        """Bounds of what one seat is paid in nearly every game, for intervals of means and for scales."""
+        return self.min_return, self.max_return if self.max_likely_return is None else self.max_likely_return
 
 
 # --- the kernels of a game --------------------------------------------------------------------------------------

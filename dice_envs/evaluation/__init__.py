@@ -9,22 +9,24 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.agent import Agent, check_plays, name_of, resolve
-from dice_envs.agent.matches import GAMES_ASKED, check_match, pieces_of
+from dice_envs.agent.matches import GAMES_ASKED, check_match, pieces_of, remembering
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_seed
-from dice_envs.evaluation.estimate import Adjusted, adjust
-from dice_envs.evaluation.games import Group, expected_returns, play_part, worst_of
+from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
+from dice_envs.evaluation.games import Group, expected_returns, independent, play_part, seats_of, worst_of
 from dice_envs.exact import OPTIMAL, ActionValues, ResponseValues, asked, response_values
-from dice_envs.exact.intervals import match_half_width
+from dice_envs.exact.intervals import results_half_width
 
 MOST_GAMES = 10**6
 GAMES_WON = "games won"  # the unit of results where two players win or lose a game
+UNFAIR = "results are biased: {} does not play as it states, since the mean of luck is more than 4 standard errors from 0"
 
 # Does parts of the work: `(function, shared arguments, parts, sizes, done) → results`; see `evaluate`.
 Run = Callable[[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]], Sequence[float], Callable[[Any], Any]], list[Any]]
@@ -59,8 +61,7 @@ class Scale(NamedTuple):
 
 def scale_of(variant: Variant, values: ResponseValues | ActionValues) -> Scale:
     """Return the share of games won, where a tie counts half, if one of the players wins a game; else the returns."""
-    facts, seats = variant.facts, variant.facts.num_seats
-    returns = (facts.min_return, facts.max_return)
+    facts, seats, returns = variant.facts, variant.facts.num_seats, variant.facts.likely_returns
     if seats > 1 and facts.zero_sum and returns == (-1 / (seats - 1), 1.0):
         return Scale(1 / seats, (seats - 1) / seats, GAMES_WON, True, 0.0, 1.0)
     return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), *returns)
@@ -109,7 +110,8 @@ class Mistake:
 class Evaluation(Adjusted):
     """What a player is worth against an opponent.
 
-    All results are in `unit`. Errors are half of 95 % intervals, over matches. The attributes of `Adjusted` come first.
+    All results are in `unit`. Errors are half of 95 % intervals, over games, or over matches if an agent remembers past games.
+    From 500 of them on they are asymptotic (see `dice_envs.exact.intervals`). The attributes of `Adjusted` come first.
 
     Attributes:
         game, options: what was played; options that differ from their defaults.
@@ -121,7 +123,8 @@ class Evaluation(Adjusted):
         best: expected result of a best response to the opponent.
         losses: where the player gives away what it lacks of `best`.
         worst: its costliest decisions.
-        note: what the values assume.
+        note: what the values assume; and what is wrong, if the opponent does not play the probabilities that it states.
+        anytime: whether intervals hold at all looks together.
     """
 
     game: str
@@ -136,12 +139,14 @@ class Evaluation(Adjusted):
     losses: tuple[Loss, ...]
     worst: tuple[Mistake, ...]
     note: str
+    anytime: bool = False
 
     def __str__(self) -> str:
         """Return the result in one line: `ppo against nash: 0.489 ± 0.013 games won, by 200 games (0.52 ± 0.07 with luck)`."""
         plain = f"{self.plain:.3f} ± {self.plain_error:.2g} with luck"
         result = f"{self.value:.3f} ± {self.error:.2g} {self.unit}"
-        return f"{self.agent} against {self.against}: {result}, by {self.games:,} games ({plain})"
+        against = f" against {self.against}" if self.against else ""
+        return f"{self.agent}{against}: {result}, by {self.games:,} games ({plain})"
 
     @property
     def plain_games(self) -> float:
@@ -165,6 +170,7 @@ def evaluate(
     *,
     seed: int = 0,
     match: int = 1,
+    anytime: bool = False,
     name: str = "",
     values: ResponseValues | None = None,
     done: Callable[[float], Any] = lambda amount: None,
@@ -174,7 +180,8 @@ def evaluate(
     """Play games of an agent against an opponent whose probabilities are known, and take the luck out of its results.
 
     Luck is what dice and the opponent's choices do to the chance to win, of which every value is known exactly. The mean is
-    unbiased for any agent: with a memory, with random answers, or a person.
+    unbiased for any agent: with a memory, with random answers, or a person. A UserWarning says if luck shows that the opponent
+    does not play the probabilities that it states.
 
     Args:
         game: as for `dice_envs.measure`.
@@ -184,6 +191,8 @@ def evaluate(
         games: number of games; seats rotate.
         seed: fixes every game.
         match: number of games that are played one after another at the same table; agents with a memory keep it.
+        anytime: make intervals for those who look at the first games, then at more of them with the same seed, and stop when
+            they like: they hold at all looks together, and are 1.6 to 1.9 times as wide.
         name: of the agent in the result; its spec or class if left out.
         values: those of `dice_envs.response_values(game, opponent)`, if they are at hand.
         done: progress callback, called with the number of games that have ended since the last call.
@@ -195,12 +204,11 @@ def evaluate(
         AgentError: an agent's action is not legal.
     """
     variant = single_seat(game, **options)
-    seed = check_seed(seed)
     check_games(games, match)
     player, own_name = _player(agent, variant)
     values = response_values(variant, opponent) if values is None else values
     agents = [player] * variant.facts.num_seats if values.whole_team else [player, _player(opponent or OPTIMAL, variant)[0]]
-    pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(seed), GAMES_ASKED)
+    pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(check_seed(seed)), GAMES_ASKED)
     if run is None:
         found = [play_part(variant, agents, values, match, [piece], done) for piece in pieces]
     else:
@@ -208,9 +216,15 @@ def evaluate(
         found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
-    scale, expected = scale_of(variant, values), expected_returns(values, *earned.shape)
-    seats = 1 if values.whole_team else len(agents)
-    adjusted = adjust(scale.of(earned), scale.of(expected), scale.factor * lost, scale.low, scale.high, seats)
+    scale, by_match, note = scale_of(variant, values), remembering(agents), values.note
+    expected = expected_returns(values, *earned.shape)
+    won, starts, given = (independent(each, by_match) for each in (scale.of(earned), scale.of(expected), scale.factor * lost))
+    seat = seats_of(earned.shape, by_match, 1 if values.whole_team else 2)
+    most_lost = scale.spread if values.most_lost is None else scale.factor * values.most_lost
+    adjusted = adjust(won, starts, given, seat, scale.low, scale.high, (most_lost,), anytime=anytime)
+    if not values.whole_team and not is_fair(luck_of(won, starts, given)[0], scale.spread + most_lost):
+        note = f"{note}; {UNFAIR.format(name_of(opponent or OPTIMAL))}"
+        warnings.warn(UNFAIR.format(name_of(opponent or OPTIMAL)), stacklevel=2)
     worst = worst_of([decision for part in found for decision in part["worst"]])
     return Evaluation(
         game=variant.game.name,
@@ -223,9 +237,10 @@ def evaluate(
         unit=scale.unit,
         **vars(adjusted),
         best=scale.of(float(expected.mean())),
-        losses=_losses([part["groups"] for part in found], scale, games, match),
+        losses=_losses([part["groups"] for part in found], scale.factor, most_lost, games, match if by_match else 1),
         worst=tuple(Mistake(**{**each, "cost": scale.factor * each["cost"]}) for each in worst),
-        note=values.note,
+        note=note,
+        anytime=anytime,
     )
 
 
@@ -244,8 +259,10 @@ def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
     return player, player.name
 
 
-def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: int, match: int) -> tuple[Loss, ...]:
-    """Add up the groups of all parts."""
+def _losses(
+    parts: Sequence[dict[str, dict[str, Group]]], factor: float, most_lost: float, games: int, unit: int
+) -> tuple[Loss, ...]:
+    """Add up the groups of all parts; so many games in a row depend on each other."""
     found: dict[tuple[str, str], list[Group]] = {}
     for part in parts:
         for heading, groups in part.items():
@@ -254,10 +271,10 @@ def _losses(parts: Sequence[dict[str, dict[str, Group]]], scale: Scale, games: i
     losses = []
     for (heading, label), same in found.items():
         decisions, wrong, given = zip(*same, strict=True)
-        costs = np.zeros(games // match)  # of matches, in any order
+        costs = np.zeros(games // unit)  # in any order
         lost = np.concatenate(given)
-        costs[: len(lost)] = scale.factor / match * lost
-        error = match_half_width(costs, match, 0.0, scale.spread)
+        costs[: len(lost)] = factor / unit * lost
+        error = results_half_width(costs, 0.0, most_lost)
         losses.append(Loss(heading, label, sum(decisions), sum(wrong), float(costs.mean()), error))
     headings = list(dict.fromkeys(each.by for each in losses))
     numbers = {each.label: float(each.label) if each.label.isdecimal() else math.inf for each in losses}  # before words

@@ -19,15 +19,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from dice_envs.exact.intervals import Z95, match_half_width
+from dice_envs.exact.intervals import Z95, anytime_half_width, mean_interval, results_half_width
 
 FOLDS = 10  # each one's coefficient comes from the others
-LEAST_FITTED = 5 * FOLDS  # with fewer matches coefficients add up to 1, which no chance result of a few games can distort
+LEAST_FITTED = 5 * FOLDS  # with fewer results coefficients add up to 1, which no chance result of a few games can distort
+# With fewer results, one game in which everything is given away would be likelier than luck: nothing is taken out.
+LEAST_ADJUSTED = 10
 MOST_TAKEN = 1.5  # a larger coefficient comes from luck that hardly varies in the other folds, and would spoil this one
 _ALIKE = 0.01  # two kinds of luck whose difference spreads less than this share of them are one
+_UNLIKELY = 3.2e-5  # the chance that a normal number is more than 4 standard deviations above its mean
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,57 +61,84 @@ def adjust(
     results: np.ndarray,
     expected: np.ndarray,
     lost: np.ndarray,
+    seat: np.ndarray,
     low: float = 0.0,
     high: float = 1.0,
-    seats: int = 2,
+    most_lost: Sequence[float | None] = (None,),
     losers: Sequence[int] = (1,),
+    anytime: bool = False,
 ) -> Adjusted:
     """Take the luck out of results.
 
     Args:
-        results: (matches, games) float64. Matches are independent of each other, and the player's seat rotates over them.
-        expected: as many: what a best response wins, by the seat alone; or (kinds, matches, games) for several kinds of luck.
+        results: (n,) float64, independent of each other: of games, or means of matches.
+        expected: as many: what a best response wins, by the seat alone; or (kinds, n) for several kinds of luck.
         lost: like `expected`: what choices gave away.
-        low, high: the worst and the best possible result of a game.
-        seats: in which the player sits in turn; 1 if it has all of them.
+        seat: (n,) the player's seat, 0, 1, … in turn; 0 throughout if it has all of them.
+        low, high: the worst and the best possible result.
+        most_lost: for each kind of luck, the most that choices can give away in a game; None: as much as there is to win.
         losers: whose choices `lost` counts, for each kind of luck: 1 the player's, −1 the opponent's.
+        anytime: make intervals that hold at all looks together, at the first so many of these results, for every number.
     """
-    matches, match = results.shape
-    expected, lost = (each.reshape(-1, *results.shape).mean(axis=2) for each in (expected, lost))
-    plain, lost = results.mean(axis=1), np.array(losers)[:, None] * lost
-    seat = np.arange(matches) % min(seats, matches)
-    coefficients = _coefficients(seat, plain, plain - expected + lost)
+    if anytime:  # whole rounds of the seats, which are alike
+        whole = len(results) - len(results) % (int(seat.max()) + 1)
+        results, expected, lost, seat = (each[..., :whole] for each in (results, expected, lost, seat))
+    luck, lost = luck_of(results, expected, lost, losers), np.array(losers)[:, None] * np.reshape(lost, (-1, len(results)))
+    most = np.array([high - low if each is None else min(each, high - low) for each in most_lost])
+    unfitted = _unfitted(len(results), most, high - low, anytime)
+    coefficients = _coefficients(seat, results, luck, unfitted, bool(most.any()), anytime)
     taken = coefficients.sum(axis=0)
     # Result less luck, and less what the seat is worth: the values at the start are means over the seats.
-    starts = _means(seat, expected).mean(axis=-1)
-    adjusted = (1 - taken) * plain + (coefficients * (starts[:, None] - lost)).sum(axis=0)
-    value, plain_value = (float(np.clip(_means(seat, each).mean(), low, high)) for each in (adjusted, plain))
-    ratio, interval = _variance_ratio(_within(seat, plain), _within(seat, adjusted))
-    # Bounds, mean over the folds, of adjusted results of games in which nobody gives away more than there is to win.
+    starts = _means(seat, np.reshape(expected, lost.shape)).mean(axis=-1)
+    adjusted = (1 - taken) * results + (coefficients * (starts[:, None] - lost)).sum(axis=0)
+    value, plain_value = (float(np.clip(_means(seat, each).mean(), low, high)) for each in (adjusted, results))
+    ratio, interval = _variance_ratio(_within(seat, results), _within(seat, adjusted))
+    # Bounds of adjusted results in which nobody gives away more than `most`.
     sides = np.sort((1 - taken) * np.array([[low], [high]]), axis=0)
-    for coefficient, start, loser in zip(coefficients, starts, losers, strict=True):
-        sides += np.sort(coefficient * np.array([[start], [start - loser * (high - low)]]), axis=0)
-    least, most = (float(side.mean()) for side in sides)
+    for coefficient, start, loser, own in zip(coefficients, starts, losers, most, strict=True):
+        sides += np.sort(coefficient * np.array([[start], [start - loser * own]]), axis=0)
+    least, largest = float(sides[0].min()), float(sides[1].max())
     return Adjusted(
         value=value,
-        error=min(_error(value, seat, adjusted, match, least, most), high - low),
+        error=min(_error(value, seat, adjusted, least, largest, anytime), high - low),
         plain=plain_value,
-        plain_error=min(_error(plain_value, seat, plain, match, low, high), high - low),
+        plain_error=min(_error(plain_value, seat, results, low, high, anytime), high - low),
         variance_ratio=ratio,
         variance_interval=interval,
         coefficient=float(taken.mean()),
     )
 
 
-def _error(value: float, seat: np.ndarray, values: np.ndarray, match: int, low: float, high: float) -> float:
-    """Return the half-width of the interval of a mean over seats, from the values of each match and their bounds."""
+def luck_of(results: np.ndarray, expected: np.ndarray, lost: np.ndarray, losers: Sequence[int] = (1,)) -> np.ndarray:
+    """Return the luck in each result, (kinds, n) float64; see `adjust`."""
+    expected, lost = (np.reshape(each, (-1, len(results))) for each in (expected, lost))
+    return np.asarray(results - expected + np.array(losers)[:, None] * lost)
+
+
+def is_fair(luck: np.ndarray, most: float) -> bool:
+    """Return whether luck (n,) can have mean 0: it is within about four standard errors of it.
+
+    Else the probabilities that luck was computed from are not those that were played.
+
+    Args:
+        luck: of independent results.
+        most: bound on it, either way.
+    """
+    low, high = mean_interval(luck, -most, most, tail=_UNLIKELY)
+    return low <= 0 <= high
+
+
+def _error(value: float, seat: np.ndarray, values: np.ndarray, low: float, high: float, anytime: bool) -> float:
+    """Return the half-width of the interval of a mean over seats, from results and their bounds."""
     count = np.bincount(seat)
+    if anytime:
+        return anytime_half_width(values.reshape(-1, len(count)).mean(axis=1), low, high)
     if len(seat) < LEAST_FITTED:  # too few to tell what a seat is worth, so it counts as luck
         center, scale = np.full(len(count), value), len(seat) / len(count) / count
     else:
         center, scale = _means(seat, values), np.sqrt(count / (count - 1))
     reach = [float(np.max(scale * side)) for side in (center - min(low, *center), max(high, *center) - center)]
-    return match_half_width(scale[seat] * (values - center[seat]), match, -reach[0], reach[1])
+    return results_half_width(scale[seat] * (values - center[seat]), -reach[0], reach[1])
 
 
 def _means(seat: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -120,19 +151,31 @@ def _within(seat: np.ndarray, values: np.ndarray) -> np.ndarray:
     return values - _means(seat, values)[..., seat]
 
 
-def _coefficients(seat: np.ndarray, results: np.ndarray, luck: np.ndarray) -> np.ndarray:
-    """Return coefficients of each kind of luck in each match, (kinds, matches) float64, from matches of the other folds."""
-    even = 1 / len(luck)
-    if len(results) < LEAST_FITTED:
-        return np.full(luck.shape, even)
-    fold = np.arange(len(results)) // 2 % FOLDS  # both seats in each
-    found = np.full((len(luck), FOLDS), even)
-    for each in range(FOLDS):
-        others = fold != each
+def _unfitted(count: int, most: np.ndarray, spread: float, anytime: bool) -> float:
+    """Return the coefficient of each kind of luck where none is fitted. It does not depend on what happened in the games."""
+    few = count < LEAST_ADJUSTED and not anytime
+    return 0.0 if few and most.mean() >= spread else 1 / len(most)
+
+
+def _coefficients(
+    seat: np.ndarray, results: np.ndarray, luck: np.ndarray, unfitted: float, is_fitted: bool, anytime: bool
+) -> np.ndarray:
+    """Return coefficients of each kind of luck in each result, (kinds, n) float64, from results of other folds.
+
+    For intervals at any time they come from earlier results, and change whenever there are twice as many.
+    """
+    found, count = np.full(luck.shape, unfitted), len(results)
+    fold = np.arange(count) // 2 % FOLDS  # both seats in each
+    parts: list[tuple[Any, Any]] = [(fold == each, fold != each) for each in range(FOLDS)]
+    if anytime:
+        firsts = [LEAST_FITTED << power for power in range(count.bit_length()) if LEAST_FITTED << power < count]
+        parts = [(slice(first, 2 * first), slice(first)) for first in firsts]
+    for own, others in parts if is_fitted and count >= LEAST_FITTED else ():
         own_luck = _within(seat[others], luck[:, others])
         if own_luck.any():
-            found[:, each] = np.linalg.lstsq(own_luck.T, _within(seat[others], results[others]), rcond=_ALIKE)[0]
-    return np.clip(found, 0.0, MOST_TAKEN)[:, fold]
+            slopes = np.linalg.lstsq(own_luck.T, _within(seat[others], results[others]), rcond=_ALIKE)[0]
+            found[:, own] = slopes[:, None]
+    return np.clip(found, 0.0, MOST_TAKEN)
 
 
 def _variance_ratio(plain: np.ndarray, adjusted: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:

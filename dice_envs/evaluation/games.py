@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from dice_envs.agent import Agent
-from dice_envs.agent.matches import Piece, Watch, play_pieces
+from dice_envs.agent.matches import Piece, Watch, play_pieces, remembering
 from dice_envs.core.game import Variant
 from dice_envs.exact import GameExact, ResponseValues
 from dice_envs.pictures.render import in_words
 
 MOST_KEPT = 10  # of the costliest decisions
 NO_COST = 1e-6  # a smaller one is rounding: large tables of values are float32
-Group = tuple[int, int, list[float]]  # decisions, those that cost something, and the cost of each match in which any did
+# Decisions, those that cost something, and the cost of each game in which any did, or of each match if an agent remembers.
+Group = tuple[int, int, list[float]]
 
 
 class _Decisions:
@@ -25,8 +26,8 @@ class _Decisions:
         lost: (matches, games) float64, what all decisions of a game gave away, in returns.
     """
 
-    def __init__(self, variant: Variant, values: ResponseValues, match: int, pieces: Sequence[Piece]) -> None:
-        self._variant, self._values, self._match = variant, values, match
+    def __init__(self, variant: Variant, values: ResponseValues, match: int, pieces: Sequence[Piece], alone: bool) -> None:
+        self._variant, self._values, self._unit = variant, values, 1 if alone else match
         self._first = pieces[0].first * match
         self.lost = np.zeros((sum(piece.number for piece in pieces), match))
         self._made = np.zeros(self.lost.size, np.int64)  # decisions so far, by game
@@ -51,9 +52,9 @@ class _Decisions:
             groups = self._by.setdefault(heading, {})
             for name in np.unique(names):
                 mine = names == name
-                counts, costs = groups.setdefault(str(name), (np.zeros(2, np.int64), np.zeros(len(self.lost))))
+                counts, costs = groups.setdefault(str(name), (np.zeros(2, np.int64), np.zeros(self.lost.size // self._unit)))
                 counts += len(cost[mine]), (cost[mine] > 0).sum()
-                np.add.at(costs, place[mine] // self._match, cost[mine])
+                np.add.at(costs, place[mine] // self._unit, cost[mine])
         self._keep_worst(states, games[rows], actions, values, cost)
 
     def _keep_worst(
@@ -100,6 +101,17 @@ def expected_returns(values: ResponseValues, matches: int, match: int, *, agent:
     return np.array([values.start(0), values.start(1)])[seats]
 
 
+def seats_of(shape: tuple[int, ...], by_match: bool, seats: int = 2, agent: int = 0) -> np.ndarray:
+    """Return an agent's seat in each game of (matches, games), or in the first of each match, (n,) int64; see `play_pieces`."""
+    found = (np.arange(shape[0])[:, None] + np.arange(shape[1]) + agent) % seats
+    return np.asarray(found[:, 0] if by_match else found.ravel())
+
+
+def independent(values: np.ndarray, by_match: bool) -> np.ndarray:
+    """Return values (…, matches, games) as (…, n) that are independent: of all games, or means of matches."""
+    return values.mean(axis=-1) if by_match else values.reshape(*values.shape[:-2], -1)
+
+
 def worst_of(decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the costliest decisions, the same one at the same position once."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -122,7 +134,7 @@ def play_part(
         What JSON can hold: "earned" and "lost", the player's return of each game and what its decisions gave away (matches,
         games); "groups", by heading and label: see `Group`; "worst", the costliest decisions.
     """
-    decisions = _Decisions(variant, values, match, pieces)
+    decisions = _Decisions(variant, values, match, pieces, alone=not remembering(agents))
     returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=decisions.before_move))
     return {"earned": returns[:, :, 0].tolist(), **decisions.as_dict()}
 

@@ -158,6 +158,7 @@ class ResponseValues:
             may know is read. All states are valued in one compiled call.
         whole_team: whether the player has all seats, as in games of one seat and in cooperative games; else it has one seat,
             and the opponent has the other.
+        most_lost: bound on what the player's choices can give away in one game, all together; None: not known.
     """
 
     unit: str
@@ -165,6 +166,7 @@ class ResponseValues:
     start: Callable[[int], float]
     action_values: Callable[[np.ndarray], np.ndarray]
     whole_team: bool = False
+    most_lost: float | None = None
 
 
 # --- a game's module ----------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ Actions
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -48,6 +49,7 @@ MAX_DICE = 8
 MAX_FACES = 8
 MAX_ROUNDS = 1000
 MAX_RESTARTS = 40  # of one second stage; points stay below 2**50
+_UNLIKELY = 1e-7  # the chance of so many restarts that points exceed `Facts.max_likely_return`
 NO_SCORE = -1  # value of `scores` before a seat's first turn has ended
 GOALS = ("maximize", "minimize_loss", "thirty_or_over", "optimal")
 MAXIMIZE, MINIMIZE_LOSS, THIRTY_OR_OVER, OPTIMAL = range(4)  # values of `Params.goal`
@@ -132,13 +134,22 @@ def _params(options: Options) -> Params:
     )
 
 
-def _most_given(options: Options) -> int:
-    """The most points one second stage can give."""
+def _restart_chance(options: Options) -> float:
+    """P(all dice are put aside in one round of the second stage)."""
+    hit, chances = 1 / options.num_faces, [1.0]  # by number of dice
+    for dice in range(1, options.num_dice + 1):
+        ways = (math.comb(dice, new) * hit**new * (1 - hit) ** (dice - new) * chances[-new] for new in range(1, dice + 1))
+        chances.append(sum(ways))
+    return chances[-1]
+
+
+def _most_given(options: Options, restarts: int = MAX_RESTARTS) -> int:
+    """The most points that one second stage can give if it starts again so often."""
     excess = options.num_dice * options.num_faces - options.target
     if excess <= 0:
         return 0
     points = excess
-    for _ in range(MAX_RESTARTS):
+    for _ in range(restarts):
         points = 2 * (points + options.num_dice * options.num_faces)
     return points + options.num_dice * options.num_faces
 
@@ -154,6 +165,10 @@ def _facts(options: Options) -> Facts:
         "optimal": (-most_lost, float(np.float32(_most_given(options))) - least_lost),
     }
     low, high = bounds[options.goal] if n == 1 else (-1.0, 1.0)
+    likely = None
+    if options.goal == "optimal":
+        restarts = math.ceil(math.log(_UNLIKELY) / math.log(_restart_chance(options))) - 1
+        likely = float(_most_given(options, min(restarts, MAX_RESTARTS))) - least_lost
     return Facts(
         num_seats=n,
         num_actions=dice,
@@ -163,6 +178,7 @@ def _facts(options: Options) -> Facts:
         simultaneous=False,
         max_steps=dice * (1 if n == 1 else n * options.rounds),
         winning_return=1.0 if n == 1 and options.goal == "thirty_or_over" else None,
+        max_likely_return=likely,
     )
 
 

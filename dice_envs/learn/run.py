@@ -81,7 +81,8 @@ class TrainingPool:
         # A game is won where the return is above that of an even game: 0 in all games that are zero-sum.
         won = (returns > 0).astype(float)
         if self._preset.expected_rewards:  # from lost (0) to won (1)
-            won = (returns - facts.min_return) / (facts.max_return - facts.min_return)
+            low, high = facts.likely_returns
+            won = (returns - low) / (high - low)
         found = [("return", len(returns), returns.sum())] if self.pool is None and len(returns) else []
         for number in np.unique(players[players >= 0]):
             seats = (players == number).sum(axis=1)

@@ -126,7 +126,7 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
         return None
     rest = np.array(variant.legal_actions(state))
     behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
-    spread = variant.facts.max_return - variant.facts.min_return
+    low, high = variant.facts.likely_returns
     level, games, moves, played_out, told = 0.0, LEAST, 0, 0, False
     for number in range(ROUNDS):
         if number:
@@ -140,9 +140,9 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
         level = float(earned[best].mean())
         lost = earned[best] - earned
         behind[rest] = lost.mean(axis=1)
-        errors[rest] = [half_width(each, -spread, spread) for each in lost]
+        errors[rest] = [half_width(each, low - high, high - low) for each in lost]
         first = rest[best]
-        errors[first] = half_width(earned[best], variant.facts.min_return, variant.facts.max_return)
+        errors[first] = half_width(earned[best], low, high)
         told |= bool((behind[rest] > errors[rest]).any())
         rest = rest[(behind[rest] <= errors[rest]) | (rest == played)]
         if played is not None and number == ROUNDS - 2:
@@ -396,7 +396,8 @@ def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
     if not each or each[0].are_shares:
         return 1.0
     if each[0].unit == "return":
-        return variant.facts.max_return - variant.facts.min_return
+        low, high = variant.facts.likely_returns
+        return high - low
     return float(max(np.nanmax(found.values) for found in each) - min(np.nanmin(found.values) for found in each))
 
 

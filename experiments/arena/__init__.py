@@ -25,13 +25,23 @@ import typer
 from dice_envs.agent import Agent, check_plays, promises_of, resolve
 from dice_envs.agent.casting import cast
 from dice_envs.agent.compiled import team_of
-from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE, MOST_GAMES, Watch, check_match, pieces_of, play_pieces
+from dice_envs.agent.matches import (
+    GAMES_ASKED,
+    GAMES_AT_ONCE,
+    MOST_GAMES,
+    Watch,
+    check_match,
+    pieces_of,
+    play_pieces,
+    remembering,
+)
+from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import write_text
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, check_seed, shown
-from dice_envs.evaluation import GAMES_WON, check_games, scale_of
-from dice_envs.evaluation.estimate import adjust
-from dice_envs.evaluation.games import expected_returns, play_valued
+from dice_envs.evaluation import GAMES_WON, UNFAIR, check_games, scale_of
+from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
+from dice_envs.evaluation.games import expected_returns, independent, play_valued, seats_of
 from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.exact.progress import TooLong, up_to
@@ -234,7 +244,7 @@ def tournament(
         variant: the game.
         specs: of the agents.
         games: of each pair, table, or agent that plays alone; 1 to MOST_GAMES.
-        seed: fixes every game.
+        seed: fixes every game. The same agents play the same games in every field and order.
         done: called with the number of games that have ended since the last call.
         agents: those that play, if the specs are only their names; else the specs are resolved.
         log: records the games of one pair; made by `log_writer`.
@@ -256,11 +266,12 @@ def tournament(
     n, seats = len(players), variant.facts.num_seats
     result = results.Result(variant.game.name, variant.changed_options(), list(specs), games, seed, seats=seats, match=match)
     result.cooperative, result.without_luck = variant.facts.cooperative and seats > 1, any(values or ())
-    seeds = np.random.SeedSequence(seed).spawn(num_meetings(variant, n))
+    names, order = _order(specs, seats)
     valued: dict[Sequence[int], tuple[_Ways, np.ndarray]] = {}
 
-    def play(members: Sequence[int], own_seed: np.random.SeedSequence) -> np.ndarray:
+    def play(members: Sequence[int]) -> np.ndarray:
         own = [players[member] for member in members]
+        own_seed = np.random.SeedSequence(*derived_seeds(seed, " against ".join(names[member] for member in members)))
         ways = [None if values is None else values[member] for member in members[::-1]]  # against the other of two
         if any(each is not None for each in ways):
             pieces = pieces_of(games // match, 2, own_seed, GAMES_ASKED)
@@ -268,32 +279,54 @@ def tournament(
             played = workers.run(play_valued, (variant, own, ways, match), [([piece],) for piece in pieces], sizes, done)
             valued[members] = ways, np.concatenate(played)
             return valued[members][1][:, :, :2].reshape(games, 2)
-        return play_table(variant, own, games, own_seed, done, log and log.after_move, match, workers)
+        after = log and (lambda states, games, shift: log.after_move(states, games, (shift + members.index(0)) % seats))
+        return play_table(variant, own, games, own_seed, done, after, match, workers)
 
     def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
         """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
-        groups = itertools.combinations(range(n), max(2, seats))
+        groups = itertools.combinations(order, max(2, seats))
         if seats == 1:
-            earned = [play([member], own_seed) for member, own_seed in enumerate(seeds)]
-            result.teams = [results.TeamResult.of(variant, [k], own.reshape(-1, match)) for k, own in enumerate(earned)]
+            earned = [play([member]) for member in range(n)]
+            for member, own in enumerate(earned):
+                alone = results.Played.of(own, match, remembering([players[member]]))
+                result.teams.append(results.TeamResult.of(variant, [member], alone))
             yield from ((pair, np.hstack([earned[member] for member in pair])) for pair in groups)
         else:
-            yield from ((members, play(members, own)) for members, own in zip(groups, seeds, strict=True))
+            yield from ((members, play(members)) for members in groups)
 
     for members, returns in tables():
-        shares, is_tie = results.shares_of(returns)
-        if result.cooperative:
-            result.teams.append(results.TeamResult.of(variant, list(members), returns[:, 0].reshape(-1, match)))
-        elif seats > 2 and len(set(specs)) < n:
-            result.copies = results.Copies.each_of(variant, specs, shares, returns, match)
-        for place, member in enumerate(members):
-            own, earned = (each[:, place].reshape(-1, match) for each in (shares, returns))
-            cell = (0, member) if result.one_table else (member, members[1 - place])
-            result.meetings.append(results.Meeting.of(variant, cell, own, is_tie, earned))
+        by_match = remembering([players[member] for member in members])
+        _add_results(result, variant, members, returns, by_match)
         if members in valued:
-            result.meetings[-2:] = _without_luck(variant, result.meetings[-2:], *valued.pop(members))
+            result.meetings[-2:], unfair = _without_luck(variant, result.meetings[-2:], *valued.pop(members), by_match)
+            result.notes += [UNFAIR.format(specs[members[1 - agent]]) for agent in unfair]
+    result.teams.sort(key=lambda each: each.members)
+    result.meetings.sort(key=lambda each: (*sorted((each.row, each.column)), each.row))
     result.elo = None if result.one_table else elo(result.win_rate, games)
     return result
+
+
+def _order(specs: Sequence[str], seats: int) -> tuple[list[str], list[int]]:
+    """Return a name of each agent of its own, and the agents in the order in which they sit down, which does not depend on the
+    order or number of others: the same agents play the same games in every field."""
+    names = [f"{spec}, copy {specs[:number].count(spec)}" for number, spec in enumerate(specs)]
+    order = sorted(range(len(specs)), key=lambda number: names[number])
+    return names, order if seats <= 2 else [*range(order[0], len(specs)), *range(order[0])]
+
+
+def _add_results(result: results.Result, variant: Variant, members: Sequence[int], returns: np.ndarray, by_match: bool) -> None:
+    """Add what agents at one table won and earned: returns (games, agents) float64; `by_match` as in `results.Played`."""
+    shares, is_tie = results.shares_of(returns)
+    if result.cooperative:
+        together = results.Played.of(returns[:, 0], result.match, by_match)
+        result.teams.append(results.TeamResult.of(variant, sorted(members), together))
+    elif result.one_table and len(set(result.agents)) < len(members):
+        own = np.argsort(members)
+        result.copies = results.Copies.each_of(variant, result.agents, shares[:, own], returns[:, own], result.match, by_match)
+    for place, member in enumerate(members):
+        won, earned = (results.Played.of(each[:, place], result.match, by_match) for each in (shares, returns))
+        cell = (0, member) if result.one_table else (member, members[1 - place])
+        result.meetings.append(results.Meeting.of(variant, cell, won, is_tie, earned))
 
 
 def exact_tournament(
@@ -319,7 +352,7 @@ def exact_tournament(
             cell = (0, member) if result.one_table else (member, members[1 - place])
             result.meetings.append(results.Meeting(*cell, share, 0.0, 0.0, earned, 0.0))
         if result.one_table and len(set(specs)) < seats:
-            copies = results.Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1)
+            copies = results.Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1, by_match=False)
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
     if not result.one_table:
         result.elo = elo(result.win_rate, MOST_GAMES)
@@ -487,21 +520,36 @@ def known_values(
     return [found[spec] for spec in specs], reasons
 
 
-def _without_luck(variant: Variant, plain: Sequence[results.Meeting], ways: _Ways, played: np.ndarray) -> list[results.Meeting]:
-    """Return both agents' meetings with luck taken out, from the plain ones and from what `play_valued` returned."""
-    earned, expected, lost, losers = played[:, :, 0], [], [], []
+def _without_luck(
+    variant: Variant, plain: Sequence[results.Meeting], ways: _Ways, played: np.ndarray, by_match: bool
+) -> tuple[list[results.Meeting], list[int]]:
+    """Take the luck out of both agents' plain meetings, given what `play_valued` returned; `by_match` as in `results.Played`.
+
+    Returns:
+        The meetings, and the agents by whose values luck is not fair.
+    """
+    earned, expected, lost, agents = played[:, :, 0], [], [], []
     scale = next(scale_of(variant, values) for values in ways if values is not None)
     for agent, (values, sign) in enumerate(zip(ways, (1, -1), strict=True)):
         if values is not None:  # in returns of the first agent: the second one's are their negatives
             expected.append(sign * expected_returns(values, *earned.shape, agent=agent))
             lost.append(played[:, :, 2 + agent])
-            losers.append(sign)
-    won, starts, given = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
-    whole = adjust(won, starts, given, losers=losers)
-    parts = []
-    for first, last in results.parts_of(earned.shape[1]):
-        here = slice(first - 1, last)
-        parts.append((first, last, adjust(won[:, here], starts[:, :, here], given[:, :, here], losers=losers)))
+            agents.append(agent)
+    figures = scale.of(earned), scale.of(np.array(expected)), scale.factor * np.array(lost)
+    losers = [1 - 2 * agent for agent in agents]
+    most_lost = [None if values.most_lost is None else scale.factor * values.most_lost for values in ways if values is not None]
+
+    def adjusted(here: slice = slice(None)) -> Adjusted:
+        won, starts, given = (each[..., here] for each in figures)
+        seat = seats_of(won.shape, by_match, agent=here.start or 0)
+        own = [independent(each, by_match) for each in (won, starts, given)]
+        return adjust(own[0], own[1], own[2], seat, most_lost=most_lost, losers=losers)
+
+    whole = adjusted()
+    parts = [(first, last, adjusted(slice(first - 1, last))) for first, last in results.parts_of(earned.shape[1])]
+    won, starts, given = (independent(each, by_match) for each in figures)
+    luck = luck_of(won, starts, given, losers)
+    unfair = [agent for agent, own in zip(agents, luck, strict=True) if not is_fair(own, 2 * scale.spread)]
     found = []
     for own, shift, sign in zip(plain, (0, 1), (1, -1), strict=True):  # the second agent wins what the first one does not
         share = shift + sign * whole.value
@@ -518,4 +566,4 @@ def _without_luck(variant: Variant, plain: Sequence[results.Meeting], ways: _Way
                 variance_ratio=whole.variance_ratio,
             )
         )
-    return found
+    return found, unfair

@@ -13,7 +13,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
-from dice_envs.exact.intervals import match_half_width
+from dice_envs.evaluation.games import independent
+from dice_envs.exact.intervals import results_half_width
 from dice_envs.experiments.ui.grids import Grid, joined, letters, plus_minus, short
 from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
@@ -29,6 +30,27 @@ class Best(NamedTuple):
 
     wins: float
     ci95: float = 0.0
+
+
+class Played(NamedTuple):
+    """Figures of games.
+
+    Attributes:
+        games: (matches, games) float64.
+        by_match: whether the games of a match depend on each other, since somebody remembers.
+    """
+
+    games: np.ndarray
+    by_match: bool
+
+    @classmethod
+    def of(cls, figures: np.ndarray, match: int, by_match: bool) -> Played:
+        """Figures of all games one after another, (games,) float64, in matches of this length."""
+        return cls(figures.reshape(-1, match), by_match)
+
+    def mean(self, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
+        """Return the mean of the figures, which lie between `low` and `high`, and its 95 % half-width."""
+        return float(self.games.mean()), results_half_width(independent(self.games, self.by_match), low, high)
 
 
 @dataclasses.dataclass
@@ -94,14 +116,11 @@ class Meeting:
     variance_ratio: float | None = None
 
     @classmethod
-    def of(
-        cls, variant: Variant, place: tuple[int, int], shares: np.ndarray, is_tie: np.ndarray, returns: np.ndarray
-    ) -> Meeting:
-        """Results from an agent's shares and returns, (matches, games) float64, and from the ties, (all games,) bool."""
-        spans = parts_of(shares.shape[1])
-        parts = [Part(first, last, *_mean(shares[:, first - 1 : last], 0.0, 1.0)) for first, last in spans]
-        earned = _mean(returns, variant.facts.min_return, variant.facts.max_return)
-        return cls(*place, *_mean(shares, 0.0, 1.0), float(is_tie.mean()), *earned, parts)
+    def of(cls, variant: Variant, place: tuple[int, int], shares: Played, is_tie: np.ndarray, returns: Played) -> Meeting:
+        """Results from an agent's shares and returns, and from the ties, (all games,) bool."""
+        spans = parts_of(shares.games.shape[1])
+        parts = [Part(first, last, *Played(shares.games[:, first - 1 : last], shares.by_match).mean()) for first, last in spans]
+        return cls(*place, *shares.mean(), float(is_tie.mean()), *returns.mean(*variant.facts.likely_returns), parts)
 
 
 @dataclasses.dataclass
@@ -121,12 +140,11 @@ class TeamResult:
     win_ci95: float | None = None
 
     @classmethod
-    def of(cls, variant: Variant, members: list[int], returns: np.ndarray) -> TeamResult:
-        """Results from the returns, (matches, games) float64."""
-        facts = variant.facts
-        earned = _mean(returns, facts.min_return, facts.max_return)
-        won = () if facts.winning_return is None else _mean(returns >= facts.winning_return - 1e-6, 0.0, 1.0)
-        return cls(members, *earned, *won)
+    def of(cls, variant: Variant, members: list[int], returns: Played) -> TeamResult:
+        """Results from the returns."""
+        least = variant.facts.winning_return
+        won = () if least is None else Played(returns.games >= least - 1e-6, returns.by_match).mean()
+        return cls(members, *returns.mean(*variant.facts.likely_returns), *won)
 
 
 @dataclasses.dataclass
@@ -149,16 +167,15 @@ class Copies:
 
     @classmethod
     def each_of(
-        cls, variant: Variant, specs: Sequence[str], shares: np.ndarray, returns: np.ndarray, match: int
+        cls, variant: Variant, specs: Sequence[str], shares: np.ndarray, returns: np.ndarray, match: int, by_match: bool
     ) -> list[Copies]:
-        """Results of each spec, from shares and returns (games, seats) float64 at one table."""
+        """Results of each spec, from shares and returns (games, seats) float64 at one table; `by_match` as in `Played`."""
         found = []
         for spec in dict.fromkeys(specs):
             mine = [place for place, other in enumerate(specs) if other == spec]
-            share = shares[:, mine].sum(axis=1).reshape(-1, match)
-            earned = returns[:, mine].mean(axis=1).reshape(-1, match)
-            own = _mean(earned, variant.facts.min_return, variant.facts.max_return)
-            found.append(cls(spec, len(mine), *_mean(share, 0.0, 1.0), *own))
+            share = Played.of(shares[:, mine].sum(axis=1), match, by_match)
+            earned = Played.of(returns[:, mine].mean(axis=1), match, by_match)
+            found.append(cls(spec, len(mine), *share.mean(), *earned.mean(*variant.facts.likely_returns)))
         return found
 
 
@@ -177,7 +194,7 @@ class Result:
         games: number of games of each meeting; 0 where `exact`.
         seed: fixed all games.
         seats: of the game.
-        match: games that the same players play one after another; intervals then count matches, not games.
+        match: games that the same players play one after another; if one of them remembers, intervals count matches, not games.
         exact: win rates were computed: no games were played, and intervals are 0.
         cooperative: all at a table are paid the same; `teams` holds what they earned.
         meetings: results of the agents that met.
@@ -283,11 +300,6 @@ def shares_of(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     best = returns >= returns.max(axis=1, keepdims=True) - 1e-6
     return best / best.sum(axis=1, keepdims=True), best.all(axis=1)
-
-
-def _mean(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
-    """Return the mean of figures from `low` to `high`, (matches, games) float64, and its 95 % half-width."""
-    return float(values.mean()), match_half_width(values.mean(axis=1), values.shape[1], low, high)
 
 
 # --- tables and plots ------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def measure_response(
     won, shares = returns[:, 0], shares_of(returns)[0][:, 0]
     trained = f"PPO with {how}, {steps:,} steps, {games:,} games"
     measures = (
-        _bound("trained response's return", won, (variant.facts.min_return, variant.facts.max_return), 0.0, "return", trained),
+        _bound("trained response's return", won, variant.facts.likely_returns, 0.0, "return", trained),
         _bound("trained response wins", shares, (0.0, 1.0), 1 / variant.facts.num_seats, "probability", trained),
     )
     return Measures(variant.game.name, variant.changed_options(), name, seed, None, measures)

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom, t
 
-from dice_envs.exact.intervals import half_width, match_half_width, mean_interval, share_half_width, t95
+from dice_envs.exact.intervals import (
+    MANY,
+    anytime_half_width,
+    half_width,
+    mean_interval,
+    results_half_width,
+    share_half_width,
+    t95,
+)
+from tests.support.subsets import few
 
 FEW = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1, width=16))
 
@@ -96,8 +105,35 @@ def test_without_values_everything_is_possible():
     assert share_half_width(0.0, 0) == 1
 
 
-def test_matches_have_students_interval_or_a_wider_one():
-    means = np.array([0.4, 0.5, 0.45])
-    assert match_half_width(means, 100, 0, 1) == pytest.approx(t95(2) * means.std(ddof=1) / 3**0.5)
-    assert match_half_width(np.full(50, 0.4), 100, 0, 1) == pytest.approx(1 - 0.025 ** (1 / 5000), rel=0.01)
-    assert match_half_width(means[:1], 100, 0, 1) > 0.5
+@pytest.mark.parametrize(("size", "same"), [(MANY - 1, True), (MANY, False)])
+def test_many_results_are_trusted(size, same):
+    """The largest deviation seen, doubled, takes the place of a possible one that is far larger; not where all are alike."""
+    values = np.random.default_rng(1).beta(2, 3, size)
+    assert (results_half_width(values, 0, 1000) == half_width(values, 0, 1000)) == same
+    assert results_half_width(values, 0, 1) == half_width(values, 0, 1)
+    alike = values * 1e-9
+    assert results_half_width(alike, 0, 1) == half_width(alike, 0, 1) == pytest.approx(3.69 / size, rel=0.01)
+    if not same:
+        assert results_half_width(values, 0, 1000) == pytest.approx(1.96 * values.std() / size**0.5, rel=0.2)
+
+
+@pytest.mark.parametrize(("chance", "size"), [(0.5, 1.0), (0.2, 0.1), (0.01, 0.3)])
+@few(1, "runs", [40, 400])
+def test_intervals_at_any_time_hold_at_all_looks(chance, size, runs):
+    """Looking often and stopping when it is significant: usual intervals err in more than one run of ten."""
+    rng, looks, wrong, usual = np.random.default_rng(2), range(50, 3001, 50 if runs > 40 else 150), 0, 0
+    for _ in range(runs):
+        values, mean = size * (rng.random(3000) < chance), size * chance
+        off = [(abs(values[:count].mean() - mean), values[:count]) for count in looks]
+        wrong += any(far > anytime_half_width(seen, 0, 1) for far, seen in off)
+        usual += any(far > half_width(seen, 0, size) for far, seen in off)
+    assert wrong <= 0.05 * runs
+    assert usual > runs / 10
+
+
+def test_intervals_at_any_time_are_not_much_wider():
+    rng = np.random.default_rng(3)
+    for count in (1000, 10_000):
+        assert 1.5 < anytime_half_width(values := rng.integers(0, 2, count), 0, 1) / half_width(values, 0, 1) < 1.9
+    assert anytime_half_width(np.array([]), 0, 1) == 1
+    assert anytime_half_width(np.zeros(5), 0, 0) == 0

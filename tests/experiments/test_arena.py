@@ -1,12 +1,14 @@
 """Results of tournaments: teams, copies of an agent, long names, and luck taken out of the results of pairs."""
 
+import dataclasses
 import re
 
 import numpy as np
 import pytest
 
-from dice_envs import Uniform, configure, make_agent, measure
+from dice_envs import Promises, Uniform, configure, evaluate, make_agent, measure, response_values
 from dice_envs.agent import resolve
+from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
 from dice_envs.experiments.arena import best_responses, expanded, known_values, tournament
 from dice_envs.experiments.arena.results import legend, tournament_grids
@@ -212,6 +214,61 @@ def test_parts_of_matches_are_without_luck():
         assert abs(part.win_rate - exact) < 2 * part.ci95
         assert part.ci95 < as_played.ci95
         assert part.win_rate + other.win_rate == pytest.approx(1)
+
+
+def test_a_pair_plays_the_same_games_in_every_field():
+    """So do three around a table, whoever is named first; copies of an agent have games of their own."""
+    pair, turned, field = (
+        tournament(ONE_ROUND, specs, 100, 1, values=[values()] * len(specs))
+        for specs in (["random", "nash"], ["nash", "random"], ["numbers", "nash", "nash", "random"])
+    )
+    assert pair.meeting(0, 1) == dataclasses.replace(turned.meeting(1, 0), row=0, column=1)
+    assert pair.meeting(0, 1) == dataclasses.replace(field.meeting(3, 1), row=0, column=1)
+    assert pair.meeting(0, 1).plain_win_rate != field.meeting(3, 2).plain_win_rate
+    three = configure("liars_dice", num_players=3, num_dice=1)
+    one, other = (
+        tournament(three, specs, 100, 1).win_rate[0]
+        for specs in (["random", "numbers", "reader"], ["reader", "random", "numbers"])
+    )
+    assert one == [*other[1:], other[0]]
+
+
+def test_an_agent_that_does_not_play_what_it_states_is_named():
+    class Liar(Numbers):
+        def kernel(self, variant):
+            return Numbers(bluff=0.6).kernel(variant)
+
+    variant = configure("liars_dice", num_dice=2)
+    with pytest.warns(UserWarning, match="results are biased: Liar.* does not play as it states"):
+        assert "results are biased" in evaluate(variant, "nash", Liar(), 2000, seed=1).note
+    known = [response_values(variant, Liar()), None]
+    (note,) = tournament(variant, ["liar", "nash"], 2000, 1, agents=[Liar(), resolve("nash")], values=known).notes
+    assert note.startswith("results are biased: liar does not play as it states")
+    assert not tournament(variant, ["numbers", "nash"], 2000, 1, values=known).notes
+
+
+def test_intervals_count_matches_where_an_agent_remembers():
+    """Ten matches in which an agent may have decided to play badly: of fifty games each, but known ten times only."""
+
+    class Keeps(Uniform):
+        promises = Promises(remembers=np.int64)
+
+    for agent, width in ((Keeps(), 0.158), (Uniform(), 0.045)):
+        found = tournament(ONE_ROUND, ["keeps", "random"], 500, 1, agents=[agent, Uniform()], match=50).meetings[0]
+        assert found.ci95 == pytest.approx(width, rel=0.1)
+        lucky = tournament(
+            ONE_ROUND, ["keeps", "nash"], 500, 1, agents=[agent, resolve("nash")], match=50, values=[None, values()]
+        )
+        assert lucky.ci95[0][1] > (0.1 if width > 0.1 else 0)
+
+
+def test_games_of_hardly_possible_points_have_useful_intervals():
+    variant = configure("thirties", num_players=1, goal="optimal")
+    found = tournament(variant, ["thirties", "thirties:heuristic"], 1000, 1)
+    assert all(0.3 < each.mean_return_ci95 < 1 for each in found.meetings)
+    assert all(each.mean_return_ci95 < 200 for each in tournament(variant, ["random"] * 2, 10, 1).meetings)
+    alone = evaluate(variant, "thirties:heuristic", games=1000, seed=1)
+    assert alone.error < 0.04 < 0.3 < alone.plain_error < 1
 
 
 def test_who_thinks_by_the_clock_is_named():

@@ -599,9 +599,8 @@ def response_values(
         )
     _check_random(options, options.num_columns)
     value = _value_at_random(options)  # to A, by any play of the seat
-    return ResponseValues(
-        unit, _NOTE, lambda seat: -value if seat else value, lambda states: _values(variant, states, options.num_columns)
-    )
+    values = functools.partial(_values, variant, most=options.num_columns)
+    return ResponseValues(unit, _NOTE, lambda seat: -value if seat else value, values, most_lost=0.0)
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

@@ -322,9 +322,14 @@ def response_values(
     """
     options = variant.options
     problem = Problem.of(options)
-    value = open_optimum(problem, options.pays) if options.open_efficacies else solve(problem, options.pays).value
-    unit = "patients saved" if options.pays == "saved" else "games won"
-    return ResponseValues(unit, _note(variant), lambda seat: value, functools.partial(_values, variant), whole_team=True)
+    unit, most = "patients saved" if options.pays == "saved" else "games won", None
+    if options.open_efficacies:
+        value = open_optimum(problem, options.pays)
+    else:
+        solution = solve(problem, options.pays)
+        value, most = solution.value, solution.most_lost if options.mode == "physician" else None
+    values = functools.partial(_values, variant)
+    return ResponseValues(unit, _note(variant), lambda seat: value, values, whole_team=True, most_lost=most)
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

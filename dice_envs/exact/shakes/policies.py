@@ -84,6 +84,15 @@ class OptimalPlay:
             out[mine[:, None], order[mine]] = self.q[level][rows]
         return out
 
+    @functools.cached_property
+    def most_lost(self) -> float:
+        """The most that choices can give away in one game, with the worst luck."""
+        levels = tallies(self.problem)
+        worst = np.zeros(len(levels[-1].keys))
+        for level, q in zip(levels[-2::-1], self.q[::-1], strict=True):
+            worst = (q.max(axis=1, keepdims=True) - q + worst[level.children].max(axis=2)).max(axis=1)
+        return float(worst[0])
+
 
 @kept(MOST_KEPT, lambda solution: sum(values.nbytes for values in solution.q))
 def solve(problem: Problem, reward: Literal["saved", "win"]) -> OptimalPlay:

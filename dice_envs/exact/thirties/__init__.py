@@ -282,6 +282,21 @@ def values_before(rules: Rules, goal: str) -> np.ndarray:
     return out
 
 
+@functools.lru_cache(maxsize=64)
+def most_lost(rules: Rules, goal: str) -> float:
+    """Return the most that choices can give away for a goal in one turn, with the worst luck: a recursion."""
+    before = values_before(rules, goal)
+    worst = np.zeros_like(before)
+    for dice in range(1, rules.num_dice + 1):
+        shown = _shown(dice, rules.num_faces)
+        again, fewest = np.arange(dice), rules.num_dice - dice
+        for aside in range(fewest, fewest * rules.num_faces + 1):
+            kept = aside + shown[:, ::-1].cumsum(axis=1)[:, ::-1]  # (throws, dice): pips, by number thrown again
+            values = before[again, kept]
+            worst[dice, aside] = (values.max(axis=1, keepdims=True) - values + worst[again, kept]).max()
+    return float(worst[-1, 0])
+
+
 # --- agents -----------------------------------------------------------------------------------------------------------------
 
 
@@ -487,8 +502,10 @@ def response_values(
     goal = variant.options.goal
     note = f"with the best choices for the goal {goal} afterwards"
     unit = _COUNTED.get(goal, "points given less points got")
-    before = values_before(Rules.of(variant.options), goal)
-    return ResponseValues(unit, note, lambda seat: float(before[-1, 0]), functools.partial(_values, before), whole_team=True)
+    rules = Rules.of(variant.options)
+    before = values_before(rules, goal)
+    start, values = float(before[-1, 0]), functools.partial(_values, before)
+    return ResponseValues(unit, note, lambda seat: start, values, whole_team=True, most_lost=most_lost(rules, goal))
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:
