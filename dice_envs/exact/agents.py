@@ -7,7 +7,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from dice_envs.exact.contract import REPEATS
 from dice_envs.exact.intervals import share_bound
 
 COMPARED = 64  # positions of random play at which an agent is asked twice before work begins
+OWN_GAMES = 256  # that an agent plays from beginning to end, to be asked twice at all of their positions
+MOST_OWN = 50_000  # positions of them, after which only FEW_LONG go on
+FEW_LONG = 8
 KEPT = 512  # positions, a random sample of those asked about, at which an agent is asked again in the end
 AGAIN = 16_384  # answers there; where all agree, answers that differ from them have chances of 2e-4 or less
 SIZES = (KEPT, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)  # of the first batches of them; the others have KEPT rows
@@ -46,17 +49,27 @@ SHOWN = 5  # other answers at a position, in all repeats of a measurement, that 
 ENOUGH = 10  # answers that differ, after which it is known how often they do
 
 
-def positions_of_play(variant: Variant, seed: int, games: int = 256, steps: int = 12) -> np.ndarray:
-    """Return the positions with a choice in the first steps of uniformly random games, (n,) states."""
-    batch, everybody = Batch(variant, games, seed), new_streams(seed, games)
-    found = []
-    for _ in range(steps):
-        going = np.flatnonzero(batch.states["seat"] != OVER)
-        if not len(going):
-            break
-        found.append(batch.states[batch.legal().sum(axis=1) > 1])
-        batch.play(ask(Uniform(), variant, batch.states, going, everybody), going)
+def positions_of_play(variant: Variant, seed: int, player: Agent | None = None, steps: int = 12) -> np.ndarray:
+    """Return the positions with a choice in games that a player has with itself, (n,) states.
+
+    Without one they are the first steps of uniformly random games.
+    """
+    batch, everybody, going = Batch(variant, OWN_GAMES, seed), new_streams(seed, OWN_GAMES), np.arange(OWN_GAMES)
+    found: list[np.ndarray] = []
+    while len(going) and (player is not None or len(found) < steps):
+        positions = batch.states[going]
+        found.append(positions[batch.legal()[going].sum(axis=1) > 1])
+        batch.play(ask(player or Uniform(), variant, batch.states, going, everybody), going)
+        going = going[batch.states["seat"][going] != OVER]
+        going = going[:FEW_LONG] if sum(map(len, found)) > MOST_OWN else going
     return np.concatenate(found)
+
+
+class _Sample(NamedTuple):
+    """Positions at which an agent is asked again, (n,) states, and its first answers there, (n, num_actions) float64."""
+
+    states: np.ndarray
+    answers: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -117,9 +130,9 @@ class Asked:
         self.promises = dataclasses.replace(promised, memoryless=memoryless, remembers=None, resigns=False)
         self._rounding = ROUNDING
         self._rng = np.random.default_rng(0)  # chooses the sample
-        self._streams: np.ndarray | None = None  # of the agent, where it is asked again
-        self._states: np.ndarray | None = None  # a sample of the positions asked about
-        self._first = np.zeros((0, 0))  # the first answers there
+        self._streams = new_streams(1, 2 * KEPT)  # of the agent, where it is asked again
+        self._sample: _Sample | None = None  # of the positions asked about
+        self._own: _Sample | None = None  # positions of its own games
         self._keys = np.zeros(0)  # random numbers; the sample has the smallest
         self._limit = 1.0  # keys from here on are too large for the sample
 
@@ -173,8 +186,12 @@ class Asked:
         """
         if self.is_known and not self.is_random:
             return 0.0
-        rate = share_bound(self._differing, self._repeated)
-        return 0.0 if self._varies and rate * self.questions * REPEATS >= SHOWN else rate
+        return 0.0 if self._varies and self.rate * self.questions * REPEATS >= SHOWN else self.rate
+
+    @property
+    def rate(self) -> float:
+        """A 95 % bound on the chance that an answer differs from an earlier one, at a position with a choice."""
+        return share_bound(self._differing, self._repeated)
 
     @property
     def questions(self) -> int:
@@ -203,82 +220,99 @@ class Asked:
         choice = legal.sum(axis=1) > 1
         if not choice.any():
             return
-        kept = [self._states.view(whole)] if self._states is not None else []
-        known = [self._first] if self._states is not None else []
-        self._states = np.concatenate([*kept, states[choice]]).view(record)
-        self._first = np.concatenate([*known, answers[rows][choice]])
+        kept, known = ([self._sample.states.view(whole)], [self._sample.answers]) if self._sample else ([], [])
+        sample = _Sample(np.concatenate([*kept, states[choice]]), np.concatenate([*known, answers[rows][choice]]))
         self._keys = np.concatenate([self._keys, keys[rows][choice]])
         if len(self._keys) > 2 * KEPT:
             smallest = np.argpartition(self._keys, KEPT)[:KEPT]
-            self._states, self._first, self._keys = self._states[smallest], self._first[smallest], self._keys[smallest]
+            sample, self._keys = _Sample(*(each[smallest] for each in sample)), self._keys[smallest]
             self._limit = float(self._keys.max())
+        self._sample = sample._replace(states=sample.states.view(record))
 
     def probe(self, variant: Variant) -> None:
-        """Ask twice at a few positions of random play: most random answers show there, before work begins."""
+        """Ask twice before work begins: at a few positions of random play, where most random answers show, then at all of the
+        agent's own games, whose last positions are rare elsewhere."""
         states = positions_of_play(variant, 0)
-        if self.is_random or self._states is not None or not len(states):
+        if self.is_random or self._sample is not None or not len(states):
             return
         states = states[np.linspace(0, len(states) - 1, min(COMPARED, len(states))).astype(np.int64)]
         self.probabilities(Turn(variant, states, np.arange(len(states)), new_streams(0, len(states))))
         self.ask_again(variant, COMPARED)
+        if self.is_random or self._is_read:
+            return
+        states = positions_of_play(variant, 1, self)
+        parts = np.array_split(np.arange(len(states)), -(-len(states) // KEPT) or 1)
+        found = [self.probabilities(Turn(variant, states, part, self._streams[: len(part)])) for part in parts]
+        if not self.is_random:
+            self._own = _Sample(states, np.concatenate(found))
+            self.ask_again(variant, COMPARED)
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether the agent's numbers are read instead of asking it."""
+        return self.promises.network is not None or self.promises.solution is not None
 
     def ask_again(self, variant: Variant, answers: int = AGAIN) -> None:
-        """Ask again at a sample of the positions asked about so far, in batches of other sizes and orders.
+        """Ask again at a sample of the positions asked about so far, in batches of other sizes and orders, and at those of its
+        own games.
 
         Sets `is_random` where an answer differs at random, and goes on until it is known how often.
 
         Args:
             variant: the game.
-            answers: how many to ask for. Fewer of an agent whose numbers are read instead of asking it.
+            answers: how many to ask for at the sample; none at all if 0. Fewer of an agent whose numbers are read.
 
         Raises:
             AgentError: an answer depends on its row, on the other rows or on the number of rows in its batch, or on what the
                 agent was asked before.
         """
-        if self._states is None or self.is_random:
+        if self._sample is None or self.is_random or not answers:
             return
-        if self.promises.network is not None or self.promises.solution is not None:
-            answers = min(answers, COMPARED)
-        if self._streams is None:
-            self._streams = new_streams(1, 2 * KEPT)
+        answers = min(answers, COMPARED) if self._is_read else answers
         sizes = itertools.chain(SIZES, itertools.repeat(KEPT))
         begun = self._repeated
         while self._repeated < begun + (max(answers, KEPT) if self.is_random else answers) and self._differing < ENOUGH:
-            order = np.resize(self._rng.permutation(len(self._states)), KEPT)
-            rows = order[: min(next(sizes), answers)]
-            found = self._at(variant, rows)
-            differs = self._differs(found, self._first[rows])
-            if differs.any() and not self._varies:
-                again = self._steady(variant, rows)
-                self._varies = again is None or bool(self._differs(again, found).any())
-                cause = "" if self._varies else self._cause(variant, rows, found, differs)
-                if cause:
-                    raise AgentError(
-                        f"{self.name or name_of(self.agent)}: its answer at a position depends on {cause}; it must be the same "
-                        f"in every batch and at every time, but was not when {len(rows)} positions were asked about again: "
-                        f"{differs.sum()} answers differ"
-                    )
-            self._count(differs)
+            order = np.resize(self._rng.permutation(len(self._sample.states)), KEPT)
+            self._compare(variant, self._sample, order[: min(next(sizes), answers)])
+        own = np.arange(0 if self._own is None else len(self._own.states))
+        for rows in np.array_split(self._rng.permutation(own), -(-len(own) // KEPT) or 1):
+            if self._own is not None and self._differing < ENOUGH:
+                self._compare(variant, self._own, rows)
 
-    def _at(self, variant: Variant, rows: np.ndarray) -> np.ndarray:
-        """Return the agent's answers at rows of the sample."""
-        assert self._states is not None
-        assert self._streams is not None
-        return self._answer(Turn(variant, self._states, rows, self._streams[: len(rows)]))
+    def _compare(self, variant: Variant, sample: _Sample, rows: np.ndarray) -> None:
+        """Ask again at rows of a sample."""
 
-    def _steady(self, variant: Variant, rows: np.ndarray) -> np.ndarray | None:
-        """Return the answers at rows of the sample, or None if they are random: not the same each time in the same batch."""
-        found = self._at(variant, rows)
-        return None if any(self._differs(self._at(variant, rows), found).any() for _ in range(STEADY)) else found
+        def at(rows: np.ndarray) -> np.ndarray:
+            return self._answer(Turn(variant, sample.states, rows, self._streams[: len(rows)]))
+
+        found = at(rows)
+        differs = self._differs(found, sample.answers[rows])
+        if differs.any() and not self._varies:
+            again = self._steady(at, rows)
+            self._varies = again is None or bool(self._differs(again, found).any())
+            cause = "" if self._varies else self._cause(at, rows, found, differs)
+            if cause:
+                raise AgentError(
+                    f"{self.name or name_of(self.agent)}: its answer at a position depends on {cause}; it must be the same "
+                    f"in every batch and at every time, but was not when {len(rows)} positions were asked about again: "
+                    f"{differs.sum()} answers differ"
+                )
+        self._count(differs)
+
+    def _steady(self, at: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndarray | None:
+        """Return the answers at rows of a sample, or None if they are random: not the same each time in the same batch."""
+        found = at(rows)
+        return None if any(self._differs(at(rows), found).any() for _ in range(STEADY)) else found
 
     def _differs(self, answers: np.ndarray, others: np.ndarray) -> np.ndarray:
         return (np.abs(answers - others) > self._rounding).any(axis=1)
 
-    def _cause(self, variant: Variant, rows: np.ndarray, found: np.ndarray, differs: np.ndarray) -> str:
+    def _cause(self, at: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, found: np.ndarray, differs: np.ndarray) -> str:
         """Return on what the answers depend that differ from the first ones; "" if it may be chance."""
         row, number = int(differs.argmax()), len(rows)
-        alike, longer, alone = (self._steady(variant, np.full(times, rows[row])) for times in (number, 2 * number, 1))
-        if alike is None or longer is None or alone is None:
+        sizes = number, max(2 * number, KEPT), 1, number
+        alike, longer, alone, again = (self._steady(at, np.full(times, rows[row])) for times in sizes)
+        if alike is None or longer is None or alone is None or again is None or self._differs(again, alike).any():
             self._varies = True
         elif self._differs(alike, alike[:1]).any() or self._differs(longer, longer[:1]).any():
             return "the row that the position has in the batch"

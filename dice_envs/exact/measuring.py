@@ -101,8 +101,7 @@ def measure(
             runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
-    if player.unseen:
-        measures = tuple(_allowing(each, player) for each in measures)
+    measures = tuple(_allowing(each, player) for each in measures)
     if fresh_memory(player.agent, 1) is not None:
         measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
@@ -201,23 +200,26 @@ def _mean(repeated: list[Measurement]) -> Measurement:
 
 def _allowed(error: float, each: Measurement, player: Asked) -> float:
     """Return the error of a measurement, allowing for what answers that have not been seen could change."""
-    if not player.unseen:
-        return error
-    if each.span is None:
+    rate = player.unseen
+    if player.is_random and error <= NOTHING:  # all runs agree, though answers are random now and then
+        rate = player.rate
+    if rate and each.span is None:
         raise ValueError(
-            f"{player.name} states no probabilities and does not promise deterministic=True, and {each.name} has no span, "
-            "which would bound what an answer that was not seen could change"
+            f"answers of {player.name} may differ, since it does not promise deterministic=True or they are random, and "
+            f"{each.name} has no span, which would bound what an answer that was not seen could change"
         )
-    doubt = player.unseen * each.span
+    doubt = rate * (each.span or 0.0)
     return max(error, doubt) if player.is_random else error + doubt
 
 
 def _allowing(each: Measurement, player: Asked) -> Measurement:
     """Allow in the error of a measurement for answers that have not been seen."""
-    repeated, differing = player.seen
+    error, (repeated, differing) = _allowed(each.error, each, player), player.seen
+    if error == each.error:
+        return each
     note = f"{differing or 'none'} of {repeated:,} answers differed when asked for again; the interval allows for more"
     note = "; ".join(filter(None, (each.note, note)))
-    return dataclasses.replace(each, error=_allowed(each.error, each, player), note=note)
+    return dataclasses.replace(each, error=error, note=note)
 
 
 def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
@@ -320,7 +322,7 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
     values, errors = np.full(facts.num_actions, np.nan), np.full(facts.num_actions, np.nan)
     for action, earned in zip(legal, play_out(variant, team, state, legal, hidden, streams)[0], strict=True):
         values[action] = earned.mean()
-        errors[action] = half_width(earned, facts.min_return, facts.max_return)
+        errors[action] = half_width(earned, *facts.likely_returns)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
     return ActionValues(values, "return", note, errors=errors)
 

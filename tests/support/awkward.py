@@ -125,10 +125,35 @@ class Remembers(Mixed):
         return draw_actions(turn.streams, self.policy(turn))
 
 
-def some(turn):
-    """Return 1 at about a third of the positions, else 0."""
+class Redrawn(Mixed):
+    """Another policy after so many rows, as of a noisy network."""
+
+    def __init__(self, rows):
+        super().__init__(self.share)
+        self.rows, self.count, self.rng = rows, 0, np.random.default_rng(1)
+        self.drawn = 0.0
+
+    def share(self, turn):
+        before, self.count = self.count, self.count + len(turn)
+        if before // self.rows < self.count // self.rows:
+            self.drawn = self.rng.random()
+        return self.drawn
+
+
+def some(turn, one_in=3):
+    """Return 1 at about a third of the positions, or fewer, else 0."""
     weights = 1 + np.arange(turn.observations.shape[1]) % 5
-    return ((turn.observations @ weights * 4).round() % 3 == 0).astype(float)
+    return ((turn.observations @ weights * 4).round() % one_in == 0).astype(float)
+
+
+def late(turn):
+    """Return 1 at the last choices of a game: with two dice left, two patients, or nothing but one column and the next."""
+    states = turn._true_states[turn._index]
+    left = {"liars_dice": "in_play", "fatestones": "left", "thirties": "thrown"}.get(turn.game.name)
+    if left is not None:
+        return (states[left] == 2).astype(float)
+    played = states["patients" if turn.game.name == "shakes" else "column"]
+    return (played == played.max()).astype(float)
 
 
 def rows_from(first):
@@ -161,7 +186,11 @@ TIME = f"on what it was asked before|{RANDOM}"
 CHANCES = (0.001, 0.01, 0.1, 0.5)
 MIXED = {chance: Mixed(chance) for chance in CHANCES}
 LOW, HIGH, SEAT = Mixed(0.0), Mixed(0.0, highest), Mixed(seat)
-PART = Mixed(lambda turn: some(turn) / 5)
+PART, SELDOM, LATE = (
+    Mixed(lambda turn: some(turn) / 5),
+    Mixed(lambda turn: some(turn, 41) / 2),
+    Mixed(lambda turn: late(turn) / 2),
+)
 
 
 def odd(turn):
@@ -185,6 +214,12 @@ FAMILY = {
     **{f"jitters, {c}": Awkward(lambda c=c: Jitters(c), MIXED[c], RANDOM) for c in CHANCES[1:3]},
     "acts at random at some positions": Awkward(lambda: Acts(PART.chance), PART, RANDOM),
     "draws at some positions": Awkward(lambda: Draws(PART.chance), PART, RANDOM),
+    "acts at random at rare positions": Awkward(lambda: Acts(SELDOM.chance), SELDOM, RANDOM),
+    "draws at rare positions": Awkward(lambda: Draws(SELDOM.chance), SELDOM, RANDOM),
+    "acts at random late in a game": Awkward(lambda: Acts(LATE.chance), LATE, RANDOM),
+    "draws late in a game": Awkward(lambda: Draws(LATE.chance), LATE, RANDOM),
+    "redrawn after 10,000 rows": Awkward(lambda: Redrawn(10_000), None, f"{RANDOM}|{TIME}", False),
+    "redrawn after 700 rows": Awkward(lambda: Redrawn(700), None, f"{RANDOM}|{TIME}", False),
     "acts at random in one seat": Awkward(lambda: Acts(seat), SEAT, RANDOM),
     "draws in one seat": Awkward(lambda: Draws(seat), SEAT, RANDOM),
     "states another mixture in one seat": Awkward(lambda: Mixed(seat), SEAT),
