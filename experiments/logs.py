@@ -16,7 +16,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.options import shown
-from dice_envs.exact.fatestones import ratio
+from dice_envs.exact.fatestones import edge_ratio
 from dice_envs.exact.fatestones.draws import edges
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
@@ -53,7 +53,7 @@ class Log:
         dice's.
         """
         own = edges(self.hands[:, ::-1] if player else self.hands, self.sizes)
-        return ratio(own[np.arange(len(own)), self.choices[:, player]], own[:, :HAND].max(axis=1))
+        return edge_ratio(own[np.arange(len(own)), self.choices[:, player]], own[:, :HAND].max(axis=1))
 
 
 def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:

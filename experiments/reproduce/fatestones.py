@@ -42,7 +42,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_range
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Done, Workers, resumable
@@ -222,11 +222,9 @@ def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, wo
             ("% of rolls tied", ties, wins + losses + ties, counts[2], sum(counts)),
         ):
             ours, published = part / whole, known / known_whole
-            half = Z95 * math.sqrt(ours * (1 - ours) / whole)
-            noise = Z95 * math.sqrt(ours * (1 - ours) * (1 / whole + 1 / known_whole))
-            known_error = Z95 * math.sqrt(ours * (1 - ours) / known_whole)
+            half, known_error = share_half_width(ours, whole), share_half_width(published, known_whole)
             note = f"{games:,} games; the published figure is itself ± {100 * known_error:.2f}"
-            agrees = abs(ours - published) <= noise
+            agrees = abs(ours - published) <= math.hypot(half, known_error)
             rows.append(Finding(SOURCE, f"{label}: {what}", 100 * published, 100 * ours, 100 * half, agrees, note))
         published_share, published_error = recounted.get(label, (None, 0.0))
         agrees = None if published_share is None else abs(share - published_share) <= math.hypot(error, published_error)

@@ -16,7 +16,7 @@ from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.intervals import Z95, share_half_width
+from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
 from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments import ui
@@ -278,7 +278,7 @@ def _played_rows(played: list[tuple[str, np.ndarray, Performance]], goal: int) -
         games = int(counts.sum())
         saved = np.arange(len(counts))
         mean = float(counts @ saved / games)
-        half = Z95 * float(np.sqrt(counts @ (saved - mean) ** 2 / games / games))
+        half = half_width(saved, 0, saved[-1], counts)
         win = float(counts[goal:].sum() / games)
         win_half = share_half_width(win, games)
         # The two tails are put together, so that the chi-square distribution is a fair approximation.

@@ -25,7 +25,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.fatestones.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
-from dice_envs.exact.intervals import Z95, half_width
+from dice_envs.exact.intervals import half_width, ratio_half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 
 MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
@@ -33,6 +33,7 @@ SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
 ANSWERS = 4  # for each position, twice, of an agent whose answers are random
 ONE_IN, FEW = 40, 50  # such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, and at least on 50
+MOST_EDGE = 2 * (1 - 1 / MAX_HAND)  # of one choice: the only die that wins
 UNIT = "wins minus losses per draw"
 
 
@@ -113,7 +114,7 @@ class DrawEvaluation:
 
     def edge_share(self) -> tuple[float, float]:
         """Return the share of the edge captured, and the half-width of its 95 % interval over draws."""
-        return ratio(self.gain.sum(axis=1), self.best_gain.sum(axis=1))
+        return edge_ratio(self.gain.sum(axis=1), self.best_gain.sum(axis=1))
 
     def exploitability(self) -> tuple[float, float]:
         """Return what the best response wins per draw, mean of both seats, and the half-width of its 95 % interval over draws.
@@ -130,14 +131,14 @@ class DrawEvaluation:
         return float(won.mean()), half_width(won, -1.0, 1.0)
 
 
-def ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
-    """Return sum(parts) / sum(wholes), and the half-width of its 95 % interval (delta method, independent pairs)."""
-    whole = float(wholes.sum())
-    if whole == 0:
-        return 0.0, 0.0
-    share = float(parts.sum()) / whole
-    residuals = parts - share * wholes
-    return share, float(Z95 * np.sqrt((residuals**2).sum()) / whole)
+def edge_ratio(gained: np.ndarray, most: np.ndarray) -> tuple[float, float]:
+    """Return the share of the edge that first choices capture, and the half-width of its 95 % interval over draws.
+
+    Args:
+        gained, most: (n,) float64, the edge of each choice and that of the best one (see `edges`); or sums over both seats.
+    """
+    whole = float(most.sum())
+    return (float(gained.sum()) / whole, ratio_half_width(gained, most, 2 * MOST_EDGE)) if whole > 0 else (0.0, 0.0)
 
 
 def evaluate(variant: Variant, agent: Any, hands: np.ndarray, seed: int, samples: int = 1) -> DrawEvaluation:
@@ -177,7 +178,7 @@ def first_choices(variant: Variant, agent: Any, hands: np.ndarray, seed: int) ->
         own = edges(hands[:, ::-1] if seat else hands, np.full(n, size))[:, :size]
         gain += (own * ask_probabilities(agent, turn)).sum(axis=1)
         best_gain += own.max(axis=1)
-    return ratio(gain, best_gain)
+    return edge_ratio(gain, best_gain)
 
 
 def replies(variant: Variant, agent: Any, hands: np.ndarray, seat: int, streams: np.ndarray) -> np.ndarray:

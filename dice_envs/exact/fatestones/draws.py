@@ -16,7 +16,7 @@ import numpy as np
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.intervals import Z95
+from dice_envs.exact.intervals import half_width
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.games.fatestones import COUNTS, MAX_HAND, duel
 
@@ -288,15 +288,14 @@ def solve_each(hands: np.ndarray, done: Callable[[int], Any] = lambda amount: No
 def mean_of(solved: np.ndarray) -> Draws:
     """Return the means over a sample of draws, (n, NUM_QUANTITIES) as `solve_each` returns them."""
     best, nash = (solved[:, [low, low + 1]].mean(axis=1) for low in (BEST_0, NASH_0))
-    error = Z95 / np.sqrt(len(solved))
     return Draws(
         draws=len(solved),
         best_response=float(best.mean()),
         nash=float(nash.mean()),
         unfairness=float(np.abs(solved[:, VALUE]).mean()),
         gap=float(solved[:, GAP].max()),
-        best_response_error=float(error * best.std()),
-        nash_error=float(error * nash.std()),
+        best_response_error=half_width(best, -1.0, 1.0),
+        nash_error=half_width(nash, -1.0, 1.0),
     )
 
 
