@@ -330,11 +330,13 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
     if chances.shape != expected:
         raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
     legal = turn._masks
-    wrong = ~np.isfinite(chances) | (chances < 0) | ((legal == 0) & (chances != 0))
+    unknown = ~np.isfinite(chances)
+    wrong = unknown if unknown.any() else (chances < 0) | ((legal == 0) & (chances != 0))
     if wrong.any():
         row, action = np.argwhere(wrong)[0]
         words = turn.variant.describe_action(int(action))
         allowed = "0 or more" if legal[row, action] else "0, because the action is not legal"
+        allowed = "a finite number" if unknown.any() else allowed
         raise AgentError(
             f"{who}, seat {turn.seats[row]}: the probability of action {action} ({words}) must be {allowed}, "
             f"not {chances[row, action]}"

@@ -135,7 +135,7 @@ def test_names_have_what_differs_from_the_defaults():
         (lambda masks: masks / masks.sum(axis=1, keepdims=True) + 0j, "probabilities must be real numbers, not complex ones"),
         (lambda masks: "much", "probabilities must be numbers of shape"),
         (lambda masks: [[1.0], [0.5, 0.5]], "probabilities must be numbers of shape"),
-        (lambda masks: masks * np.nan, "the probability of action .* must be 0 or more, not nan"),
+        (lambda masks: np.where(masks == 0, np.nan, masks), "the probability of action .* must be a finite number, not nan"),
         (lambda masks: masks / -masks.sum(axis=1, keepdims=True), r"action 0 \(1 x 1\) must be 0 or more, not -0"),
         (lambda masks: 1 - masks, "the probability of action .* must be 0, because the action is not legal, not "),
         (lambda masks: (masks.fill(1), masks / masks.shape[1])[1], "must be 0, because the action is not legal, not "),
