@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dice_envs.agent import Agent, check_plays
+from dice_envs.agent import Agent, as_agent, check_plays
 from dice_envs.core.game import Variant, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
@@ -117,7 +117,7 @@ def make(spec: str, game: str = "") -> Agent:
         if name not in parameters:
             raise ValueError(f"{shown(spec)} needs {name}; it is written {_split(spec)[0]}:{name}=…")
     try:
-        agent: Agent = factory(**parameters)
+        agent: Agent = as_agent(factory(**parameters))
     except TypeError as problem:
         name, fields = _split(spec)[0], ", ".join(parameters_of(factory))
         raise ValueError(f"{shown(spec)}: {problem}; {name} takes: {fields or 'no parameters'}") from None

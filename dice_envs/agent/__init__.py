@@ -16,6 +16,7 @@ from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.machine import evaluation_mode, is_of
 from dice_envs.core.options import shown
 
 RESIGNS = -1  # in place of an action, by an agent that declares it (`Promises.resigns`)
@@ -270,7 +271,8 @@ def ask(
     """
     own = streams[index]
     remembered = fresh_memory(agent, len(index)) if memory is None else memory[index]
-    answer = agent.act(Turn(variant, states, index, own, remembered))
+    with evaluation_mode(agent):
+        answer = agent.act(Turn(variant, states, index, own, remembered))
     try:
         actions = as_actions(answer, len(index))
     except IllegalActionError as problem:
@@ -314,7 +316,13 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
     if turn.memory is None:
         turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
-    answer = agent.probabilities(turn)
+    try:
+        with evaluation_mode(agent):
+            answer = agent.probabilities(turn)
+    except ValueError as problem:
+        if "when training" in str(problem):  # PyTorch's batch normalisation, asked for one row
+            raise AgentError(f"{who}: {problem}; call eval() of its PyTorch module, which is in training mode") from problem
+        raise
     spacing = _SPACING.get(str(getattr(answer, "dtype", "")).removeprefix("torch."), 0.0)
     if hasattr(answer, "detach"):  # a PyTorch tensor, perhaps one that requires gradients
         answer = answer.detach().cpu()
@@ -380,7 +388,7 @@ class Drawing:
         raise NotImplementedError
 
     def act(self, turn: Turn) -> np.ndarray:
-        return draw_actions(turn.streams, self.probabilities(turn))
+        return draw_actions(turn.streams, ask_probabilities(self, turn))
 
 
 class KernelAgent:
@@ -435,17 +443,30 @@ def make_agent(spec: str) -> Agent:
     return players().make(spec)
 
 
+def as_agent(agent: Any) -> Any:
+    """Return a function, PyTorch module or model of SB3 as an agent, others as they are. TypeError: a class or unfit model."""
+    if isinstance(agent, type):
+        raise TypeError(f"an agent must be an object, not the class {agent.__name__}: {agent.__name__}(…) makes one")
+    if isinstance(agent, Agent) or is_stochastic(agent):
+        return agent
+    models = importlib.import_module("dice_envs.agent.models")  # which imports this module
+    kinds = {"stable_baselines3.common.base_class": "BaseAlgorithm", "stable_baselines3.common.policies": "BaseModel"}
+    if any(is_of(agent, *kind) for kind in kinds.items()):
+        return models.ModelAgent(agent)
+    return models.FunctionAgent(agent) if callable(agent) else agent
+
+
 def resolve(agent: str | Agent, game: str = "") -> Agent:
     """Return the agent itself, or make it from its spec (see `make_agent`); in a game also from another name of an agent.
 
     Raises:
         ValueError: the spec names no known agent.
-        TypeError: neither a spec nor an object with `act`.
+        TypeError: neither a spec nor an object with `act` nor one that `as_agent` makes an agent of.
     """
     if agent == "random":  # the default of every environment: no need to load all agents for it
         return Uniform()
     if isinstance(agent, str):
-        agent = players().make(agent, game)
-    if not isinstance(agent, Agent):
-        raise TypeError(f"an agent is a spec or an object with an act method, not {shown(agent)}")
-    return agent
+        return players().make(agent, game)
+    if not isinstance(player := as_agent(agent), Agent):
+        raise TypeError(f"an agent is a spec, an object with act, a function or a model like MaskablePPO, not {shown(agent)}")
+    return player

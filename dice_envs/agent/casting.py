@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, check_plays, players, promises_of, resolve
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import did_you_mean, shown
+from dice_envs.core.options import check_list, did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
 
 
@@ -141,7 +141,8 @@ class Pool:
     weights: list[float] | None = None
 
     def __post_init__(self) -> None:
-        if not self.agents:
+        check_list("agents", self.agents, None, "agents")
+        if not len(self.agents):
             raise ValueError("a pool needs at least one agent")
         self.agents = [resolve(agent) for agent in self.agents]
         self.shares()

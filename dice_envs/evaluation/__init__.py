@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import Agent, check_plays, name_of, resolve
+from dice_envs.agent import Agent, name_of
 from dice_envs.agent.matches import GAMES_ASKED, check_match, pieces_of, remembering
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_seed
@@ -251,12 +251,8 @@ def check_games(games: int, match: int = 1) -> None:
 
 def _player(agent: Any, variant: Variant) -> tuple[Agent, str]:
     """Return the agent as it plays, and its name."""
-    if isinstance(agent, str | Agent):
-        player = resolve(agent, variant.game.name)
-        check_plays(player, variant)
-        return player, name_of(agent)
     player = asked(agent, variant)
-    return player, player.name
+    return (player.agent if isinstance(player.agent, Agent) else player), player.name
 
 
 def _losses(

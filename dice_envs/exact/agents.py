@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import itertools
 import math
 from collections.abc import Callable
@@ -14,9 +13,9 @@ import numpy as np
 from dice_envs.agent import (
     Agent,
     AgentError,
-    Promises,
     Turn,
     Uniform,
+    as_agent,
     ask,
     ask_probabilities,
     check_plays,
@@ -70,31 +69,6 @@ class _Sample(NamedTuple):
 
     states: np.ndarray
     answers: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class _Function:
-    """A function from (observations, action masks) to action probabilities, as an agent. Errors name the function.
-
-    A PyTorch module is given tensors on its device.
-    """
-
-    function: Callable[..., Any]
-
-    promises = Promises(observes_only=True)
-
-    def __repr__(self) -> str:
-        return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    def probabilities(self, turn: Turn) -> Any:
-        asked: tuple[Any, ...] = turn.observations, turn.legal
-        if not hasattr(self.function, "parameters"):
-            return self.function(*asked)
-        import torch
-
-        device = next((each.device for each in self.function.parameters()), None)
-        with torch.no_grad():
-            return self.function(*(torch.from_numpy(each).to(device) for each in asked))
 
 
 class Asked:
@@ -317,7 +291,7 @@ class Asked:
         elif self._differs(alike, alike[:1]).any() or self._differs(longer, longer[:1]).any():
             return "the row that the position has in the batch"
         elif self._differs(alike[:1], found[row : row + 1]).any():
-            return "the other positions in the batch"
+            return "the other positions in the batch, as of a PyTorch module in training mode, which eval() ends"
         elif self._differs(alike[:1], longer[:1]).any() or self._differs(alike[:1], alone).any():
             return "the number of positions in the batch"
         elif len(np.unique(rows[differs])) > FEW:
@@ -334,31 +308,12 @@ def asked(
         ValueError: no such agent, or it does not play the variant.
         TypeError: this is no agent.
     """
-    if isinstance(agent, str | Agent) or is_stochastic(agent):
-        player = resolve(agent, variant.game.name) if isinstance(agent, str) else agent
-        check_plays(player, variant)
-        in_place = promises_of(player).for_variant
-        return Asked(in_place(variant) if in_place else player, name_of(agent), seen)
-    if hasattr(agent, "predict") and hasattr(getattr(agent, "policy", None), "get_distribution"):
-        return Asked(_Function(_of_model(agent)), type(agent).__name__, seen)
-    if callable(agent):
-        function = _Function(agent)
-        return Asked(function, repr(function), seen)
-    raise TypeError(
-        f"an agent is a spec, an object with act or probabilities, a function, or a model such as MaskablePPO, not {agent!r}"
-    )
-
-
-def _of_model(model: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
-    """Return the policy of a model of Stable-Baselines3 as a function. TypeError if it knows no masks of legal actions."""
-    if "action_masks" not in inspect.signature(model.predict).parameters:
-        raise TypeError(f"{type(model).__name__} takes no masks of legal actions; MaskablePPO of SB3-contrib does")
-
-    def probabilities(observations: np.ndarray, masks: np.ndarray) -> Any:
-        tensor, _ = model.policy.obs_to_tensor(observations)
-        return model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
-
-    return probabilities
+    player = as_agent(agent)
+    if not is_stochastic(player):  # measures need no act
+        player = resolve(player, variant.game.name)
+    check_plays(player, variant)
+    in_place = promises_of(player).for_variant
+    return Asked(in_place(variant) if in_place else player, name_of(agent if isinstance(agent, str) else player), seen)
 
 
 def chances_of(agent: Any, turn: Turn) -> np.ndarray:

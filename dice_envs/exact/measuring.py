@@ -16,7 +16,7 @@ from dice_envs.agent.kernel import Chooser
 from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, single_seat
-from dice_envs.core.options import check_range, check_seed
+from dice_envs.core.options import check_range, check_seed, is_list, shown
 from dice_envs.exact.agents import Asked, asked
 from dice_envs.exact.contract import (
     MOST_SAMPLE,
@@ -56,8 +56,9 @@ def measure(
             physician, one player's turn of Thirties).
         agent: a spec such as "numbers:bluff=0.25"; an Agent; or a function from observations (n, size) float32 and
             action masks (n, actions) int8 to action probabilities (n, actions): an array, or a PyTorch tensor on any device.
-            A PyTorch module is such a function of tensors on the device of its parameters. A model of Stable-Baselines3 whose
-            `predict` takes action masks, such as MaskablePPO, is taken as it is.
+            A PyTorch module is such a function of tensors on the device of its parameters. A model such as MaskablePPO sees
+            what the VecNormalize of its environment makes of them, if it has one: `load` takes it as `env`. Both are asked in
+            evaluation mode and left as they were.
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line
@@ -113,8 +114,8 @@ def _measure_table(variant: Variant, agent: Any, against: Sequence[Any], effort:
     if found is None or variant.facts.num_seats < 2:
         raise ValueError(f"against must be left out: agents at one table of {variant} cannot be measured")
     others = variant.facts.num_seats - 1
-    if len(against) != others:
-        raise ValueError(f"against must name {others} agents, one for each other seat of {variant}, not {len(against)}")
+    if not is_list(against) or len(against) != others:
+        raise ValueError(f"against must name {others} agents, one for each other seat of {variant}, not {shown(against)}")
     players = [asked(each, variant) for each in (agent, *against)]
     measures = found(variant, players, effort)
     return Measures(variant.game.name, variant.changed_options(), players[0].name, effort.seed, None, tuple(measures))

@@ -56,10 +56,11 @@ def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words
         assert len(str(caught.value).splitlines()) == 1
 
 
-def test_agents_that_say_nothing_play_everything():
+def test_agents_that_say_nothing_play_everything_and_promise_nothing():
     for name in names():
         check_plays(Acts(), configure(name))
         check_plays(agents.make("random"), configure(name))
+    assert promises_of(Acts()) == Promises()
     check_plays(agents.make("dogmatic"), MAESTERS)
 
 
@@ -106,6 +107,7 @@ class Fussy:
         lambda agent: dice_envs.envs.sb3.make_vec_env("liars_dice", 2, opponents=agent),
         lambda agent: tournament(configure("liars_dice"), ["random", "fussy"], 10, 1, agents=[agents.make("random"), agent]),
         lambda agent: measure("liars_dice", agent, rules="openspiel", num_dice=1),
+        lambda agent: dice_envs.evaluate("liars_dice", agent),
     ],
 )
 def test_every_place_asks_before_it_plays(let):
@@ -113,6 +115,8 @@ def test_every_place_asks_before_it_plays(let):
     with pytest.raises(ValueError, match=r"Fussy does not play liars_dice \("):
         let(agent)
     assert not agent.asked
+    with pytest.raises(TypeError, match=r"an agent must be an object, not the class Fussy: Fussy\(…\) makes one"):
+        let(Fussy)
 
 
 def test_names_have_what_differs_from_the_defaults():
@@ -147,8 +151,6 @@ def test_a_function_that_answers_wrongly_is_named(answer, words):
 
     with pytest.raises(AgentError, match=rf"^my_policy in liars_dice.*{words}"):
         measure("liars_dice", my_policy, rules="openspiel", num_dice=1)
-    with pytest.raises(AgentError, match=r"^<lambda> in liars_dice"):
-        measure("liars_dice", lambda observations, masks: answer(masks), rules="openspiel", num_dice=1)
 
 
 # --- promises ---------------------------------------------------------------------------------------------------------
@@ -182,10 +184,6 @@ class Acts:
 
 class Resigning(Acts):
     promises = Promises(memoryless=True, resigns=True, remembers=np.int64, deterministic=True)
-
-
-def test_an_agent_that_declares_nothing_promises_nothing():
-    assert promises_of(Acts()) == Promises()
 
 
 def test_a_measure_keeps_to_what_holds_where_it_asks():

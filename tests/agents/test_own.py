@@ -56,6 +56,7 @@ class Fails:
 
 
 NOTHING = 3
+def loads(): return lambda observations, masks: masks / masks.sum(axis=1, keepdims=True)
 """
 
 
@@ -99,6 +100,7 @@ def test_an_agent_of_ones_own(players):
     assert dice_envs.make_agent(f"{players}:Nth:n=2,word=1").word == "1", "a text stays as it is written"
     assert dice_envs.make_agent(f"{players}:Nth:1") == agent, "the file is run once"
     assert dice_envs.make_agent(f"{players}:Plain:0.25").boldness == 0.25
+    assert repr(dice_envs.make_agent(f"{players}:loads")) == "<lambda>", "a function that makes one, as an agent"
 
 
 def test_in_a_module(players, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import Measurement, agents, configure, measure
+from dice_envs import AgentError, Measurement, SeatVectorEnv, agents, configure, measure
 from dice_envs.core.chance import Drawn
 from dice_envs.core.game import load, names
 from dice_envs.exact import asked, offered
@@ -118,7 +118,7 @@ def test_a_function_is_measured_as_the_agent_that_it_is(game):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-def test_a_module_is_asked_with_tensors_on_its_device(device):
+def test_a_module_is_asked_with_tensors_on_its_device_in_evaluation_mode(device):
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("needs a GPU")
 
@@ -126,14 +126,34 @@ def test_a_module_is_asked_with_tensors_on_its_device(device):
         def __init__(self):
             super().__init__()
             self.scale = torch.nn.Parameter(torch.tensor(1e-9, device=device))
+            self.layers = torch.nn.Sequential(torch.nn.BatchNorm1d(1, device=device), torch.nn.Dropout().eval())
 
         def forward(self, observations, masks):
             assert observations.device == masks.device == self.scale.device
             assert not torch.is_grad_enabled()
-            return torch.softmax(torch.where(masks == 0, -torch.inf, observations[:, :1] * self.scale), dim=1)
+            return torch.softmax(torch.where(masks == 0, -torch.inf, self.layers(observations[:, :1]) * self.scale), dim=1)
 
-    found = measure("liars_dice", Scaled(), rules="openspiel", num_dice=1, num_faces=2)
-    assert found.score == pytest.approx(0, abs=1e-6)
+    class Stating(Scaled):
+        def probabilities(self, turn):
+            return in_its_mode(turn.observations, turn.legal)
+
+        def act(self, turn):
+            return self.probabilities(turn).argmax(dim=1).cpu().numpy()
+
+    @torch.no_grad()
+    def in_its_mode(*seen):
+        return module(*(torch.from_numpy(each).to(device) for each in seen))
+
+    options = {"rules": "openspiel", "num_dice": 1, "num_faces": 2}
+    for module in (Scaled(), Stating()):
+        assert measure("liars_dice", module, **options).score == pytest.approx(0, abs=1e-6)
+        SeatVectorEnv("liars_dice", 4, module, **options).reset(seed=1)
+        assert not module.layers[0].num_batches_tracked
+    for wrong, words in ((in_its_mode, "^in_its_mode in .* when training, .*; call eval"), (module, "running_mean")):
+        with pytest.raises((AgentError, RuntimeError), match=words):
+            measure("liars_dice", wrong, **options)
+        assert [each.training for each in module.modules()] == [True, True, True, False]
+        module.layers[0].num_features, module.layers[0].running_mean = 2, torch.zeros(2, device=device)
 
 
 def test_a_score_has_an_error_where_it_is_known():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dice_envs import AgentError, configure, measure, response_values
+from dice_envs import configure, measure, response_values
 from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
 from tests.support.awkward import Jitters
 from tests.support.policies import uniform
@@ -16,6 +16,7 @@ MEASURES = [
     ("liars_dice", "random", {"num_players": 3, "num_dice": 1, "reward": "dice"}, "reward must be 'win'"),
     ("liars_dice", "mcts:10", {"num_players": 3, "num_dice": 1}, "the answers of mcts:10 are random"),
     ("liars_dice", "random", {"num_players": 3, "num_dice": 1, "against": ["random"]}, "against must name 2 agents"),
+    ("liars_dice", "random", {"num_players": 3, "num_dice": 1, "against": Jitters}, "against must name 2 agents, .* <class"),
     ("liars_dice", "random", {"num_players": 3, "num_dice": 1, "against": ["random", "mcts:10"]}, "of mcts:10 are random"),
     ("fatestones", "random", {"against": ["random"]}, "against must be left out"),
     ("fatestones", "random", {"sample": 1}, "sample must be at least 2 draws, not 1"),
@@ -35,14 +36,6 @@ MEASURES = [
     ("thirties", "random", {"seed": -1}, "seed must be a whole number"),
     ("thirties", lambda observations, masks: masks / 7.0, {}, "must sum to 1"),
 ]
-
-
-@pytest.mark.parametrize(("game", "agent", "options", "words"), MEASURES)
-def test_what_cannot_be_measured_is_refused(game, agent, options, words):
-    with pytest.raises((ValueError, TypeError, AgentError), match=words):
-        measure(game, agent, **options)
-
-
 VALUES = [
     ("liars_dice", "numbers", {"num_players": 3}, "num_players must be 2 for the value of a choice, not 3"),
     ("liars_dice", "numbers", {"num_dice": 2, "reward": "dice"}, "reward must be 'win' for the value of a choice, not 'dice'"),
@@ -56,14 +49,17 @@ VALUES = [
     ("score_dice", "nash", {"ties": "reroll"}, "ties must be 'none' or 'a'"),
     ("score_dice", "nash", {"pool_a": (6,) * 13, "pool_b": (6,) * 13}, "at most 12 dice"),
     ("score_dice", "highest", {"pool_a": (20,) * 9, "pool_b": (20,) * 9}, "too large"),
-    ("shakes", "random", {"variation": "competitive"}, 'needs variation="cooperative"'),
+    ("shakes", "random", {"mode": "maesters", "variation": "competitive"}, 'needs variation="cooperative"'),
 ]
 
 
-@pytest.mark.parametrize(("game", "opponent", "options", "words"), VALUES)
-def test_where_no_best_response_is_known(game, opponent, options, words):
-    with pytest.raises(ValueError, match=words):
-        response_values(configure(game, **options), opponent)
+@pytest.mark.parametrize(
+    ("find", "game", "agent", "options", "words"),
+    [*((measure, *row) for row in MEASURES), *((response_values, *row) for row in VALUES)],
+)
+def test_what_cannot_be_measured_or_valued_is_refused(find, game, agent, options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        find(game, agent, **options)
 
 
 ALL_DICE = {"num_players": 6, "num_dice": 6, "raise_rule": "either"}

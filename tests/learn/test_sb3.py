@@ -1,15 +1,22 @@
 """MaskablePPO of SB3-contrib as the learner of a run."""
 
+import io
+import pickle
+
+import gymnasium
 import pytest
 import torch
-from sb3_contrib import MaskablePPO
-from stable_baselines3 import PPO
+from sb3_contrib import MaskablePPO, RecurrentPPO
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
 import dice_envs
 import dice_envs.envs.sb3
+from dice_envs.experiments.arena import tournament
 from dice_envs.learn.presets import LACKS, Preset, plan_of
 from dice_envs.learn.sb3 import StockPPO
 from tests.learn.test_public_train import ONE_DIE, SMALL
+from tests.support.interfaces import remember
 from tests.support.subsets import few
 
 
@@ -46,16 +53,73 @@ def test_every_games_preset_can_be_trained_without_what_is_lacking(game):
         assert all(getattr(plan, name) == getattr(Preset(steps=1), name) for name in LACKS)
 
 
-def test_a_model_is_measured_and_evaluated_as_it_is():
-    env = dice_envs.envs.sb3.make_vec_env("thirties", 2, seed=1, num_players=1)
-    model = MaskablePPO("MlpPolicy", env, seed=1, device="cpu")
+ENV = dice_envs.envs.sb3.make_vec_env("liars_dice", 4, seed=1, **ONE_DIE)
+INSIDE = gymnasium.wrappers.RescaleObservation(gymnasium.make("dice_envs/LiarsDice-v0", **ONE_DIE), 0, 1)
+
+
+def trained(env=ENV, **own):
+    return MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=32, policy_kwargs=own, seed=1, device="cpu").learn(64)
+
+
+def normalised():
+    return trained(VecMonitor(VecNormalize(ENV, norm_reward=False)))
+
+
+def loaded(model, env=None):
+    model.save(file := io.BytesIO())
+    return MaskablePPO.load(file, env, device="cpu")
+
+
+def state(model):
+    tensors = {name: tensor.tolist() for name, tensor in model.policy.state_dict().items()}
+    return tensors, [each.training for each in model.policy.modules()], remember(getattr(model.env, "obs_rms", None))
+
+
+def results(variant, player):
+    met = tournament(variant, ["it", "random"], 50, 1, agents=[player, dice_envs.Uniform()])
+    return dice_envs.measure(variant, player), dice_envs.evaluate(variant, player, games=20, seed=1), met.win_rate
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        normalised,
+        lambda: pickle.loads(pickle.dumps(trained(VecNormalize(ENV)))),
+        lambda: loaded(model := normalised(), model.env),
+        lambda: trained(share_features_extractor=False),
+        lambda: trained(activation_fn=torch.nn.Dropout),
+        lambda: trained(activation_fn=lambda: torch.nn.BatchNorm1d(64)),
+    ],
+)
+def test_a_model_plays_as_it_predicts_and_is_left_as_it_was(make):
+    model, variant = make(), dice_envs.configure("liars_dice", **ONE_DIE)
+    model.policy.value_net.eval()  # the rest is in training mode
+    before, twin, wrapper = state(model), loaded(model).policy.eval(), model.get_vec_normalize_env()
 
     def policy(observations, masks):
-        return model.policy.get_distribution(torch.from_numpy(observations), masks).distribution.probs
+        seen = observations if wrapper is None else wrapper.normalize_obs(observations)
+        return twin.get_distribution(torch.from_numpy(seen), masks).distribution.probs
 
-    found = dice_envs.measure("thirties", model)
-    assert found.agent == "MaskablePPO"
-    assert found.measures == dice_envs.measure("thirties", policy).measures
-    assert dice_envs.evaluate("thirties", model, games=20, seed=1).agent == "MaskablePPO"
-    with pytest.raises(TypeError, match="PPO takes no masks of legal actions"):
-        dice_envs.measure("thirties", PPO("MlpPolicy", env, device="cpu"))
+    policy.__name__ = "MaskablePPO"
+    assert results(variant, model) == results(variant, policy)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: PPO("MlpPolicy", ENV), "PPO takes no masks of legal actions; train MaskablePPO of SB3-contrib, or give a"),
+        (lambda: RecurrentPPO("MlpLstmPolicy", ENV), "RecurrentPPO takes no masks of legal actions; train MaskablePPO of SB3"),
+        (lambda: DQN("MlpPolicy", ENV), "DQN takes no masks .* and states no probabilities, only the best action; train Mask"),
+        (lambda: trained().policy, "MaskableActorCriticPolicy does not know how its environment changed .*: give the model"),
+        (lambda: trained(VecFrameStack(ENV, 2)), r"are \(56,\) and Discrete\(7\), not \(28,\) and .*; name the options"),
+        (lambda: trained(VecFrameStack(ENV, 1)), "VecFrameStack may have changed its observations; a function or an ag"),
+        (lambda: trained(INSIDE), "a Gymnasium wrapper changed its observations; a function or an agent of your own can"),
+        (lambda: loaded(normalised()), "out of 0 to 1; load it with env=, its environment in wrappers"),
+    ],
+)
+def test_a_model_whose_probabilities_are_not_known_is_refused_with_the_cure(make, words):
+    model, variant = make(), dice_envs.configure("liars_dice", **ONE_DIE)
+    for let in (dice_envs.measure, dice_envs.evaluate, lambda game, agent: dice_envs.SeatEnv(game, opponents=agent)):
+        with pytest.raises((TypeError, ValueError), match=words):
+            let(variant, model)
