@@ -55,7 +55,7 @@ BAD_OPTIONS = {  # wrong reset options with words of the refusal, for each game 
         ({"dice": [1, 2], "aside": [1, 2, 3, "4"]}, f"aside must be {FACE}, not '4'"),
     ],
 }
-BAD_SEEDS = [-1, 1.5, "1", True, 2**64 + 0.5]
+BAD_SEEDS = [-1, 1.5, "1", True, 2**64 + 0.5, np.timedelta64(1, "ns")]
 
 
 def bad_options(name):

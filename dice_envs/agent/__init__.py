@@ -333,8 +333,8 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
         chances = np.asarray(np.real(given), np.float64)
     except (TypeError, ValueError):
         raise AgentError(f"{who}: probabilities must be numbers of shape {expected}, not {shown(answer)}") from None
-    if np.iscomplexobj(given):
-        raise AgentError(f"{who}: probabilities must be real numbers, not complex ones")
+    if given.dtype.kind in "cmM":
+        raise AgentError(f"{who}: probabilities must be real numbers, not {given.dtype}")
     if chances.shape != expected:
         raise AgentError(f"{who}: probabilities must have shape {expected}, not {chances.shape}")
     legal = turn._masks

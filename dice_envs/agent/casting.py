@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.agent import Agent, check_plays, players, promises_of, resolve
+from dice_envs.core.batch import as_array
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_list, did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
@@ -149,8 +150,9 @@ class Pool:
 
     def shares(self) -> np.ndarray:
         """Return the probability of each agent, (agents,) float64."""
-        weights = np.ones(len(self.agents)) if self.weights is None else np.asarray(self.weights, float)
-        if weights.shape != (len(self.agents),) or not (weights >= 0).all() or weights.sum() <= 0:
+        weights = np.ones(len(self.agents)) if self.weights is None else as_array("weights", self.weights)
+        odd = weights.dtype.kind not in "biuf" or weights.shape != (len(self.agents),)
+        if odd or not (weights >= 0).all() or weights.sum() <= 0:
             raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
         shares: np.ndarray = weights / weights.sum()
         return shares

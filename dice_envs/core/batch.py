@@ -14,7 +14,7 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, configure
-from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, shown
+from dice_envs.core.options import MAX_SHOWN, check_range, check_seed, is_whole, python_value, shown
 from dice_envs.core.state import clear_rewards, end_game
 
 MOST_GAMES = 2**31  # in one batch
@@ -149,7 +149,7 @@ def as_action(action: Any, name: str = "the action") -> int:
     elif is_whole(action):
         number = int(action)
     else:
-        single = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
+        single = python_value(action.flat[0]) if isinstance(action, np.ndarray) and action.size == 1 else action
         is_bool = isinstance(single, bool) or str(getattr(single, "dtype", "")) == "torch.bool"
         try:
             number = operator.index("a bool" if is_bool else single)  # type: ignore[arg-type]

@@ -67,11 +67,10 @@ def shown(value: Any, most: int = MAX_SHOWN) -> str:
 
 def python_value(value: Any) -> Any:
     """NumPy numbers, alone or in a list, as Python numbers: NumPy's small integers would overflow in arithmetic."""
-    if isinstance(value, np.generic):
-        return value.item()
     if type(value) in (list, tuple):
-        return type(value)(entry.item() if isinstance(entry, np.generic) else entry for entry in value)
-    return value
+        return type(value)(python_value(entry) if isinstance(entry, np.generic) else entry for entry in value)
+    is_number = isinstance(value, np.generic) and value.dtype.kind not in "mM"  # `item` makes whole numbers of some times
+    return value.item() if is_number else value
 
 
 def is_whole(value: Any) -> bool:

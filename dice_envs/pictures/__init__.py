@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dice_envs.core.batch import as_array
 from dice_envs.core.game import Block, Game, Variant, configure
 from dice_envs.core.options import shown
 
@@ -46,10 +47,10 @@ def describe(game: str | Game | Variant, observation: Any) -> Description:
     """
     variant = configure(game)
     size = variant.facts.observation_size
-    try:
-        entries = np.asarray(observation, np.float32)
-    except (TypeError, ValueError):
-        raise ValueError(f"observation must be {size} numbers, not {shown(observation)}") from None
+    entries = as_array("observation", observation)
+    if entries.dtype.kind not in "biuf":
+        raise ValueError(f"observation must be {size} numbers, not {shown(observation)}")
+    entries = entries.astype(np.float32)
     if entries.shape != (size,):
         raise ValueError(f"an observation of {variant} must have shape ({size},), not {entries.shape}")
     if not ((entries >= 0) & (entries <= 1)).all():

@@ -208,7 +208,9 @@ def test_unknown_names_are_not_repeated_at_length():
     ],
 )
 def test_small_numbers_of_numpy_are_as_good_as_python_s(game, options):
-    """They once overflowed: 2 * hand_size * 100 steps in an int8."""
+    """They once overflowed: 2 * hand_size * 100 steps in an int8. Spans of time are none, though Python's int takes them."""
+    time = {name: np.array(value, "m8[ns]")[()] for name, value in options.items()}
+    assert any(name in refused(functools.partial(configure, game, **time))[0] for name in options)
     small = {
         name: tuple(map(np.int32, value)) if isinstance(value, tuple) else np.int8(value) for name, value in options.items()
     }

@@ -83,8 +83,9 @@ def test_opponents_by_seat_and_by_pool():
     env.reset(seed=1)
     players = env.games.players.max(axis=1)
     assert_distributed(np.bincount(players, minlength=3), [0.25, 0, 0.75])
-    with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
-        Pool(["random"] * 3, weights=[1, 2])
+    for weights in ([1, 2], ["1"] * 3, [np.timedelta64(1, "ns")] * 3):
+        with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
+            Pool(["random"] * 3, weights=weights)
 
 
 WRONG = [

@@ -102,10 +102,11 @@ def test_offsets_count_absent_blocks_as_empty():
     [
         (np.zeros(3), r"must have shape \(36,\), not \(3,\)"),
         ("dice", "observation must be 36 numbers, not 'dice'"),
+        (np.zeros(36, "m8[ns]"), "observation must be 36 numbers, not array"),
         (np.full(36, 2), r"observation must lie in \[0, 1\], not "),
         (np.full(36, np.nan), r"observation must lie in \[0, 1\], not "),
     ],
-    ids=["short", "words", "large", "nan"],
+    ids=["short", "words", "time", "large", "nan"],
 )
 def test_what_is_no_observation_is_refused(observation, words):
     with pytest.raises(ValueError, match=words):

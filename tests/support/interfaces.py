@@ -24,7 +24,8 @@ LONGEST = 2000  # most characters of a message
 
 NO_NUMBERS = [
     *(None, "call", "0", 1.0, float("nan"), True, np.True_, [0, [0]], {}),
-    *(np.array(True), torch.tensor(True), torch.tensor(0.0), np.timedelta64(1, "s")),  # NumPy derives the last from integers
+    *(np.array(True), torch.tensor(True), torch.tensor(0.0)),
+    *(np.timedelta64(0, "ns"), np.datetime64(0, "ns"), np.array([0], "m8[ns]")),  # whole numbers to Python's int
 ]
 NO_ACTIONS = [-1, -5, 10**6, -(2**63), 2**63, np.uint64(2**64 - 1), 2**70, 10**4000]
 BAD_ACTIONS = [*NO_NUMBERS, *NO_ACTIONS, [0, 0, 0, 0, 0], torch.tensor([0, 0, 0, 0])]
