@@ -1,10 +1,11 @@
-"""Limits on functions: lines, arguments of kernels, and depth of nested blocks."""
+"""Limits on functions: lines, arguments of kernels, depth of nested blocks, and names that games' options have."""
 
 import ast
 import functools
 
 import pytest
 
+from dice_envs import load, names
 from tests.conftest import ROOT
 
 FOLDERS = ("dice_envs", "agents", "experiments")
@@ -72,6 +73,13 @@ def test_nothing_is_nested_deep():
     depths = {name: depth(function) for name, function in functions()}
     assert {name: found for name, found in depths.items() if found > DEEPEST} == {}
     assert DEEPEST in depths.values(), "the limit may be lower"
+
+
+def test_no_parameter_hides_an_option_of_a_game():
+    """Functions that take any keywords hand them on, mostly to `configure`."""
+    options = {option for name in names() for option in load(name).options.__dataclass_fields__}
+    for where, node in functions():
+        assert not node.args.kwarg or options.isdisjoint(each.arg for each in (*node.args.args, *node.args.kwonlyargs)), where
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, "tests"])

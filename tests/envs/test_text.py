@@ -234,11 +234,11 @@ def test_an_opponents_illegal_move_changes_nothing():
 
 
 def test_rules_in_every_prompt_or_in_none():
-    for rules, wanted in (("always", True), ("never", False)):
-        env = TextEnv("thirties", rules=rules, seat=0)
+    for show_rules, wanted in (("always", True), ("never", False)):
+        env = TextEnv("liars_dice", rules="perudo", show_rules=show_rules, seat=0)
         text, info = env.reset(seed=1)
-        assert ("Rules:" in text) == wanted
-        assert ("Rules:" in env.step(info["legal_moves"][-1])[0]) == wanted
+        assert ("Rules:" in text) == ("Dice that show 1 are wild" in text) == wanted
+        assert ("Rules:" in env.step(info["legal_moves"][0])[0]) == wanted
 
 
 def test_rendering():

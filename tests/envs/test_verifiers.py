@@ -208,7 +208,7 @@ def test_a_second_illegal_reply_loses():
 
 
 def test_a_limit_on_turns_loses():
-    env = load_environment("thirties", reward="result", num_examples=2)
+    env = load_environment("thirties", scoring="result", num_examples=2)
     env.config.player.max_turns = 1
     for trace in roll_out(env, mixed):
         assert len(replies(trace)) == 1
@@ -239,15 +239,16 @@ def test_the_seed_fixes_the_data():
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [
-        ("reward must be", {"reward": "points"}),
+        ("scoring must be", {"scoring": "points"}),
+        ("reward must be", {"reward": "points"}),  # the game's
         ("num_dice", {"num_dice": 0}),
         ("num_examples", {"num_examples": 0}),
         ("seed", {"seed": -1}),
         ("nobody", {"opponents": "nobody"}),
         ("opponents must be", {"opponents": ["random", "random"]}),
         ("num_players must be 2 for optimal play", {"num_players": 3}),
-        ("num_players must be 2 for the value", {"num_players": 3, "reward": "luck_adjusted"}),
-        ("all seats together", {"game": "shakes", "reward": "luck_adjusted"}),
+        ("num_players must be 2 for the value", {"num_players": 3, "scoring": "luck_adjusted"}),
+        ("all seats together", {"game": "shakes", "scoring": "luck_adjusted"}),
     ],
 )
 def test_wrong_arguments_are_named(words, arguments):
@@ -268,7 +269,7 @@ def test_the_command_of_verifiers_finds_a_module(tmp_path):
     (tmp_path / "dice_words.py").write_text(MODULE)
     with scripted(mixed) as url:
         command = [str(Path(sys.executable).parent / "vf-eval"), "dice_words", "-n", "4", "--no-rich", "--no-push"]
-        command += ["--env.taskset.game", "liars_dice", "--env.taskset.options", '{"num_dice": 1}', "--env.reward", "result"]
+        command += ["--env.taskset.game", "liars_dice", "--env.taskset.options", '{"num_dice": 1}', "--env.scoring", "result"]
         command += ["--model", "scripted", "--client.base-url", url, "--client.api-key-var", "NO_KEY_IS_NEEDED", "-o", "out"]
         environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"}
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)

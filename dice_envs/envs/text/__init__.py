@@ -143,8 +143,8 @@ class TextEnv(gymnasium.Env[str, str]):
             (see `dice_envs.Agent`) lasts for one game.
         seat: the learner's seat, or "random" to draw it for each game.
         legal: whether prompts list the legal moves.
-        rules: "first": the first prompt of each game has the rules; "always": every prompt, for learners that see one prompt
-            at a time; "never".
+        show_rules: "first": the first prompt of each game has the rules; "always": every prompt, for learners that see one
+            prompt at a time; "never".
         illegal_action: "lose": a reply without a legal move ends the game with the least possible return, and
             `info["illegal_action"]` says why; the first one in a process gives a warning. "raise": it raises Unreadable or
             IllegalMove and changes nothing.
@@ -161,20 +161,20 @@ class TextEnv(gymnasium.Env[str, str]):
         seat: int | str = "random",
         *,
         legal: bool = True,
-        rules: str = "first",
+        show_rules: str = "first",
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
         check_mode(render_mode)
         check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        check_choice("rules", rules, ("first", "always", "never"))
+        check_choice("show_rules", show_rules, ("first", "always", "never"))
         self.variant = seat_variant(game, options)
         if isinstance(opponents, Pool):
             raise ValueError("opponents of a TextEnv are agents or specs, not a Pool")
         self._opponents: list[Agent] = resolve_opponents(opponents, self.variant)
         check_choice("seat", python_value(seat), ("random", *range(self.variant.facts.num_seats)))
-        self.seat, self.legal, self.rules = seat, legal, rules
+        self.seat, self.legal, self.show_rules = seat, legal, show_rules
         self.illegal_action, self.render_mode = illegal_action, render_mode
         self.observation_space, self.action_space = (AnyText(MOST_CHARACTERS, min_length=low) for low in (1, 0))
         self.table: TextTable | None = None
@@ -228,7 +228,7 @@ class TextEnv(gymnasium.Env[str, str]):
         assert table is not None
         if self.render_mode == "human":
             self.render()
-        rules = self.rules == "always" or (self.rules == "first" and not table.sitting.latest(self._learner))
+        rules = self.show_rules == "always" or (self.show_rules == "first" and not table.sitting.latest(self._learner))
         text = prompt(table.sitting, self._learner, legal=self.legal, rules=rules)
         actions = self.variant.legal_actions(table.sitting.state) if self._playing else []
         moves = [self.variant.describe_action(action) for action in actions]

@@ -7,7 +7,7 @@ module. A file with these two lines makes one, for example `dice_words.py` for `
     __all__ = ["DiceEnv", "DiceHarness", "DiceTaskset"]
 
 Rewards
-    The reward of a rollout is the sum of the rewards of its replies, which `trace.info["turn_rewards"]` lists.
+    The reward of a rollout is the sum of the rewards of its replies, which `trace.info["turn_rewards"]` lists; `scoring` is:
     "regret": each move costs its exact regret, the value of the best move less its own (`dice_envs.action_values`).
     "result": the last reply has the return of the game.
     "luck_adjusted": the return without luck, from `dice_envs.response_values` of the opponent. Each move costs what it gives
@@ -49,7 +49,7 @@ with needs("verifiers", "dice_envs.envs.text.verifiers"):
     import pydantic
     import verifiers.v1 as vf
 
-REWARDS = ("regret", "result", "luck_adjusted")
+SCORINGS = ("regret", "result", "luck_adjusted")
 MOST_EXAMPLES = 10**7
 _MOST_SEED = 2**53  # seeds that are drawn; JSON holds them exactly
 _ID = "dice_envs"  # under which verifiers finds this module once it is imported
@@ -111,25 +111,25 @@ class DiceTaskset(vf.Taskset[DiceTask, DiceTasksetConfig]):
 
 
 class DiceEnvConfig(vf.EnvConfig):
-    """The player, by default a chat without tools in this process, and its reward."""
+    """The player, by default a chat without tools in this process, and how its moves are rewarded."""
 
     taskset: DiceTasksetConfig = DiceTasksetConfig()
     player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
-    reward: Literal["regret", "result", "luck_adjusted"] = "regret"
+    scoring: Literal["regret", "result", "luck_adjusted"] = "regret"
 
 
 class DiceEnv(vf.Env[DiceEnvConfig]):
     """One seat of a game, played by a model: prompts are its user's messages, replies its moves.
 
     Raises:
-        ValueError: what the reward needs is not known of this game or these opponents.
+        ValueError: what the scoring needs is not known of this game or these opponents.
     """
 
     taskset: DiceTaskset
 
     def __init__(self, config: DiceEnvConfig) -> None:
         super().__init__(config)
-        self._judge = _Judge(self.taskset, config.reward)
+        self._judge = _Judge(self.taskset, config.scoring)
 
     async def run(self, task: DiceTask, agents: vf.Agents) -> None:
         """Play the game of a task, and score it."""
@@ -140,7 +140,7 @@ class DiceEnv(vf.Env[DiceEnvConfig]):
                 said = await interaction.turn(answer)
         seat.close()
         trace = interaction.trace
-        trace.record_reward(self.config.reward, sum(seat.rewards), 1.0)
+        trace.record_reward(self.config.scoring, sum(seat.rewards), 1.0)
         trace.record_metrics(seat.metrics())
         trace.info["turn_rewards"] = seat.rewards
 
@@ -182,7 +182,7 @@ def _trusted() -> ssl.SSLContext:
 def load_environment(
     game: str = "liars_dice",
     opponents: str | Sequence[str] = "random",
-    reward: str = "regret",
+    scoring: str = "regret",
     *,
     num_examples: int = 1000,
     seed: int = 0,
@@ -194,39 +194,39 @@ def load_environment(
     Args:
         game: its name.
         opponents: the spec of an agent for all other seats, or a list with one for each other seat in turn order.
-        reward: "regret", "result" or "luck_adjusted"; see above.
+        scoring: "regret", "result" or "luck_adjusted"; see above.
         num_examples: number of games, which are the rows of the data.
         seed: fixes all games.
         legal: whether prompts list the legal moves.
         options: the game's options.
 
     Raises:
-        ValueError: wrong arguments, or what the reward needs is not known of this game or these opponents.
+        ValueError: wrong arguments, or what the scoring needs is not known of this game or these opponents.
     """
-    check_choice("reward", reward, REWARDS)
+    check_choice("scoring", scoring, SCORINGS)
     listed = opponents if isinstance(opponents, str) else list(opponents)
     taskset: dict[str, Any] = {"id": _ID, "game": game, "opponents": listed, "options": options, "legal": legal}
     taskset |= {"num_examples": num_examples, "seed": check_seed(seed)}
-    return DiceEnv(DiceEnvConfig.model_validate({"taskset": taskset, "reward": reward}))
+    return DiceEnv(DiceEnvConfig.model_validate({"taskset": taskset, "scoring": scoring}))
 
 
 class _Judge:
-    """Prices moves for a reward."""
+    """Prices moves for a way of scoring."""
 
-    def __init__(self, taskset: DiceTaskset, reward: str) -> None:
+    def __init__(self, taskset: DiceTaskset, scoring: str) -> None:
         variant = taskset.variant
-        self.variant, self.reward = variant, reward
+        self.variant, self.scoring = variant, scoring
         self.values: ResponseValues | None = None
-        if reward == "luck_adjusted":
+        if scoring == "luck_adjusted":
             seats = variant.facts.num_seats
             if variant.facts.cooperative and seats > 1:
-                raise ValueError(f"reward must be regret or result for {variant}: luck is known for all seats together only")
+                raise ValueError(f"scoring must be regret or result for {variant}: luck is known for all seats together only")
             self.values = response_values(variant, taskset.opponents[0] if seats > 1 else None)
         self._is_priced = True
         try:
-            action_values(variant, Batch(variant, 1, seed=0).states[0], in_passing=reward != "regret")
+            action_values(variant, Batch(variant, 1, seed=0).states[0], in_passing=scoring != "regret")
         except ValueError:
-            if reward == "regret":
+            if scoring == "regret":
                 raise
             self._is_priced = False  # the metric is left out
 
@@ -243,7 +243,7 @@ class _Judge:
         if self.values is not None:
             (values,) = self.values.action_values(np.array([state], self.variant.game.state))
             return -_cost(values, action, least - earned), regret
-        return -regret if regret is not None and self.reward == "regret" else 0.0, regret
+        return -regret if regret is not None and self.scoring == "regret" else 0.0, regret
 
 
 def _cost(values: np.ndarray, action: int | None, lost: float) -> float:
@@ -291,7 +291,7 @@ class _SeatGame:
         """End the game: one that is not over is lost. Pay what its end is worth."""
         if not self.table.over and not self.lost:
             self._lose()
-        if self.judge.reward == "result":
+        if self.judge.scoring == "result":
             self.rewards[-1] += self.result
         elif self.judge.values is not None:
             self.rewards[-1] += self.judge.values.start(self.seat)
