@@ -26,18 +26,21 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import needs
 from dice_envs.core.options import Range, shown
 from dice_envs.envs.text import IllegalMove, Unreadable, prompt, read_reply
-from dice_envs.envs.text.words import MOST_READ, ask_again
+from dice_envs.envs.text.words import CUT_OFF, MOST_READ, ask_again
 
 from .base import Checked
 
 AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers of a server that is worth asking again
+CUT_OFF_BY = ("length", "model_length", "max_tokens", "content_filter", "error")  # finish_reason of a reply without its end
 ABOUT_KEY = (401, 403)  # answers that may repeat a part of the key
 MOST_BYTES = 2**21  # of an answer
 LONGEST_PAUSE = 60.0  # seconds
 CHARACTERS = 4  # of a token, where the server does not count
 MOST_COUNTED = 10**9  # tokens of a prompt or a reply; a server that counts more counts wrongly
 FORM = 100  # tokens that a server may add to each message
-SHORTEST_SECRET = 8  # characters of a key that is hidden; a shorter one is no secret, and may be part of any word
+SHORTEST_SECRET = 8  # characters of a key or a part of it that are hidden; fewer are no secret, and may be part of any word
+SHORTEST_TOLD = 4  # the same in what a server says of an error
+SPREAD = 8  # a part may be stretched to this many times its length by other characters
 LOOK_EVERY = 0.05  # seconds between two looks whether a limit has room for another request
 Count: TypeAlias = Annotated[int, Range(1, 10**12)]
 Seconds: TypeAlias = Annotated[float, Range(0, 86_400)]
@@ -82,8 +85,9 @@ class Chat(Checked):
         illegal: what a second reply without a legal move counts as. "random": a random legal move. "lose": it loses the game,
             in matches such as those of `arena`. "raise": an AgentError.
         legal: whether prompts list the legal moves.
-        temperature: of the model's draws, 0 to 2.
+        temperature: of the model's draws, 0 to 2; None: not sent, for models that refuse it.
         tokens: limit on one reply.
+        tokens_as: the name under which `tokens` is sent; None: not sent. Replies may then be longer, and pass all limits.
         budget: limit on the tokens of all prompts and replies.
         price: of a million tokens of prompts, in any money.
         reply_price: of a million tokens of replies.
@@ -107,8 +111,9 @@ class Chat(Checked):
     key: str = "OPENAI_API_KEY"
     illegal: Literal["random", "lose", "raise"] = "random"
     legal: bool = True
-    temperature: Annotated[float, Range(0, 2)] = 0.0
+    temperature: Annotated[float, Range(0, 2)] | None = 0.0
     tokens: Count = 1000
+    tokens_as: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
     budget: Count = 1_000_000
     price: Money = 0.0
     reply_price: Money = 0.0
@@ -198,16 +203,12 @@ class Chat(Checked):
         """Return the model's action; None if its second reply had no legal move either."""
         self._count(moves=1)
         said = [{"role": "user", "content": prompt(variant, seat, state=state, legal=self.legal)}]
-        about = {"game": str(variant), "seat": seat}
-        problem = ""
         for _ in range(2):
-            reply = await self._reply(client, said, stream, about)
-            try:
-                return read_reply(variant, state, reply)
-            except (Unreadable, IllegalMove) as wrong:
-                problem = str(wrong) if self._without_key(reply) == reply else "it repeats the key"
-                self._count(illegal=1)
-                said = [*said, {"role": "assistant", "content": reply}, {"role": "user", "content": ask_again(problem)}]
+            reply, action, problem = await self._reply(client, said, stream, variant, state, seat)
+            if action is not None:
+                return action
+            self._count(illegal=1)
+            said += [{"role": "assistant", "content": reply[-MOST_READ:]}, {"role": "user", "content": ask_again(problem)}]
         if self.illegal == "raise":
             raise AgentError(f"{self.model}: two replies without a legal move; the second one: {problem}")
         return None
@@ -222,9 +223,13 @@ class Chat(Checked):
 
     # --- replies that are kept ----------------------------------------------------------------------------------------
 
-    async def _reply(self, client: Any, said: list[dict[str, str]], stream: str, about: dict[str, Any]) -> str:
-        """Return the reply to a conversation, from the log if it has been paid for, and count it."""
-        body = {"model": self.model, "messages": said, "max_tokens": self.tokens, "temperature": self.temperature}
+    async def _reply(
+        self, client: Any, said: list[dict[str, str]], stream: str, variant: Variant, state: Any, seat: int
+    ) -> tuple[str, int | None, str]:
+        """Return the reply to a conversation, from the log if it has been paid for, with its action or why it has none."""
+        body: dict[str, Any] = {"model": self.model, "messages": said}
+        body |= {self.tokens_as: self.tokens} if self.tokens_as else {}
+        body |= {} if self.temperature is None else {"temperature": self.temperature}
         request = hashlib.sha256(json.dumps([body, stream]).encode()).hexdigest()
         with self._lock:
             kept = self._kept[request].pop(0) if self._kept.get(request) else None
@@ -232,20 +237,30 @@ class Chat(Checked):
         self._count(
             requests=int(kept is not None), tokens=answer.asked + answer.replied, cost=self._price(answer.asked, answer.replied)
         )
+        action, problem = None, ""
+        try:
+            if answer.cut_off:
+                raise Unreadable(f"{CUT_OFF}: its finish_reason is {answer.cut_off!r}")
+            action = read_reply(variant, state, answer.reply)
+        except (Unreadable, IllegalMove) as wrong:
+            problem = str(wrong) if self._without_key(answer.reply) == answer.reply else "it repeats the key"
         if self.log and kept is None:
             entry = {
                 "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
                 **self._settings,
-                **about,
+                "game": str(variant),
+                "seat": seat,
                 "prompt": self._without_key(said[-1]["content"]),
                 "reply": self._without_key(answer.reply),
+                "cut_off": answer.cut_off,
+                "no_move": problem,
                 "asked": answer.asked,
                 "replied": answer.replied,
                 "request": request,
             }
             with self._lock, Path(self.log).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry, ensure_ascii=False) + "\n")
-        return answer.reply
+        return answer.reply, action, problem
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -262,10 +277,11 @@ class Chat(Checked):
         for line in content.splitlines():
             try:
                 entry = json.loads(line)
-                answer = _Answer(_text(entry["reply"]), *(_counted(entry[name], 0) for name in ("asked", "replied")))
+                asked, replied = (_counted(entry[name], 0) for name in ("asked", "replied"))
+                answer = _Answer(_text(entry["reply"]), asked, replied, _text(entry.get("cut_off")))
                 if self._settings.items() <= entry.items():
                     kept[str(entry["request"])].append(answer)
-                    self._paid[:] += answer[1:]
+                    self._paid[:] += answer[1:3]
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
         if content and not content.endswith(b"\n"):  # the process was killed while it wrote
@@ -287,8 +303,8 @@ class Chat(Checked):
                 await asyncio.sleep(LOOK_EVERY)
             used: tuple[int, ...] = 0, 0
             try:
-                answer = self._read(*await self._post(client, body), body["messages"])
-                used = answer[1:]
+                answer = self._read(*await self._post(client, body), body)
+                used = answer[1:3]
                 return answer
             except _Again as again:
                 problem, pause = str(again), max(pause, again.pause)
@@ -345,40 +361,52 @@ class Chat(Checked):
         except (httpx.InvalidURL, UnicodeError):
             raise AgentError(f"{self.model}: the url may not hold such characters") from None
 
-    def _read(self, status: int, content: bytes, pause: float, said: list[dict[str, str]]) -> _Answer:
+    def _read(self, status: int, content: bytes, pause: float, body: dict[str, Any]) -> _Answer:
         """Check and return a server's answer. _Again if another request may do better, AgentError if not."""
         if status in AGAIN:
             raise _Again(f"status {status}", pause)
         if status != 200:
             about = f"the key in {self.key} is not accepted"
             if status not in ABOUT_KEY:
-                about = shown(" ".join(self._without_key(content.decode(errors="replace")).split())[:200])
+                told = " ".join(content.decode(errors="replace").split())
+                about = shown(self._without_key(told[:2000], SHORTEST_TOLD)[:200])
+                for name, way in ((self.tokens_as, "tokens_as=none or another name"), ("temperature", "temperature=none")):
+                    about += f"; {way} leaves out {name}" if name in body and str(name) in told else ""
             raise AgentError(f"{self.model}: {self.url} answers with status {status}: {about}")
         try:
-            answer = json.loads(content)
-            reply = _text(answer["choices"][0]["message"]["content"])
-            usage = answer.get("usage") or {}
-            asked = _counted(usage.get("prompt_tokens"), sum(len(each["content"]) for each in said) // CHARACTERS + 1)
-            return _Answer(reply, asked, _counted(usage.get("completion_tokens"), len(reply) // CHARACTERS + 1))
+            answer = json.loads(content, parse_int=lambda digits: int(digits[:20]))  # Python reads no more than 4300 digits
+            choice, usage = answer["choices"][0], answer.get("usage")
+            reply, cut_off = _text(choice["message"].get("content")), choice.get("finish_reason")
+            counts, length = usage if isinstance(usage, dict) else {}, sum(len(each["content"]) for each in body["messages"])
+            asked = _counted(counts.get("prompt_tokens"), length // CHARACTERS + 1)
+            replied = _counted(counts.get("completion_tokens"), len(reply) // CHARACTERS + 1)
+            return _Answer(reply, asked, replied, cut_off if cut_off in CUT_OFF_BY else "")
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             raise _Again("an answer of another form") from None
 
-    def _without_key(self, text: str) -> str:
+    def _without_key(self, text: str, least: int = SHORTEST_SECRET) -> str:
+        """Return a text with "…" in place of each part of the key of at least this length, also with something inside it."""
         key = os.environ.get(self.key, "")
-        return text.replace(key, "…") if len(key) >= SHORTEST_SECRET else text
+        places = [at for at, sign in enumerate(text) if sign in key] if len(key) >= SHORTEST_SECRET else []
+        signs, hidden = "".join(text[at] for at in places), set[int]()
+        for first, last in zip(range(len(places)), range(least - 1, len(places))):
+            if places[last] - places[first] < SPREAD * least and signs[first : last + 1] in key:
+                hidden.update(range(places[first], places[last] + 1))
+        return "".join("…" * (at - 1 not in hidden) if at in hidden else sign for at, sign in enumerate(text))
 
 
 class _Answer(NamedTuple):
-    """A reply, and the tokens of its prompt and of itself."""
+    """A reply, the tokens of its prompt and of itself, and its `finish_reason` if it was cut off."""
 
     reply: str
     asked: int
     replied: int
+    cut_off: str
 
 
 def _text(reply: Any) -> str:
-    """Return the end of a reply in valid Unicode; a reply that is no text counts as empty."""
-    return reply[-MOST_READ:].encode("utf-8", "replace").decode() if isinstance(reply, str) else ""
+    """Return a reply in valid Unicode; a reply that is no text counts as empty."""
+    return reply.encode("utf-8", "replace").decode() if isinstance(reply, str) else ""
 
 
 def _counted(tokens: Any, guess: int) -> int:

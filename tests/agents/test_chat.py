@@ -20,6 +20,7 @@ from tests.support.chat_server import lowest, lowest_words, said, serving
 
 pytest.importorskip("httpx")
 SECRET = "key-that-nobody-may-see"
+KEY = "sk-Zn7vKp2Lw9RtXb4N_m8YhJc"
 
 
 @pytest.fixture
@@ -75,8 +76,11 @@ def test_many_games_are_asked_for_at_once(server):
 
 
 def test_a_spec_names_it(server):
-    agent = make_agent(f"chat:llama3:8b,url={server.url},tokens=50,legal=false")
-    assert (agent.model, agent.url, agent.tokens, agent.legal) == ("llama3:8b", server.url, 50, False)
+    agent = make_agent(f"chat:m3:8b,url={server.url},tokens=50,legal=false,tokens_as=max_completion_tokens,temperature=none")
+    assert (agent.model, agent.url, agent.tokens, agent.legal) == ("m3:8b", server.url, 50, False)
+    for each, sent in ((agent, {"max_completion_tokens"}), (chat(server, tokens_as=None), {"temperature"})):
+        table(each).step()
+        assert server.asked[-1].keys() == {"model", "messages", *sent}
     assert pickle.loads(pickle.dumps(agent)) == agent
     with pytest.raises(ValueError, match="only if it is named in the terminal"):
         check_in_passing(agent, configure("thirties"))
@@ -86,15 +90,20 @@ def test_a_spec_names_it(server):
 
 
 def test_a_reply_without_a_move_is_asked_again_with_the_reason(server):
-    replies = iter(["I pass.", "Move: 2 x 4"])
-    server.answer = lambda body: said(next(replies))
-    agent = chat(server)
-    sitting = table(agent)
-    assert sitting.variant.describe_action(sitting.step()) == "2 x 4"
-    _, reply, reason = server.asked[1]["messages"]
-    assert reply == {"role": "assistant", "content": "I pass."}
-    assert "no move in 'I pass.'; allowed: 2 x 1, " in reason["content"]
-    assert (agent.tally.illegal, agent.tally.random) == (1, 0)
+    for first, finish, why in (
+        ("I pass.", "stop", "no move in 'I pass.'; allowed: 2 x 1, "),
+        ("<think>\nMove: 3 x 4\nbut wait", ["of", "another", "type"], "its thinking does not end: '<think>'; allowed: 2 x 1, "),
+        ("Move: 3 x 4", "length", "the reply was cut off: its finish_reason is 'length'"),
+    ):
+        replies = iter([said(first, finish), said("Move: 2 x 4")])
+        server.answer = lambda body, replies=replies: next(replies)
+        agent = chat(server)
+        sitting = table(agent)
+        assert sitting.variant.describe_action(sitting.step()) == "2 x 4"
+        _, reply, reason = server.asked[-1]["messages"]
+        assert reply == {"role": "assistant", "content": first}
+        assert f"That is no legal move: {why}" in reason["content"]
+        assert (agent.tally.illegal, agent.tally.random) == (1, 0)
 
 
 def test_the_second_one_counts_as_the_option_says(server, tmp_path):
@@ -106,6 +115,7 @@ def test_the_second_one_counts_as_the_option_says(server, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
     assert [line["reply"] for line in lines] == ["1 x 1", "1 x 1"]
     assert "read 1 x 1: " in lines[1]["prompt"]
+    assert lines[1]["no_move"].startswith("read 1 x 1: ")
     with pytest.raises(AgentError, match="tiny: two replies without a legal move; the second one: read 1 x 1"):
         table(chat(server, illegal="raise")).step()
 
@@ -154,6 +164,8 @@ def test_a_request_ends_in_time(name, server):
     server.answer = lambda body: PART[name]
     with pytest.raises(AgentError, match=r"after 1 requests; the last one: no whole answer in 0\.2 seconds"):
         table(chat(server, seconds=0.2, tries=1)).step()
+    with pytest.raises(AgentError, match="after 2 requests; the last one: ConnectError$"):
+        table(chat(server, url="http://127.0.0.1:9/v1", tries=2)).step()
 
 
 @pytest.mark.parametrize("content", [None, 5, ["call"], {"text": "call"}, "\ud800", "\udfff Move: \ud83d", "x" * 10**6])
@@ -167,28 +179,35 @@ def test_a_reply_may_be_anything(content, server, tmp_path):
     assert [json.loads(line)["reply"] for line in (tmp_path / "log").read_text().splitlines()][1] == "?\nMove: call"
 
 
-COUNTS = ["9" * 400, "-5", "true", "1.5", "1e400", "NaN", '"12"', "null", "[]", "1000000001"]
+COUNTS = ["9" * 400, "9" * 5000, "-5", "true", "1.5", "1e400", "NaN", '"12"', "null", "[]", "1000000001"]
 
 
 def test_counts_that_cannot_be_true_are_guessed(server):
-    counts = iter([b"5", *(count.encode() for count in COUNTS)])
-    form = said("call", usage={"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": None}})[2]
-    server.answer = lambda body: (200, {}, form.replace(b'_tokens": 0', b'_tokens": ' + next(counts)))
-    agent = chat(server, price=1)
+    wrong = [f'{{"prompt_tokens": {count}, "completion_tokens": {count}, "details": null}}' for count in COUNTS]
+    wrong += "[1]", '"5"', "9" * 5000, "true", "null"
+    usages = iter(['{"prompt_tokens": 5, "completion_tokens": 5}', *wrong])
+    server.answer = lambda body: (200, {}, said("call", usage=0)[2].replace(b'"usage": 0', f'"usage": {next(usages)}'.encode()))
+    agent = chat(server, price=1, tries=1)  # the reply has been paid
     table(agent).step()
     assert agent.tally.tokens == 10
-    for k in range(1, len(COUNTS) + 1):
+    for k in range(1, len(wrong) + 1):
         table(agent).step()
         assert 200 * k < agent.tally.tokens < 2000 * k
 
 
 def test_an_answer_about_something_else_ends_it(server):
-    for status, words in ((302, "status 302: ''"), (404, "no such model"), (401, "the key in OPENAI_API_KEY is not accepted")):
+    for status, told, words in (
+        (302, b"", "status 302: ''"),
+        (401, b"", "the key in OPENAI_API_KEY is not accepted"),
+        (404, b"no such model", "no such model'$"),
+        (400, b"x" * 300 + b"'max_tokens'", "; tokens_as=none or another name leaves out max_tokens$"),
+        (422, b"temperature", "'temperature'; temperature=none leaves out temperature$"),
+    ):
         headers = {"location": f"{server.url}/elsewhere"} if status == 302 else {}
-        server.answer = lambda body, answer=(status, headers, b"no such model" if status != 302 else b""): answer
+        server.answer = lambda body, answer=(status, headers, told): answer
         with pytest.raises(AgentError, match=words):
             table(chat(server)).step()
-    assert len(server.asked) == 3
+    assert len(server.asked) == 5
     assert server.encodings == {"identity"}
 
 
@@ -222,11 +241,6 @@ def test_a_server_that_fails_always_is_given_up_and_nothing_is_lost(name, server
     assert sitting.over
 
 
-def test_nobody_there_is_said_in_a_line():
-    with pytest.raises(AgentError, match="after 2 requests; the last one: ConnectError$"):
-        table(Chat("tiny", url="http://127.0.0.1:9/v1", pause=0.01, tries=2)).step()
-
-
 def test_the_key_is_sent_and_written_nowhere(server, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRET)
     replies = iter([f"{SECRET[:-3]} {SECRET}", f"{SECRET}\nMove: call"])
@@ -234,15 +248,32 @@ def test_the_key_is_sent_and_written_nowhere(server, tmp_path, monkeypatch):
     agent = chat(server, key="MY_KEY", log=str(tmp_path / "replies.jsonl"))
     table(agent).step()
     assert server.authorised == [f"Bearer {SECRET}"] * 2
-    told = [repr(agent), (tmp_path / "replies.jsonl").read_text().replace(SECRET[:-3], "", 1)]
+    told = [repr(agent), (tmp_path / "replies.jsonl").read_text()]
     for status, key in ((401, SECRET), (403, SECRET), (400, SECRET), (400, f"{SECRET}\n"), (400, f"{SECRET}é")):
         monkeypatch.setenv("MY_KEY", key)
-        answer = status, {}, f"{' ' * 1980} wrong key {SECRET if status == 400 else SECRET[:-3]}".encode()
+        answer = status, {}, f"{' ' * 1980} wrong key {SECRET[:-3]}".encode()
         server.answer = lambda body, answer=answer: answer
         with pytest.raises(AgentError) as caught:
             table(agent).step()
         told.append(str(caught.value))
     assert not any(SECRET[:-3] in text for text in told)
+
+
+@pytest.mark.parametrize("gap", ["", "\n", " ", "\t\r\n", "***", "…", '", "', "<br>", "\u200b"])
+def test_no_part_of_the_key_is_printed(gap, monkeypatch):
+    """In pieces of any length, and its beginning and end alone. A short key is no secret."""
+    monkeypatch.setenv("KEY", KEY)
+    monkeypatch.setenv("SHORT", KEY[:7])
+    agent = Chat("tiny", key="KEY")
+    assert Chat("tiny", key="SHORT")._without_key(KEY) == KEY
+    for size in range(1, len(KEY) + 1):
+        parts = [KEY[first : first + size] for first in range(0, len(KEY), size)]
+        for repeated in (gap.join(parts), f"{parts[0]}{gap}*****{KEY[-size:]}"):
+            with pytest.raises(AgentError) as caught:
+                agent._read(400, f"QUIET {repeated} QUIET".encode(), 0.0, {})  # no character of the key is in QUIET
+            for text, least in ((str(caught.value).split("QUIET")[1], 4), (agent._without_key(repeated), 8)):
+                left = "".join(sign for sign in text if sign in KEY)
+                assert not any(KEY[at : at + least] in left for at in range(len(KEY) - least + 1)), text
 
 
 @pytest.mark.parametrize(
@@ -278,9 +309,12 @@ def test_what_is_paid_is_not_asked_again(server, tmp_path):
     numbers = iter(range(10**6))
 
     def answer(body):
-        """Other moves in other games, in any order, and sometimes none."""
+        """Other moves in other games, in any order, and sometimes none or a part of one."""
         moves = body["messages"][0]["content"].split("Legal moves: ")[1].splitlines()[0].split(", ")
-        return said(f"Move: {[*moves, 'hm'][next(numbers) % (len(moves) + 1)]}", usage={"prompt_tokens": 50})
+        k = next(numbers)
+        return said(
+            f"Move: {[*moves, 'hm'][k % (len(moves) + 1)]}", "length" if k % 7 == 3 else "stop", usage={"prompt_tokens": 50}
+        )
 
     def played(seed=1, **more):
         agent = chat(server, log=str(log), temperature=1.0, tokens=9, **more)
@@ -342,12 +376,3 @@ def test_wrong_parameters_are_named(wrong, words):
     with pytest.raises(ValueError, match=words) as caught:
         Chat(**{"model": "tiny", **wrong})
     assert SECRET not in str(caught.value)
-
-
-@pytest.mark.thorough
-def test_a_short_key_is_no_secret(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "l")
-    agent = chat(server, key="MY_KEY", log=str(tmp_path / "log"))
-    sitting = table(agent)
-    assert sitting.variant.describe_action(sitting.step()) == "call"
-    assert json.loads((tmp_path / "log").read_text())["reply"] == "call"

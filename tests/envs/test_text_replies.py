@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dice_envs import Batch, configure, names
 from dice_envs.envs.text import IllegalMove, Unreadable, read_reply
-from dice_envs.envs.text.words import MOST_READ, read_move
+from dice_envs.envs.text.words import MARKS_OF_THINKING, MOST_READ, read_move
 from tests.support.variants import MORE_OPTIONS
 
 # {} is a move in the game's words, {up} the same in capitals.
@@ -19,6 +19,9 @@ FORMS = (
     "> Move: {}\r\n", "Move:\n{}", "**Move:**\n\n```\n{}\n```", "\ufeffMove:\u00a0{}", "𝗠𝗼𝘃𝗲: {}", '{{"move": "{}"}}',
     "[Let me think.\n**Move: {}**]", "Move: [{}]\n", "<think>Move: call [1 x 1]</think>\nMove: {}",
     "Not a call or 3 x 4.\nBad move: call\n\nMove: {}\nGood luck!", "Move: {up}\nAgain:\nMove: {}",
+    *(form.format(*marks, move="{}") for marks in MARKS_OF_THINKING for form in (
+        "{0}Move: 4 x 4{1}\n{move}", "Move: 4 x 4{1}Move: {move}", "Hm.{0}[4 x 4]{1}Move: {move}{0}call?{1}", "{0}{0}{1}{move}",
+    )),  # some prompts end with the opening mark
 )  # fmt: skip
 
 VARIANTS = [
@@ -34,6 +37,9 @@ UNREADABLE = (
     "Move: −3 x 4", "Move: – 3 x 4", "Move: 3 x 4%", "Move: 3 x 4?", "Move: 3 x 4 or call", "Move: not call", "call or 3 x 4",
     "3 x 4\ncall", "Move: call\nMove: 3 x 4", "Move: call\n[3 x 4]", "[call] or [3 x 4]?", "Move: call\nMove: see above",
     "I call.", "three fours", "Move: three fours", "Move: liar!", "Move: call, because it is high", "<move>call</move>",
+    "<thinking><reflection>Hm.</reflection>\nMove: call\nbut wait", "Move: call\n<think>Is it?", "<think>a</thought>\ncall",
+    *(f"{mark}\nMove: call\nbut wait" for mark in ("<think>" + MOST_READ * " ", "<THINKING>", "<reasoning>", "[THINK]")),
+    *(f"{mark}\n[call]" for mark in ("<seed:think>", "◁think▷", "<|begin_of_thought|>", "<|channel|>analysis<|message|>")),
     '{"move": null}', '{"move": "call", "next": "3 x 4"}', "<think>Move: call</think>",
 )  # fmt: skip
 

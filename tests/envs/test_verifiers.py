@@ -48,7 +48,8 @@ def scripted(answer):
 
     def answered(body):
         reply = answer(body["messages"])
-        return (reply, {}, b"{}") if isinstance(reply, int) else said(reply, usage=USAGE)
+        finish = "length" if "Cut off" in str(reply) else "stop"
+        return (reply, {}, b"{}") if isinstance(reply, int) else said(reply, finish, usage=USAGE)
 
     with serving(answered) as server:
         yield server.url
@@ -176,8 +177,9 @@ def test_many_rollouts_at_once_are_those_one_after_another():
 
 
 def corrected(messages):
-    """Nonsense at each position, and a legal move when told so."""
-    return legal_moves([messages[-3]])[0] if "That is no legal move" in messages[-1]["content"] else "I give up."
+    """A move that is cut off at each position, and a whole one when told so."""
+    is_told = "That is no legal move" in messages[-1]["content"]
+    return legal_moves([messages[-3]])[0] if is_told else f"Cut off: [{legal_moves(messages)[0]}]"
 
 
 @pytest.mark.parametrize("reward", ["regret", "result", "luck_adjusted"])
@@ -186,7 +188,7 @@ def test_an_illegal_reply_may_be_corrected_once(reward):
     for trace in roll_out(env, corrected):
         assert trace.metrics["illegal_replies"] == 0.5
         assert len(trace.info["turn_rewards"]) == len(replies(trace))
-        assert "no move in 'I give up.'; allowed: " in prompts(trace)[1]
+        assert "the reply was cut off" in prompts(trace)[1]
         assert trace.info["turn_rewards"][0] == 0.0
 
 

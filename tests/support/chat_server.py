@@ -7,9 +7,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def said(text, **more):
+def said(text, finish="stop", **more):
     """An answer of the server, in the form that clients of other projects read, too."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
     form = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
     return 200, {"content-type": "application/json"}, json.dumps({**form, **more}).encode()
 

@@ -14,9 +14,9 @@ Rewards
     away against that opponent; the last reply also has the return that a best response expects before the game.
 
 Replies without a legal move
-    The seat is told why and may answer once more. A second such reply to the same position loses the game, and so does a game
-    that verifiers ends, for example by a limit on turns. A lost game has the least possible return. Its regret is the value of
-    the best move less the least possible result.
+    One that was cut off has none. The seat is told why and may answer once more. A second such reply to the same position
+    loses the game, and so does a game that verifiers ends, for example by a limit on turns. A lost game has the least possible
+    return. Its regret is the value of the best move less the least possible result.
 
 Metrics
     `illegal_replies`: share of the replies. `mean_regret`: of all moves, where it is known. `result`: return of the game.
@@ -39,7 +39,7 @@ from dice_envs.core.game import configure
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, check_range, check_seed
 from dice_envs.envs.text import TextTable, seats_around
-from dice_envs.envs.text.words import IllegalMove, Unreadable, ask_again
+from dice_envs.envs.text.words import CUT_OFF, IllegalMove, Unreadable, ask_again
 from dice_envs.exact import ResponseValues, action_values, response_values
 
 __all__ = ["DiceEnv", "DiceHarness", "DiceTaskset", "load_environment"]  # verifiers looks for its classes here
@@ -136,7 +136,7 @@ class DiceEnv(vf.Env[DiceEnvConfig]):
         seat = _SeatGame(self.taskset.table(task.data.seed, task.data.seat), self._judge)
         async with agents.player.interaction(task) as interaction:
             said = await interaction.turn()
-            while not said.terminated and (answer := seat.reply(said.last_reply)) is not None:
+            while not said.terminated and (answer := seat.reply(said.last_reply, interaction.trace.is_truncated)) is not None:
                 said = await interaction.turn(answer)
         seat.close()
         trace = interaction.trace
@@ -270,10 +270,12 @@ class _SeatGame:
     def __post_init__(self) -> None:
         self.seat = self.table.seat
 
-    def reply(self, text: str) -> str | None:
+    def reply(self, text: str, cut_off: bool) -> str | None:
         """Play the move in a reply. Return the next prompt, or None when the game is over."""
         state, earned = self.table.sitting.state, self.table.returns[self.seat]
         try:
+            if cut_off:
+                raise Unreadable(CUT_OFF)
             action = self.table.reply(text)
         except (Unreadable, IllegalMove) as problem:
             self.illegal += 1

@@ -22,6 +22,19 @@ MOST_READ = 50_000  # characters at the end of a reply; what stands before them 
 MOST_LISTED = 12  # legal moves in a message; of more, the first and the last are listed
 _MARKUP = " \t\ufeff\"'`*_#>()[]{}"  # around a line, a label or a move; a minus before a number is none
 _ENDS = _MARKUP + ".,;!"  # what may also follow a move
+_TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
+MARKS_OF_THINKING = (  # its beginning and its end, as models of several families write them
+    *((f"<{tag}>", f"</{tag}>") for tag in _TAGS),
+    ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel|>analysis", "<|channel|>final<|message|>"),
+)
+_THOUGHTS = "|".join(rf"({re.escape(first)}).*?({re.escape(last)}|\Z)" for first, last in MARKS_OF_THINKING)
+_THOUGHT = re.compile(rf"(?=[<\[◁])(?:{_THOUGHTS})", re.DOTALL | re.IGNORECASE)  # one look ahead saves nine tenths of the time
+_END_OF_THOUGHT = re.compile("|".join(re.escape(last) for _, last in MARKS_OF_THINKING), re.IGNORECASE)
+CUT_OFF = "the reply was cut off"
 _IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _TIMES = re.compile(r"(?<=[0-9])\s*[x×*]\s*(?=[0-9])")
 _REMARK = re.compile(r"\([^()]*\)")  # in a game's words: "die 4 (d6)"
@@ -144,7 +157,8 @@ def read_reply(variant: Variant, state: Any, reply: str) -> int:
 
     The move follows "Move:" at the beginning of a line, stands in square brackets, or is all of the reply. It is written in the
     game's own words; case, markup, signs at the end and remarks in round brackets make no difference. Other text is not read,
-    nor is anything before "</think>". The last line "Move: …" must have a move, and no other move may be stated.
+    nor is thinking between marks such as "<think>" and "</think>", which must have an end. The last line "Move: …" must have a
+    move, and no other move may be stated.
 
     Args:
         variant: the game.
@@ -177,7 +191,7 @@ def read_move(variant: Variant, reply: str) -> int:
     words = _words(variant)
     if reply.strip() in words:  # also names such as "Move: bark"
         return words[reply.strip()]
-    text = unicodedata.normalize("NFKC", reply[-MOST_READ:].rpartition("</think>")[2])
+    text = unicodedata.normalize("NFKC", _without_thinking(reply)[-MOST_READ:])
     lines = [line for line in text.splitlines() if line.strip(_MARKUP)]
     labelled = list(_labelled(lines))
     read = *_IN_BRACKETS.findall(text), *(labelled or [text])
@@ -189,6 +203,14 @@ def read_move(variant: Variant, reply: str) -> int:
     if len(stated) > 1:
         raise Unreadable(f"several moves: {listed([variant.describe_action(action) for action in stated])}")
     return stated[0]
+
+
+def _without_thinking(reply: str) -> str:
+    """Return a reply without its thinking, which may have begun in the prompt. Unreadable if it was cut off while it thinks."""
+    thoughts = [[mark for mark in marks if mark] for marks in _THOUGHT.findall(reply)]
+    if thoughts and len(thoughts[-1]) == 1:
+        raise Unreadable(f"its thinking does not end: {shown(thoughts[-1][0])}")
+    return _END_OF_THOUGHT.split(_THOUGHT.sub("\n", reply))[-1]
 
 
 def _labelled(lines: Sequence[str]) -> Iterator[str]:
