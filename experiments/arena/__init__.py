@@ -424,6 +424,13 @@ def elo(win_rate: results.Matrix, games: int) -> list[float]:
     return (1500 + 400 * np.log10(strength)).tolist()
 
 
+def elo_gap(share: float, others: int = 1) -> float:
+    """Return by how many Elo points an agent of this share of wins is above `others` of equal strength; infinite at 0 and 1."""
+    share = min(max(share, 0.0), 1.0)  # a limit may lie outside
+    with np.errstate(divide="ignore"):
+        return float(400 * np.log10(np.divide(others * share, 1 - share)))
+
+
 def add_optimal(result: results.Result, variant: Variant) -> None:
     """Add the return of optimal play to a tournament with teams, where it is known."""
     if result.teams:

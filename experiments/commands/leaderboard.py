@@ -25,10 +25,10 @@ from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.core.own import split_own
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
-from dice_envs.exact.intervals import share_half_width
+from dice_envs.exact.intervals import mean_interval
 from dice_envs.exact.progress import TooLong, within
 from dice_envs.experiments import ui
-from dice_envs.experiments.arena import play_table
+from dice_envs.experiments.arena import elo_gap, play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
@@ -56,9 +56,9 @@ UNKNOWN = "–"  # in a table
 INTRO = (
     "Every agent on every named task that it can play, with its distance from optimal play. A score is 0 for uniformly random "
     "play and 1 for optimal play; where the task fixes the opponent, as in score dice, optimal play is the best response to "
-    "it, not an equilibrium. ± is half of a 95 % interval (± ?: not known); figures without it are exact. Time per "
-    f"move is that of one process: {TIMED} games together, and one alone. Large games are measured on a sample, as their notes "
-    "say."
+    "it, not an equilibrium. ± is half of a 95 % interval (± ?: not known), brackets hold both limits of one; figures without "
+    f"either are exact. Time per move is that of one process: {TIMED} games together, and one alone. Large games are measured "
+    "on a sample, as their notes say."
 )
 
 
@@ -131,7 +131,8 @@ class Standing:
         optimum, gap: value of optimal play, and the distance from it; None against a field.
         score, score_error: 0 for uniformly random play, 1 for optimal play.
         unit: of `value`.
-        elo, elo_error: rating against a field by the share of wins, where the field has 0.
+        elo, elo_interval: rating against a field by the share of wins, where the field has 0, and the limits of its 95 %
+            interval; one of them is infinite if all games were won or none.
         batch_ms, alone_ms: milliseconds a move with TIMED games at once, and with one.
         steps, minutes: of training, where the policy file holds them.
         note: for the reader, such as the size of the sample.
@@ -149,7 +150,7 @@ class Standing:
     score_error: float | None = None
     unit: str = ""
     elo: float | None = None
-    elo_error: float | None = None
+    elo_interval: Sequence[float] | None = None
     batch_ms: float | None = None
     alone_ms: float | None = None
     steps: int | None = None
@@ -304,18 +305,12 @@ def _against_field(
         found.missing = f"{FIELD_GAMES[-1]:,} games would take more than {minutes:g} minutes"
         return
     share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
-    half = share_half_width(share, games)
-    found.value, found.error, found.unit = share, half, "of games"
-    # `_elo` adds half a win and half a loss, so that shares of 0 and 1 have a rating.
-    low, middle, high = (_elo(each, seats, games) for each in (share - half, share, share + half))
-    found.elo, found.elo_error = middle, (high - low) / 2
+    low, high = mean_interval(np.array([0.0, 1.0]), 0.0, 1.0, np.array([1 - share, share]) * games)
+    found.value, found.error, found.unit = share, max(share - low, high - share), "of games"
+    # Half a win and half a loss more, so that shares of 0 and 1 have a rating.
+    found.elo = elo_gap((share * games + 0.5) / (games + 1), seats - 1)
+    found.elo_interval = elo_gap(low, seats - 1), elo_gap(high, seats - 1)
     found.note = f"{games:,} games; an even share is {1 / seats:.4g}"
-
-
-def _elo(share: float, seats: int, games: int) -> float:
-    """Convert a share of wins to Elo points above the others, assuming that these are equally strong."""
-    wins = min(max(share, 0.0), 1.0) * games
-    return 400 * math.log10((seats - 1) * (wins + 0.5) / (games - wins + 0.5))
 
 
 def _milliseconds(variant: Variant, player: Agent, games: int, seed: int) -> float:
@@ -410,10 +405,12 @@ def _grid(place: TaskBoard) -> Grid:
     rows, told = [], dict[str, list[str]]()
     measured = [each for each in place.standings if not each.missing]
     for number, each in enumerate(measured, start=1):
-        worth = (each.elo, each.elo_error, 0) if place.field else (each.score, each.score_error, 4)
+        worth = _figure(each.score, each.score_error, 4)
+        if place.field and each.elo is not None and each.elo_interval is not None:
+            worth = "{:.0f} ({:.0f} … {:.0f})".format(each.elo, *each.elo_interval).replace("inf", "∞")
         times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
         trained = "" if each.steps is None else f"{each.steps:,}, {_figure(each.minutes, 0.0, 1)}"
-        figures = (_figure(each.value, each.error, 6), _figure(*worth), " / ".join(times), trained)
+        figures = (_figure(each.value, each.error, 6), worth, " / ".join(times), trained)
         rows.append((str(number), short(each.agent), *figures))
         if each.note:
             told.setdefault(each.note, []).append(each.agent)

@@ -4,10 +4,12 @@ import json
 import math
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from dice_envs import TASKS, Task, agents, configure, response_values
 from dice_envs.exact.progress import TooLong
+from dice_envs.experiments.arena import elo_gap
 from dice_envs.experiments.commands import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, board, chosen, sections, usual_agents
 from dice_envs.experiments.ui.pages import About, render
@@ -83,10 +85,19 @@ def test_agents_that_cannot_be_measured_are_evaluated_without_luck(monkeypatch):
     assert figures == ["random play", "optimal play"]
 
 
-def test_elo_is_0_at_an_even_share_and_finite_without_a_win():
-    assert leaderboard._elo(1 / 2, 2, 10) == 0
-    assert leaderboard._elo(1 / 3, 3, 10**9) == pytest.approx(0, abs=1e-3)
-    assert leaderboard._elo(0, 2, 10) == -leaderboard._elo(1, 2, 10) == pytest.approx(400 * math.log10(0.5 / 10.5))
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999, 0.001])
+def test_the_interval_of_elo_holds_the_true_one(share, monkeypatch):
+    """Of all numbers of wins in 100 games, those whose interval holds it have a chance of 95 % or more."""
+    task, chance = Task("small", "liars_dice", {}, "share of wins", "x", ("random",)), 0.0
+    for wins in range(101):
+        monkeypatch.setattr(leaderboard, "play_table", Mock(return_value=np.repeat([[1, -1], [-1, 1]], [wins, 100 - wins], 0)))
+        leaderboard._against_field(found := leaderboard.Standing("small", "x"), task, task.variant, "x", 1, 100, 1.0)
+        low, high = found.elo_interval
+        assert low < found.elo < high
+        assert (math.isfinite(low), math.isfinite(high)) == (wins > 0, wins < 100)
+        chance += math.comb(100, wins) * share**wins * (1 - share) ** (100 - wins) * (low <= elo_gap(share) <= high)
+    assert 0.95 <= chance < 0.999
+    assert elo_gap(10 / 11) == pytest.approx(400)
 
 
 @pytest.mark.thorough
@@ -95,8 +106,9 @@ def test_a_field_gives_elo():
     (place,) = board([task], ["numbers", "bayes"], seed=1, sample=4000).tasks
     first, second, third = place.standings
     assert (first.agent, second.agent) == ("numbers", "random")
-    assert first.elo - first.elo_error > 0
-    assert abs(second.elo) < 3 * second.elo_error, "random against random"
+    assert first.elo_interval[0] > 0
+    assert second.elo_interval[0] < 0 < second.elo_interval[1], "random against random"
+    assert leaderboard._grid(place).rows[0][3] == f"{first.elo:.0f} ({first.elo_interval[0]:.0f} … {first.elo_interval[1]:.0f})"
     assert second.value == pytest.approx(1 / 3, abs=2 * second.error)
     assert (first.score, first.optimum) == (None, None)
     assert third.missing.startswith("bayes plays shakes only")
