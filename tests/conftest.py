@@ -38,6 +38,14 @@ def own_cache(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def threads_change_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
 # FUZZ=100 in the environment tries a hundred times the usual number of examples.
 FUZZ = int(os.environ.get("FUZZ", "1"))
 EXAMPLES = scaled(40, 5) * FUZZ

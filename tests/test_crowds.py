@@ -3,7 +3,6 @@
 import concurrent.futures
 import functools
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -83,14 +82,6 @@ def in_a_tournament(name, seed):
 
 def against_agents(name, seed):
     return tournament(configure(name), ["numbers:bluff=0.5", "mcts:20", "reader"], 40, seed).as_dict()
-
-
-@pytest.fixture
-def threads_change_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    yield
-    sys.setswitchinterval(before)
 
 
 KINDS = (functools.partial(through, "SeatEnv"), functools.partial(through, "env"), in_a_tournament)

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import matplotlib
@@ -43,8 +44,8 @@ def make_vec_env(game=VARIANT, num_envs=4, seed=None, **arguments):
     return dice_envs.envs.sb3.make_vec_env(game, num_envs, seed=seed, **arguments)
 
 
-def train(seed=None):
-    return dice_envs.train(VARIANT, preset="quick", steps=32, seed=seed, settings=TINY)
+def train(seed=None, threads=1, **arguments):
+    return dice_envs.train(VARIANT, steps=32, seed=seed, settings=TINY | {"threads": threads}, **arguments)
 
 
 def sb3_reset(env):
@@ -195,7 +196,7 @@ def process():
     """Everything of a process that a library call could leave changed."""
     numpy_state = np.random.get_state()  # noqa: NPY002
     return {
-        "PyTorch's threads": torch.get_num_threads(),
+        "PyTorch's threads": (torch.get_num_threads(), ThreadPoolExecutor(1).submit(torch.get_num_threads).result()),
         "BLAS threads": [(each["user_api"], each["num_threads"]) for each in threadpool_info()],
         "NumPy's stream": (numpy_state[1].tolist(), *numpy_state[2:]),
         "Python's stream": random.getstate(),
@@ -242,14 +243,14 @@ def distilled(folder):
 
 CALLS = {  # `make test` makes the first seven
     "train": lambda folder: train(seed=1),
-    "train sb3": lambda folder: dice_envs.train(VARIANT, steps=32, seed=1, settings=TINY, learner="sb3"),
+    "train sb3": lambda folder: train(seed=1, learner="sb3"),
     "evaluate": lambda folder: dice_envs.evaluate(VARIANT, NET, games=10, seed=1),
     "make_vec_env": lambda folder: sb3_reset(make_vec_env()),
     "make_vec": lambda folder: gymnasium.make_vec("dice_envs/Thirties-v0", num_envs=3).reset(),
     "saved_plot": plot,
     "TextEnv": lambda folder: TextEnv(VARIANT).reset(seed=1),
     "train, resumed": lambda folder: [
-        dice_envs.train(VARIANT, preset="quick", steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
+        dice_envs.train(VARIANT, steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
     ],
     "train_response": lambda folder: response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET),
     "measure_response": lambda folder: response.measure_response(VARIANT, "r", agents.make("random"), 1e-4, 10, 1, PRESET),
@@ -271,6 +272,18 @@ def test_a_call_leaves_the_process_as_it_was(name, tmp_path):
     finally:
         torch.set_num_threads(threads)
     assert {what: value for what, value in after.items() if value != before[what]} == {}
+
+
+@pytest.mark.parametrize("learner", ["ppo", "sb3"])
+def test_trainings_at_once_find_what_each_finds_alone_and_leave_the_process_as_it_was(learner, threads_change_often):
+    def trained(seed):
+        found = train(seed, threads=1 + seed % 2, learner=learner)
+        return [array.tolist() for layer in found.policy.layers for array in layer], torch.get_num_threads()
+
+    alone, before = [trained(seed) for seed in range(6)], process()
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(trained, range(6))) == alone
+    assert process() == before
 
 
 def test_the_learner_works_with_the_threads_of_its_preset(monkeypatch):

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -94,17 +95,32 @@ def check_threads(threads: int, name: str = "threads") -> int:
     return min(int(threads), cores)
 
 
-@contextlib.contextmanager
-def torch_threads(number: int) -> Iterator[None]:
-    """Set the number of PyTorch's threads while a block runs."""
+_SETTING = threading.Lock()
+
+
+def _use_torch_threads(number: int) -> int:
+    """Set the number of PyTorch's threads for work of the calling thread; return the number before.
+
+    PyTorch has a number for each thread. A thread starts with the number that any thread has set last, so another one puts
+    that back.
+    """
     import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
+    with _SETTING, ThreadPoolExecutor(1) as other:
+        usual, before = other.submit(torch.get_num_threads).result(), torch.get_num_threads()
+        torch.set_num_threads(number)
+        other.submit(torch.set_num_threads, usual).result()
+    return before
+
+
+@contextlib.contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Set the number of PyTorch's threads while a block runs, for the thread that runs it alone."""
+    before = _use_torch_threads(number)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        _use_torch_threads(before)
 
 
 @functools.cache

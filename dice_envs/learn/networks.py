@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -42,18 +43,23 @@ class Tanh(nn.Module):
         return x.tanh() if x.is_cuda else _Tanh.apply(x)
 
 
-def mlp(sizes: Sequence[int], gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
+def mlp(sizes: Sequence[int], draws: torch.Generator, gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
     """Make dense layers with tanh between them, from the inputs' size to the outputs'.
 
     Args:
         sizes: of the inputs and of each layer.
+        draws: the stream of the initial weights.
         gain: of the last layer's weights, which are orthogonal like the others'; None: PyTorch's initial weights.
         scale: multiplies the weights of the first of several layers, whose units are then centred on inputs from 0 to 1.
     """
-    layers = [nn.Linear(size, following) for size, following in itertools.pairwise(sizes)]
+    layers = [nn.utils.skip_init(nn.Linear, size, following) for size, following in itertools.pairwise(sizes)]
+    for layer in layers:  # as PyTorch does, but its layers draw from the global stream, which other threads draw from, too
+        nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=draws)
+        bound = 1 / math.sqrt(layer.in_features)
+        nn.init.uniform_(layer.bias, -bound, bound, generator=draws)
     if gain is not None:
         for layer in layers:
-            nn.init.orthogonal_(layer.weight, gain if layer is layers[-1] else 2**0.5)
+            nn.init.orthogonal_(layer.weight, gain if layer is layers[-1] else 2**0.5, generator=draws)
             nn.init.zeros_(layer.bias)
     if scale != 1 and len(layers) > 1:
         with torch.no_grad():

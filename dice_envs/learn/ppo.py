@@ -149,13 +149,13 @@ class PPO(ActorCritic):
         self.device = self.env.device
         self.env.reset(seed)
         weights, self._draw_seed = (derived_seeds(seed, purpose)[0] for purpose in ("weights", "draws"))
-        with torch_threads(p.threads), torch.random.fork_rng(devices=[]):  # layers draw their weights from the global stream
-            torch.default_generator.manual_seed(weights)
-            self._actor = mlp([facts.observation_size, *p.hidden, facts.num_actions], 0.01, p.input_scale)
+        drawn = torch.Generator().manual_seed(weights)
+        with torch_threads(p.threads):
+            self._actor = mlp([facts.observation_size, *p.hidden, facts.num_actions], drawn, 0.01, p.input_scale)
             if p.central_critic:
-                self._critic = mlp([facts.num_seats * facts.observation_size, *p.hidden, facts.num_actions], 0.1)
+                self._critic = mlp([facts.num_seats * facts.observation_size, *p.hidden, facts.num_actions], drawn, 0.1)
             else:
-                self._critic = mlp([facts.observation_size, *p.hidden, 1], 1.0, p.input_scale)
+                self._critic = mlp([facts.observation_size, *p.hidden, 1], drawn, 1.0, p.input_scale)
         self.networks = nn.ModuleDict({"actor": self._actor, "critic": self._critic}).to(self.device)
         learning = list(self.networks.parameters())
         self._hands = EveryHand(self.env, p.num_steps) if p.every_hand else None

@@ -3,11 +3,15 @@
 It trains on `dice_envs.envs.sb3` against fixed opponents and past selves. Of a preset it takes what MaskablePPO has: steps,
 num_envs, num_steps, minibatch, epochs, the learning rate, clip, entropy, gae_lambda, value_weight, normalize and hidden.
 Learning rate and entropy follow the preset's schedules. Returns are not discounted: a game ends after a few moves.
+
+SB3 draws from the global random streams of PyTorch and NumPy, which are a run's own while it works. So runs in several threads
+take turns; other threads should not draw from these streams meanwhile.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -25,6 +29,9 @@ with needs("sb3", "dice_envs.learn.sb3"):
 
     from dice_envs.envs.sb3 import make_vec_env
     from dice_envs.learn.networks import ActorCritic
+
+
+_GLOBAL_STREAMS = threading.RLock()
 
 
 class StockPPO(ActorCritic):
@@ -57,8 +64,8 @@ class StockPPO(ActorCritic):
     def _streams(self, purpose: str) -> Iterator[None]:
         """Give SB3, which draws from the global streams of PyTorch and NumPy, others of its own; then put the caller's back."""
         seeds, on_gpu = derived_seeds(self.seed, purpose, 2), self.device.type == "cuda"
-        kept = np.random.get_state()  # noqa: NPY002
-        with torch.random.fork_rng(devices=[self.device] if on_gpu else []):
+        with _GLOBAL_STREAMS, torch.random.fork_rng(devices=[self.device] if on_gpu else []):
+            kept = np.random.get_state()  # noqa: NPY002
             torch.default_generator.manual_seed(seeds[0])
             if on_gpu:
                 torch.cuda.manual_seed(seeds[0])

@@ -251,9 +251,8 @@ class Learner:
             np.arange(variant.facts.observation_size), block_inputs(variant, lambda block: block.name == "past_bids")
         )
         (weights,) = derived_seeds(seed, "weights")
-        with torch.random.fork_rng(devices=[]):  # layers draw their first weights from PyTorch's global stream
-            torch.default_generator.manual_seed(weights)
-            self.network: Any = mlp([len(self.seen), *settings.hidden, variant.facts.num_actions])
+        drawn = torch.Generator().manual_seed(weights)
+        self.network: Any = mlp([len(self.seen), *settings.hidden, variant.facts.num_actions], drawn)
         # Inputs are counts divided by their largest values. Scaled like this, the network begins like one that sees the counts.
         largest = np.concatenate([np.full(block.size, block.high, np.float32) for block in variant.blocks])
         with torch.no_grad():
