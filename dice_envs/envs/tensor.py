@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,8 @@ class TensorEnv:
     """n games with one learner's seat each, or in self-play with every seat. An ended game is dealt again at once.
 
     Games are those of `dice_envs.envs.sb3.make_vec_env` with the same seed, on a GPU too, where each game is a thread and
-    nothing is copied to the host. A CUDA graph can then hold `step` and `state` (`torch.cuda.graph`).
+    nothing is copied to the host. A CUDA graph can then hold `step` and `state` (`torch.cuda.graph`). A copy, also one by
+    `pickle`, plays on by itself.
 
     Args:
         game: a Variant, or a name or Game, which then stands for the variant that `gymnasium.make` gives.
@@ -64,8 +66,12 @@ class TensorEnv:
         self.device = torch.device(torch_device(device))
         check_choice("device", self.device.type, ("cpu", "cuda"))
         self._games = SeatGames(self.variant, num_envs, opponents, seat, self_play, "raise", expected_rewards)
-        self._all, self._began = np.arange(num_envs), False
-        self._arrays = empty_step(self.variant, num_envs)
+        self._began = False
+        self._bind()
+
+    def _bind(self) -> None:
+        """Make what is not copied: the tensors that share memory with the games' arrays, and the turns on a GPU."""
+        self._arrays = empty_step(self.variant, self.num_envs)
         tensors = [torch.from_numpy(array).to(self.device).zero_() for array in (*self._arrays[:-2], *self._arrays.shown)]
         self.out, self.observations, self.masks = tensors[-3:]
         shown, finals = Shown(*tensors[-2:]), Shown(*(tensor[:0] for tensor in tensors[-2:]))
@@ -82,7 +88,23 @@ class TensorEnv:
             self._turns = DeviceTurns(self._games, self._written)
             self.seats = self._turns.learners
         size = self.variant.facts.observation_size
-        self._state = torch.zeros(num_envs, self.variant.facts.num_seats, size, device=self.device)
+        self._state = torch.zeros(self.num_envs, self.variant.facts.num_seats, size, device=self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: vars(self)[name] for name in ("variant", "num_envs", "device", "_games", "_began")}
+        return {**kept, "faults": None if self._turns is None else self._turns.download()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        faults = state.pop("faults")
+        vars(self).update(state)
+        self._bind()
+        if self._turns is not None:
+            self._turns.upload(faults)
+        if self._began:
+            self._show(self._games.view())
+
+    def __copy__(self) -> TensorEnv:
+        return copy.deepcopy(self)
 
     @property
     def recording(self) -> Any:
@@ -99,13 +121,13 @@ class TensorEnv:
             ValueError: a wrong seed; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; on a CPU nothing has changed.
         """
-        seeds = derived_seeds(check_seed(seed), "games", self.num_envs)
+        seeds, every = derived_seeds(check_seed(seed), "games", self.num_envs), np.arange(self.num_envs)
         if self._turns is not None:
-            self._games.seed_games(self._all, seeds)
+            self._games.seed_games(every, seeds)
             self._turns.begin()
             self._turns.check()
         else:
-            self._show(self._games.start(self._all, None, seeds))
+            self._show(self._games.start(every, None, seeds))
         self._began = True
 
     def step(self, actions: torch.Tensor) -> Step[torch.Tensor]:

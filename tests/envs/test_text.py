@@ -1,5 +1,8 @@
 """Games in words: prompts keep secrets, games through words are games through arrays, and the environment's form."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -160,8 +163,8 @@ def test_games_in_the_environment(name):
 
 
 @pytest.mark.parametrize("seat", [0, 1, 2, "random"])
-def test_a_seed_fixes_this_game_and_those_after_it(seat):
-    def course():
+def test_a_seed_fixes_this_game_and_those_after_it_in_copies_too(seat):
+    def course(copied=lambda env: env):
         env = TextEnv("liars_dice", ["numbers", "random"], seat, num_players=3, num_dice=2)
         texts = []
         for seed in (7, None, None):
@@ -171,11 +174,12 @@ def test_a_seed_fixes_this_game_and_those_after_it(seat):
             texts.append(text)
             done = False
             while not done:
+                env = copied(env)
                 text, _, done, _, info = env.step(info["legal_moves"][-1])
                 texts.append(text)
         return texts
 
-    assert course() == course()
+    assert course() == course() == course(copy.deepcopy) == course(lambda env: pickle.loads(pickle.dumps(env)))
 
 
 def test_a_learner_that_is_out_has_ended():

@@ -204,18 +204,20 @@ class DeviceTurns:
             return value
         return value.copy() if SIMULATED else cuda.to_device(value)
 
-    def upload(self) -> None:
-        """Copy the arrays of `games` to the device, into the same places as before."""
+    def upload(self, faults: Any = NO_FAULT) -> None:
+        """Copy the arrays of `games` and faults to the device, into the same places as before."""
+        self._room.fault[:] = faults
         for there, here in zip(self._seats, self.games.seats, strict=True):
             if SIMULATED:
                 there[...] = here
             elif here.size:
                 there.copy_to_device(here)
 
-    def download(self) -> None:
-        """Copy the arrays to `games`."""
+    def download(self) -> np.ndarray:
+        """Copy the arrays to `games`. Return the faults since the last check, (n, 3) int64 as in `Context`."""
         for there, here in zip(self._seats, self.games.seats, strict=True):
             here[...] = self._read(there)
+        return self._read(self._room.fault)
 
     def _read(self, there: Any) -> np.ndarray:
         return there if isinstance(there, np.ndarray) else there.copy_to_host()
@@ -225,7 +227,6 @@ class DeviceTurns:
     def begin(self) -> None:
         """Deal all games, from the streams that they have in `games`."""
         self.upload()
-        self._room.fault[:] = NO_FAULT
         self._run(BEGINS)
 
     def play(self, actions: Any) -> None:
