@@ -305,6 +305,17 @@ def test_every_way_in_for_an_action_has_one_rule(way):
         assert len(thing.history()) == ("player" in way) * (3 if "explicit" in way else 1)
 
 
+def test_every_way_in_for_results_has_one_rule():
+    """`TensorEnv.view_hands` is the only one."""
+    env = dice_envs.TensorEnv("liars_dice", 2, rules="openspiel", num_dice=1)
+    env.reset(1)
+    fits = torch.zeros(2, 2, 6, env.variant.facts.observation_size)
+    env.view_hands(fits)
+    forms = [fits.flatten(), fits[1:], fits[..., 1:], fits.mT.contiguous().mT, fits[:1].expand_as(fits), fits.to_sparse()]
+    for room in (*forms, fits.double(), fits.to("meta"), fits.clone().requires_grad_(), fits.numpy(), None):
+        assert "out must be a contiguous tensor" in fails(ValueError, lambda room=room: env.view_hands(room), env)
+
+
 def test_players_and_positions_that_do_not_exist_are_refused():
     sitting, _ = _sitting()
     variant, state = sitting.variant, sitting.state

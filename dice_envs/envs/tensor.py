@@ -22,6 +22,17 @@ with needs("sb3", "dice_envs.TensorEnv"):
     import torch
 
 
+def _check_room(name: str, room: Any, shape: tuple[int, ...], device: torch.device) -> None:
+    """Raise ValueError unless kernels can write results of this shape into a tensor as it is."""
+    found = shown(room)
+    if isinstance(room, torch.Tensor):
+        found = f"{room.dtype} of shape {tuple(room.shape)} on {room.device}"
+        fits = (room.dtype, room.shape, room.device, room.layout) == (torch.float32, shape, device, torch.strided)
+        if fits and room.is_contiguous() and not room.requires_grad:
+            return
+    raise ValueError(f"{name} must be a contiguous tensor without gradient, float32 of shape {shape} on {device}, not {found}")
+
+
 class TensorEnv:
     """n games with one learner's seat each, or in self-play with every seat. An ended game is dealt again at once.
 
@@ -185,10 +196,16 @@ class TensorEnv:
         return self._state
 
     def view_hands(self, out: torch.Tensor) -> None:
-        """Write what each seat would see with each of the variant's hands into `out`, (n, seats, hands, size) float32."""
+        """Write what each seat would see with each of the variant's hands into `out`, (n, seats, hands, size) float32.
+
+        Raises:
+            ValueError: the variant does not list its hands, or `out` is no such tensor, contiguous, on the device.
+        """
         if self.variant.hands is None:
             raise ValueError(f"{self.variant} does not list the hands that a seat may hold")
         hands, _ = self.variant.hands
+        n, seats, size = self._state.shape
+        _check_room("out", out, (n, seats, len(hands), size), self._state.device)
         if self._turns is not None:
             self._turns.suppose(out)
         else:
