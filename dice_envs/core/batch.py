@@ -180,7 +180,8 @@ def as_actions(actions: Any, count: int) -> np.ndarray:
 def checked_record(variant: Variant, state: Any, over: bool = False) -> Any:
     """Return one record of the variant's states in which a seat is to move, also one given as a 0-d array.
 
-    The game's own fields are taken as they are. With `over`, the game may have ended. ValueError if it is anything else.
+    With `over`, the game may have ended. ValueError if it is anything else. Values of the game's own fields are not checked:
+    games do not declare which are possible, and for others kernels may read out of bounds.
     """
     if getattr(state, "dtype", None) != variant.game.state or state.shape != ():
         raise ValueError(f"state must be one record of the states of {variant.game.name}, not {shown(state)}")

@@ -146,7 +146,7 @@ def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
     """
     arrays: dict[str, Any] = {name: np.asarray(member) for name, member in members.items()}
     with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **{**arrays, _CHECKSUM: np.array(_checksum(work, arrays))})
+        np.savez_compressed(stream, **{**arrays, _CHECKSUM: np.array(checksum(work, arrays))})
 
 
 def read_archive(
@@ -166,7 +166,7 @@ def read_archive(
         stated = members.pop(_CHECKSUM, None)
         if stated is None and not unchecked:
             raise ValueError("an earlier version wrote it, without a checksum")
-        if stated is not None and str(stated) != _checksum(work, members):
+        if stated is not None and str(stated) != checksum(work, members):
             raise ValueError("its checksum is wrong")
         return read(members)
     except (FileNotFoundError, NotADirectoryError):
@@ -177,7 +177,8 @@ def read_archive(
         return None
 
 
-def _checksum(work: str, arrays: Mapping[str, np.ndarray]) -> str:
+def checksum(work: Any, arrays: Mapping[str, np.ndarray]) -> str:
+    """Return a digest of arrays and of the `repr` of the work that they belong to."""
     digest = hashlib.sha256(repr(work).encode())
     for name, array in sorted(arrays.items()):
         if array.dtype.hasobject:

@@ -221,8 +221,10 @@ class TensorEnv:
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go back to a snapshot of an environment made with the same arguments, on any device.
 
+        Its checksum must fit; otherwise the values of the games' states are not checked.
+
         Raises:
-            ValueError: it is not a snapshot of such an environment; nothing has changed.
+            ValueError: it is not a snapshot of such an environment, or has been changed; nothing has changed.
         """
         shown = self._games.restore(snapshot)
         if self._turns is not None:

@@ -231,7 +231,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
     Args:
         variant: the game.
-        state: one record, in which a seat is to move.
+        state: one record of a game, in which a seat is to move. The values of its own fields are not checked.
         in_passing: refuse what would take more than about a minute or half a GiB, as hints, reviews and the page do.
 
     Raises:

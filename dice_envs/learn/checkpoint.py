@@ -4,7 +4,7 @@ A run that continues from its checkpoint ends bit for bit like one that was neve
 same versions. The file holds networks, optimizer, games and every random stream, and nothing that can be derived.
 
 Everything read is checked: checksums, versions, types, shapes, ranges. The states of the games are the
-exception: games do not declare which states are possible. Resume only runs that you trust.
+exception, beyond their checksum: games do not declare which states are possible. Resume only runs that you trust.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.learn.presets import Preset
 
-FORMAT = 5
+FORMAT = 6
 
 
 @contextlib.contextmanager

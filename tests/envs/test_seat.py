@@ -114,30 +114,26 @@ def test_wrong_arguments_are_named(make, arguments, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("states", None),
-        ("states", np.zeros(4, np.int64)),
-        ("streams", np.zeros(3, "u8")),
-        ("learners", np.full(4, 2)),
-        ("learners", np.full(4, -1)),
-        ("learners", np.zeros(4, np.int32)),
-        ("players", np.full((4, 2), -1)),
-        ("players", np.full((4, 2), 7)),
-        ("earned", np.full(4, np.nan)),
-        ("returns", np.full(4, np.inf)),
-        ("lengths", np.zeros(5, np.int64)),
-    ],
-)
-def test_a_wrong_snapshot_is_refused_and_changes_nothing(field, value):
-    games = SeatVectorEnv("liars_dice", 4).games
-    games.start(np.arange(4), None, [3, 4, 5, 6])
-    assert "snapshot" in fails(ValueError, lambda: games.restore({**games.snapshot(), field: value}), games)
-    wrong = games.snapshot()
-    wrong["states"]["seat"] = 5
-    with pytest.raises(ValueError, match="snapshot has seats to move"):
-        games.restore(wrong)
+@pytest.mark.parametrize("name", ["liars_dice", "thirties"])
+def test_a_wrong_snapshot_is_refused_and_changes_nothing(name):
+    """One from before the first game, of other games, of another form, or with any number changed."""
+    games, *others = (SeatVectorEnv(name, 4, **options).games for options in ({}, {"num_dice": 2}, {"seat": 0}))
+    wrong = [games.snapshot(), None, 5]
+    for each in (games, *others):
+        each.start(np.arange(4), None, [3, 4, 5, 6])
+    kept = games.snapshot()
+    wrong += [each.snapshot() for each in others]
+    for field, array in kept.items():
+        wrong += [{**kept, field: form} for form in (None, array[..., None], np.zeros(array.shape, "S1"))]
+        for part in array.dtype.names or [...]:
+            changed = array.copy()
+            for entry in changed[part].flat[-1:]:
+                changed[part].flat[-1] = entry[1:] if field == "checksum" else entry + 1
+                wrong.append({**kept, field: changed})
+    assert len(wrong) > 45
+    for each in wrong:
+        assert "snapshot" in fails(ValueError, lambda each=each: games.restore(each), games)
+    games.restore(kept)
 
 
 def test_variant_passes_through():

@@ -46,4 +46,4 @@ def played(variant, opponents, count, turns, seed=0, **arguments):
         yield np.array([f"{game} {reason}" for game, reason in games.illegal.items()])
         kept = games.snapshot()
         yield from (kept[field] for field in ("states", "streams", "learners", "players", "earned", "returns"))
-        yield kept.get("memories", np.zeros(0))
+        yield kept["memories"] if kept["memories"].size else np.zeros(0)

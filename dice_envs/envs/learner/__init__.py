@@ -33,6 +33,7 @@ from dice_envs.core.batch import (
     warn_forfeit,
 )
 from dice_envs.core.dice import STREAM, mix
+from dice_envs.core.files import checksum
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
 from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
@@ -129,7 +130,7 @@ class SeatGames:
             shared=np.zeros(num_games, bool),
             earned=np.zeros((num_games, facts.num_seats)),
             returns=np.zeros((num_games, facts.num_seats)),
-            lengths=np.zeros(num_games, np.int64),
+            lengths=np.full(num_games, -1),
         )
         self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
         self._begin = Start(
@@ -351,37 +352,35 @@ class SeatGames:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how started games continue, except the agents themselves."""
-        kept = {name: array.copy() for name, array in self.seats._asdict().items() if name != "shared"}
-        kept["states"] = np.zeros(self.num_games, self.states.dtype)
-        kept["states"][:] = self.states  # `copy` would also copy the undefined padding bytes between fields
-        if not self.memories.size:
-            del kept["memories"]
-        return kept
+        kept = {name: np.zeros(array.shape, array.dtype) for name, array in self.seats._asdict().items()}
+        for copied, array in zip(kept.values(), self.seats, strict=True):
+            copied[...] = array  # `copy` would also copy the undefined padding bytes between fields
+        return {**kept, "checksum": np.array(self._checksum(kept))}
+
+    def _checksum(self, kept: Mapping[str, np.ndarray]) -> str:
+        return checksum((self.variant.plain, self._begin.fixed_seat, self.self_play > 0), kept)
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> Shown:
         """Go back to a snapshot of the same variant, number of games and agents; return the games as learners see them.
 
-        Only the seat to move of each state is checked; the game's own fields are taken as they are.
+        Its checksum must fit. Otherwise the values of states are not checked: games do not declare which are possible, and for
+        others kernels may read out of bounds.
 
         Raises:
-            ValueError: it is not a snapshot of such games; nothing has changed.
+            ValueError: it is not a snapshot of such games, or has been changed; nothing has changed.
         """
-        for name, array in self.snapshot().items():
-            given = snapshot.get(name)
+        kept = self.snapshot()
+        for name, array in kept.items():
+            given = snapshot.get(name) if isinstance(snapshot, Mapping) else None
             if not isinstance(given, np.ndarray) or given.dtype != array.dtype or given.shape != array.shape:
                 raise ValueError(f"a snapshot of these games has {name} of shape {array.shape} and the same data type")
-            if given.dtype.kind == "f" and not np.isfinite(given).all():
-                raise ValueError(f"the snapshot's {name} are not all finite")
-        learners, players, seat = snapshot["learners"], snapshot["players"], snapshot["states"]["seat"]
-        seats = np.arange(self.variant.facts.num_seats)
-        if not np.isin(learners, seats if self._begin.fixed_seat < 0 else self._begin.fixed_seat).all():
-            raise ValueError("the snapshot has learners at seats where they cannot be")
-        if not ((seat >= OVER) & (seat < len(seats))).all():
-            raise ValueError("the snapshot has seats to move that the game does not have")
-        shared = (players == LEARNER).all(axis=1) & (self.self_play > 0)
-        learns = (seats == learners[:, None]) | shared[:, None]
-        if (players[learns] != LEARNER).any() or not np.isin(players[~learns], np.arange(len(self.agents))).all():
+            array[...] = given
+        if str(kept.pop("checksum")) != self._checksum(kept):
+            raise ValueError(f"the snapshot has been changed, or is of games made otherwise than these of {self.variant}")
+        if (kept["lengths"] < 0).any():
+            raise ValueError("the snapshot has games that have not begun")
+        if kept["players"].max() >= len(self.agents):
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
-        for own, array in zip(self.seats, Seating(**{"memories": self.memories, **snapshot, "shared": shared}), strict=True):
-            own[...] = array
+        for array, before in zip(self.seats, kept.values(), strict=True):
+            array[...] = before
         return self.view()

@@ -43,7 +43,7 @@ class Seating(NamedTuple):
         shared: (n,) bool, whether the learner has every seat.
         earned: (n, seats) float64, each seat's rewards since the learner's last turn.
         returns: (n, seats) float64, each seat's rewards from the start of its game to the learner's last turn.
-        lengths: (n,) int64, the learner's turns in its game so far.
+        lengths: (n,) int64, the learner's turns in its game so far; -1 before the first game.
     """
 
     states: np.ndarray
