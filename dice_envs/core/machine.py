@@ -98,29 +98,27 @@ def check_threads(threads: int, name: str = "threads") -> int:
 _SETTING = threading.Lock()
 
 
-def _use_torch_threads(number: int) -> int:
-    """Set the number of PyTorch's threads for work of the calling thread; return the number before.
+@contextlib.contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Set the number of PyTorch's threads while a block runs, for the thread that runs it alone.
 
-    PyTorch has a number for each thread. A thread starts with the number that any thread has set last, so another one puts
-    that back.
+    PyTorch has a number for each thread. A new thread starts with the number that any thread has set last, so another thread
+    sets that again.
     """
     import torch
 
-    with _SETTING, ThreadPoolExecutor(1) as other:
-        usual, before = other.submit(torch.get_num_threads).result(), torch.get_num_threads()
-        torch.set_num_threads(number)
-        other.submit(torch.set_num_threads, usual).result()
-    return before
+    def use(wanted: int) -> int:
+        with _SETTING, ThreadPoolExecutor(1) as other:
+            usual, before = other.submit(torch.get_num_threads).result(), torch.get_num_threads()
+            torch.set_num_threads(wanted)
+            other.submit(torch.set_num_threads, usual).result()
+        return before
 
-
-@contextlib.contextmanager
-def torch_threads(number: int) -> Iterator[None]:
-    """Set the number of PyTorch's threads while a block runs, for the thread that runs it alone."""
-    before = _use_torch_threads(number)
+    before = use(number)
     try:
         yield
     finally:
-        _use_torch_threads(before)
+        use(before)
 
 
 @functools.cache
@@ -141,8 +139,8 @@ def one_thread() -> contextlib.AbstractContextManager[object]:
     return _libraries().limit(limits=1)
 
 
-def torch_device(device: str) -> str:
-    """Return the name of a device that PyTorch has here; "auto" stands for "cuda" where there is a GPU, else for "cpu".
+def torch_device(device: Any) -> str:
+    """Return the name of a device that PyTorch has here: "auto" is "cuda" where there is a GPU, else "cpu"; None is "cpu".
 
     Raises:
         ValueError: PyTorch has no such device here.
@@ -150,8 +148,8 @@ def torch_device(device: str) -> str:
     """
     with needs("sb3", "a device"):
         import torch
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device is None or device == "auto":
+        return "cuda" if device and torch.cuda.is_available() else "cpu"
     try:
         torch.zeros(1, device=device).item()  # no value can be read from the device "meta"
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as problem:
@@ -159,7 +157,7 @@ def torch_device(device: str) -> str:
         raise ValueError(
             f"device must be one that PyTorch has here, say auto, cpu or cuda, not {shown(device)}: {reason}"
         ) from None
-    return str(device)
+    return str(torch.device(device))
 
 
 def memory_limit() -> int:

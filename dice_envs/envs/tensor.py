@@ -45,7 +45,7 @@ class TensorEnv:
         num_envs: number of games.
         opponents, seat, self_play, expected_rewards: see `dice_envs.envs.learner.SeatGames`. On a GPU opponents must have
             kernels that make no arrays, as `random` and `numbers` do, or be policy networks, which are asked in batches.
-        device: "cpu", "cuda" or "auto".
+        device: "cpu", "cuda" or "auto"; None: "cpu".
         options: the game's options.
 
     Attributes:
@@ -70,7 +70,7 @@ class TensorEnv:
         *,
         self_play: float = 0.0,
         expected_rewards: bool = False,
-        device: str = "cpu",
+        device: str | None = "cpu",
         **options: Any,
     ) -> None:
         self.variant, self.num_envs = seat_variant(game, options), num_envs

@@ -79,7 +79,7 @@ def test_auto_is_the_gpu_where_there_is_one(monkeypatch):
     assert torch_device("cpu") == "cpu"
     for there, device in ((False, "cpu"), (True, "cuda")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
-        assert torch_device("auto") == device
+        assert (torch_device("auto"), torch_device(None)) == (device, "cpu")
 
 
 @pytest.mark.parametrize("device", ["abacus", "", "cuda:99", "meta", 3.5])
