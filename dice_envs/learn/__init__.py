@@ -63,7 +63,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
     learner: str | None = None,
-    device: str = "cpu",
+    device: str | None = "cpu",
     callback: TrainingCallback | None = None,
     **options: Any,
 ) -> TrainingRun:
@@ -75,16 +75,16 @@ def train(
             many rounds also has "match". See `dice_envs.learn.presets`.
         steps: learner steps, instead of the preset's. Whole rollouts are played, so there may be a few more.
         opponents: specs of fixed opponents, instead of the preset's.
-        seed: fixes weights, games and all that is drawn, together with the setting `threads`; None: a fresh one. Runs with
-            different seeds share no random stream.
+        seed: fixes weights, games and all that is drawn, together with the setting `threads`, also beside runs in other
+            threads of the process; None: a fresh one. Runs with different seeds share no random stream.
         settings: other fields of `dice_envs.learn.presets.Preset` by name.
         folder: of the run's files, made if it is missing. A run that it holds is resumed; one process at a time may use it.
             None: nothing is written.
         learner: "ppo", this package's, or "sb3", MaskablePPO of SB3-contrib as it is (see `dice_envs.learn.sb3`); None: that of
             the run in the folder, or "ppo".
-        device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu". For the learner "ppo" on a GPU the
-            preset's steps, rollouts and minibatches are larger (`dice_envs.learn.presets.Preset.on_gpu`), unless `settings` has
-            `num_envs`, `num_steps` or `minibatch`.
+        device: PyTorch's, such as "cuda"; "auto": "cuda" where there is a GPU, else "cpu"; None: "cpu". A GPU takes one run of
+            a process at a time. For the learner "ppo" on a GPU the preset's steps, rollouts and minibatches are larger
+            (`dice_envs.learn.presets.Preset.on_gpu`), unless `settings` has `num_envs`, `num_steps` or `minibatch`.
         callback: reports progress, and may stop training.
         options: the game's options.
 
