@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from dice_envs.agent import RESIGNS, AgentError, Promises, Turn
+from dice_envs.core.files import read_bytes, replaceable
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import needs
 from dice_envs.core.options import Range, shown
@@ -34,6 +35,7 @@ AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers of a serv
 CUT_OFF_BY = ("length", "model_length", "max_tokens", "content_filter", "error")  # finish_reason of a reply without its end
 ABOUT_KEY = (401, 403)  # answers that may repeat a part of the key
 MOST_BYTES = 2**21  # of an answer
+MOST_LOG = 2**30  # bytes of a log whose replies are used again
 LONGEST_PAUSE = 60.0  # seconds
 CHARACTERS = 4  # of a token, where the server does not count
 MOST_COUNTED = 10**9  # tokens of a prompt or a reply; a server that counts more counts wrongly
@@ -102,6 +104,7 @@ class Chat(Checked):
 
     Raises:
         ValueError: no model, or a value that is not allowed.
+        OSError: `log` is a folder, or no plain file.
     """
 
     reaches_out: ClassVar[bool] = True  # to an address, with a key: no spec that others have written may name it
@@ -137,6 +140,8 @@ class Chat(Checked):
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError(f"url must be http://… or https://… without a password in it, not {shown(parts.scheme)}…")
         super().__post_init__()
+        if self.log:
+            replaceable(Path(self.log))
         if self.resume and not self.log:
             raise ValueError("resume needs log: the file with the replies")
         if self.cost and not self.price + self.reply_price:
@@ -273,7 +278,7 @@ class Chat(Checked):
         path = Path(self.log)
         if not self.resume or not path.exists():
             return kept
-        content = path.read_bytes()
+        content = read_bytes(path, MOST_LOG)
         for line in content.splitlines():
             try:
                 entry = json.loads(line)

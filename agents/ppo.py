@@ -10,8 +10,6 @@ import functools
 import itertools
 import json
 import math
-import warnings
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +19,7 @@ import numpy as np
 from dice_envs.agent import Promises, Turn
 from dice_envs.agent.kernel import Network, bound, sample_softmax
 from dice_envs.core.dice import uniform
-from dice_envs.core.files import atomic
+from dice_envs.core.files import read_arrays, write_arrays
 from dice_envs.core.game import Facts, Variant, configure
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, shown
@@ -35,7 +33,6 @@ FORMAT = 1
 MOST_LAYERS = 64
 MOST_NUMBERS = 2**24  # weights and biases of a policy
 MOST_BYTES = 4 * MOST_NUMBERS + 2**22  # of an unpacked file: the numbers, and room for the header
-MOST_HEADER = 256  # characters of an array's own header; NumPy writes about 120
 MOST_HALF = 65504.0  # the largest number of float16
 
 
@@ -186,8 +183,7 @@ def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
     for i, (weights, biases) in enumerate((in_half(policy) if half else policy).layers):
         stored = np.float16 if half else np.float32
         arrays[f"weights_{i}"], arrays[f"biases_{i}"] = weights.astype(stored), biases.astype(stored)
-    with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+    write_arrays(path, arrays)
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
@@ -196,8 +192,7 @@ def load_policy(path: str | Path) -> NetworkPolicy:
     Raises:
         ValueError: the file is missing, damaged, or not a policy; the message names the file and the reason.
     """
-    path = Path(path)
-    name = shown(str(path), most=500)
+    name, path = shown(str(path), most=500), Path(path)
     try:
         if path.is_dir():
             path = path / "policy.npz"
@@ -205,8 +200,6 @@ def load_policy(path: str | Path) -> NetworkPolicy:
                 raise ValueError(f"{name} is a folder without a policy.npz; `train` makes one")
         if not path.is_file():
             raise ValueError(f"there is no policy file {name}; `train` makes one")
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{name} is no policy file: it has {path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
     except OSError as problem:  # not a possible file name, or its folder cannot be read
         raise ValueError(f"there is no policy file {name}: {problem.strerror}") from None
     try:
@@ -217,64 +210,28 @@ def load_policy(path: str | Path) -> NetworkPolicy:
 
 
 def _read(path: Path) -> NetworkPolicy:
-    with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
-        warnings.simplefilter("error")  # NumPy warns of headers that it does not write itself
-        count = _check_members(archive)
-        header = json.loads(str(_array(archive, "header")))
-        if not isinstance(header, dict):
-            raise ValueError("its header is not a JSON object")
-        for field, kind in {"format": int, "game": str, "options": dict, "layers": int}.items():
-            if type(header.get(field)) is not kind:
-                raise ValueError(f"its header's {field} is {shown(header.get(field))}")
-        if header["format"] != FORMAT:
-            raise ValueError(f"its format is {shown(header['format'])}, not {FORMAT}")
-        if header["layers"] != count:
-            raise ValueError(f"its header says {shown(header['layers'])} layers, but there are {count}")
-        options = {key: tuple(value) if isinstance(value, list) else value for key, value in header["options"].items()}
-        layers = [(_floats(archive, f"weights_{i}", 2), _floats(archive, f"biases_{i}", 1)) for i in range(count)]
-        about = check_about(header.get("about", {}))
+    arrays = read_arrays(path, MOST_BYTES)
+    count = (len(arrays) - 1) // 2
+    if arrays.keys() != {"header", *(f"{kind}_{i}" for i in range(count) for kind in ("weights", "biases"))}:
+        raise ValueError(f"its members are {shown(list(arrays))}")
+    header = json.loads(str(arrays["header"]))
+    if not isinstance(header, dict):
+        raise ValueError("its header is not a JSON object")
+    for field, kind in {"format": int, "game": str, "options": dict, "layers": int}.items():
+        if type(header.get(field)) is not kind:
+            raise ValueError(f"its header's {field} is {shown(header.get(field))}")
+    if header["format"] != FORMAT:
+        raise ValueError(f"its format is {shown(header['format'])}, not {FORMAT}")
+    if header["layers"] != count:
+        raise ValueError(f"its header says {shown(header['layers'])} layers, but there are {count}")
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in header["options"].items()}
+    layers = [(_floats(arrays, f"weights_{i}", 2), _floats(arrays, f"biases_{i}", 1)) for i in range(count)]
+    about = check_about(header.get("about", {}))
     return NetworkPolicy(header["game"], options, layers, about, header.get("floor", 0.0))
 
 
-def _check_members(archive: zipfile.ZipFile) -> int:
-    """Return the number of layers. ValueError unless the archive has exactly the members that `save_policy` writes, packed as
-    NumPy packs them and not too large."""
-    members = archive.infolist()
-    count = (len(members) - 1) // 2
-    expected = ["header.npy", *(f"{kind}_{i}.npy" for i in range(count) for kind in ("weights", "biases"))]
-    found = [member.filename for member in members]
-    if sorted(found) != sorted(expected):
-        raise ValueError(f"its members are {shown(found)}")
-    size = sum(member.file_size for member in members)
-    if size > MOST_BYTES:
-        raise ValueError(f"it would unpack to {size:,} bytes, more than {MOST_BYTES:,}")
-    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
-        raise ValueError("its compression is not one that NumPy uses")
-    return count
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return an array of the archive. ValueError if it holds objects, or other bytes than its header says."""
-    info = archive.getinfo(f"{name}.npy")
-    with archive.open(info) as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MOST_HEADER)
-        except Exception:  # NumPy's message advises to trust the file
-            version = None
-        if version != (1, 0):
-            raise ValueError(f"{name} does not begin like an array that NumPy writes")
-        left = info.file_size - stream.tell()
-        if math.prod(shape) * dtype.itemsize != left:
-            raise ValueError(f"{name} holds {left} bytes, which is not {shape} of {dtype}")
-        content = stream.read(left)  # no more than declared, even if more is packed
-    if len(content) != left:
-        raise ValueError(f"{name} is cut short")
-    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
-
-
-def _floats(archive: zipfile.ZipFile, name: str, dimensions: int) -> np.ndarray:
-    array = _array(archive, name)
+def _floats(arrays: Mapping[str, np.ndarray], name: str, dimensions: int) -> np.ndarray:
+    array = arrays[name]
     if array.dtype not in (np.dtype("<f4"), np.dtype("<f2")) or array.ndim != dimensions:
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not float32 or float16 of {dimensions} dimensions")
     return array.astype(np.float32, copy=False)

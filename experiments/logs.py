@@ -20,6 +20,7 @@ from dice_envs.exact.fatestones import edge_ratio
 from dice_envs.exact.fatestones.draws import edges
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
 
+MOST_BYTES = 2**28  # of a log that is read
 COLUMNS = 10
 HAND = 3
 
@@ -95,8 +96,12 @@ def read_log(path: Path | str) -> Log:
         OSError: the file cannot be read.
     """
     rows = []
+    with Path(path).open("rb") as file:
+        content = file.read(MOST_BYTES + 1)  # limited: it may be an endless device
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{path}: a log has at most {MOST_BYTES:,} bytes")
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = content.decode().splitlines()
     except UnicodeDecodeError as problem:
         raise ValueError(f"{path}: not a text file ({problem.reason})") from None
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,7 @@
-"""Files written whole or not at all, archives with checksums, temporary files that killed processes leave, locks on folders."""
+"""Files written whole or not at all, and read up to a limit; archives with checksums, left-overs of killed processes, locks.
+
+Only plain files are replaced or read here: a device would be lost, or endless, and a FIFO would wait for another process.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import contextlib
 import datetime
 import errno
 import hashlib
+import io
 import json
 import math
 import os
 import re
 import secrets
 import socket
+import stat
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,8 +28,13 @@ import numpy as np
 
 BEGUN = time.time()  # when the first modules of this package were read
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
+MOST_JSON = 2**26  # bytes
+MOST_UNPACKED = 2**28  # bytes of an archive whose reader does not know how large it may be
 R = TypeVar("R")
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # opens a FIFO without waiting for a process that writes to it
 _CHECKSUM = "checksum"  # the member that has it
+_MOST_MEMBERS = 1000  # of an archive
+_MOST_HEADER = 1024  # characters of an array's own header; NumPy writes about 120
 
 
 NOT_KEPT: set[str] = set()  # environment variables that name folders in which nothing could be kept
@@ -68,11 +79,15 @@ def remove_left_overs(folder: Path, name: str | None = None, older_than: float =
                     path.unlink()
 
 
-def behind_links(path: Path) -> Path:
-    """Return the file that a path leads to, which need not exist. OSError if links lead in a circle."""
+def replaceable(path: Path) -> Path:
+    """Return the file that a path leads to, which need not exist. OSError if it is no plain file, or links lead in a circle."""
     target = Path(os.path.realpath(path))
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; a file is needed", str(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "this is no plain file", str(path))
     return target
 
 
@@ -83,22 +98,21 @@ def atomic(path: Path) -> Iterator[Path]:
     A link stays, and the file that it leads to is replaced. What is replaced keeps its permissions, and new files have those
     that the umask leaves. Its folder is made where it is missing.
     """
-    target = behind_links(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    remove_left_overs(target.parent, target.name, older_than=ABANDONED_AFTER)
+    target = replaceable(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        mode = target.stat().st_mode & 0o777 if target.exists() else None
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | 0o600))
-        yield temporary
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(target)
-    except OSError as problem:
-        problem.filename = problem.filename or str(path)  # a full disk is reported without one
-        raise
+        with named_in_errors(path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            remove_left_overs(target.parent, target.name, older_than=ABANDONED_AFTER)
+            mode = target.stat().st_mode & 0o777 if target.exists() else None
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | 0o600))
+            yield temporary
+            if mode is not None:
+                temporary.chmod(mode)
+            temporary.replace(target)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # renamed; or one that cannot be removed, which must not hide an error
+            temporary.unlink()
 
 
 @contextlib.contextmanager
@@ -112,16 +126,35 @@ def named_in_errors(path: Path) -> Iterator[None]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all. OSError names it."""
-    with named_in_errors(path), atomic(path) as temporary:
+    with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON that this project has written. ValueError if it is none or a number is not finite, OSError without the file."""
+def read_bytes(path: Path, most: int) -> bytes:
+    """Return what a plain file holds. ValueError if it is none or has more than `most` bytes, OSError if it cannot be read."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no plain file")
+        if status.st_size > most:
+            raise ValueError(f"it has {status.st_size:,} bytes, more than {most:,}")
+        return file.read()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read an object of JSON that this project has written. Errors as in `read_bytes` and `parse_json`."""
+    return parse_json(read_bytes(path, MOST_JSON))
+
+
+def parse_json(content: str | bytes) -> dict[str, Any]:
+    """Return an object of JSON. ValueError if it is none or a number is not finite."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+        found = json.loads(content, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    return found
 
 
 def _finite(text: str) -> float:
@@ -131,6 +164,50 @@ def _finite(text: str) -> float:
 
 
 # --- archives ---------------------------------------------------------------------------------------------------------
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays, no objects, to a compressed .npz file, whole or not at all. OSError if that fails."""
+    with atomic(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+
+
+def read_arrays(path: Path, most: int) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file by name. Untrusted files are safe: sizes are checked first, and no code runs.
+
+    Raises:
+        OSError: it cannot be read.
+        Exception: it is no plain file, damaged, not as NumPy packs arrays, or it has more than `most` bytes, also unpacked.
+            ValueError, or the errors of zipfile and zlib.
+    """
+    with zipfile.ZipFile(io.BytesIO(read_bytes(path, most))) as archive:
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        if len(members) > _MOST_MEMBERS:
+            raise ValueError(f"it has {len(members):,} members, more than {_MOST_MEMBERS:,}")
+        if size > most:
+            raise ValueError(f"it would unpack to {size:,} bytes, more than {most:,}")
+        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
+            raise ValueError("its compression is not one that NumPy uses")
+        return {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """Return an array of an archive. ValueError if it holds objects, or other bytes than its header says."""
+    name = info.filename.removesuffix(".npy")
+    with archive.open(info) as stream:
+        try:
+            version = np.lib.format.read_magic(stream)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_MOST_HEADER)
+        except Exception:  # NumPy's message advises to trust the file
+            version = None
+        if version != (1, 0):
+            raise ValueError(f"{name} does not begin like an array that NumPy writes")
+        left = info.file_size - stream.tell()
+        if math.prod(shape) * dtype.itemsize != left:
+            raise ValueError(f"{name} holds {left} bytes, which is not {shape} of {dtype}")
+    with archive.open(info) as stream:  # from the header on, which NumPy reads itself
+        return np.lib.format.read_array(stream, max_header_size=_MOST_HEADER)
 
 
 def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
@@ -144,25 +221,25 @@ def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    arrays: dict[str, Any] = {name: np.asarray(member) for name, member in members.items()}
-    with atomic(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **{**arrays, _CHECKSUM: np.array(checksum(work, arrays))})
+    arrays = {name: np.asarray(member) for name, member in members.items()}
+    write_arrays(path, {**arrays, _CHECKSUM: np.array(checksum(work, arrays))})
 
 
 def read_archive(
-    path: Path, work: str, read: Callable[[dict[str, np.ndarray]], R], tell: Callable[[str], Any], unchecked: bool = False
-) -> R | None:
+    path: Path, work: str, read: Callable[[dict[str, np.ndarray]], R], tell: Callable[[str], Any],
+    most: int = MOST_UNPACKED, unchecked: bool = False,
+) -> R | None:  # fmt: skip
     """Return what `read` makes of the members, or None where there is no such file or the work has to be done again.
 
     Args:
         path, work: as given to `write_archive`.
         read: checks the members; whatever it raises counts as damage.
         tell: called with a line that says why an existing file is not used.
+        most: bytes of the file and of its members; one with more is not unpacked.
         unchecked: accept files of earlier versions, which have no checksum; for content that the caller verifies.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            members = {name: file[name] for name in file.files}
+        members = read_arrays(path, most)
         stated = members.pop(_CHECKSUM, None)
         if stated is None and not unchecked:
             raise ValueError("an earlier version wrote it, without a checksum")

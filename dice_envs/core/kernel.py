@@ -33,13 +33,14 @@ import llvmlite
 import numba
 import numpy as np
 
-from dice_envs.core.files import ABANDONED_AFTER, keep_file, remove_left_overs, warn_not_kept
+from dice_envs.core.files import ABANDONED_AFTER, keep_file, read_bytes, remove_left_overs, warn_not_kept
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # Settings that change the machine code, as environment variables after NUMBA_. The processor is part of the key by itself.
 _SETTINGS = ["BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML", "DEBUG_NRT"]
 _SETTINGS += ["ENABLE_PROFILING", "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS"]
+_MOST_BYTES = 2**28  # of a file of machine code
 _UNUSED_AFTER = 30 * 86400.0  # seconds without use after which machine code is removed
 
 # Every state begins with its stream, so a helper compiled for one record type is used for others. numba warns of that.
@@ -281,7 +282,7 @@ class _KernelCache(_Cache):
         if path is None:
             return None
         try:
-            loaded = self._rebuild(target_context, _pickle.loads(path.read_bytes()))
+            loaded = self._rebuild(target_context, _pickle.loads(read_bytes(path, _MOST_BYTES)))
         except Exception:  # there is none; a damaged one counts as missing
             return None
         with contextlib.suppress(OSError):  # gone already, or not ours

@@ -12,18 +12,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dice_envs.core.files import atomic
+from dice_envs.core.files import atomic, parse_json, read_bytes
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_range, check_seed
 from dice_envs.learn.presets import Preset
 
 FORMAT = 6
+MOST_BYTES = 2**33  # several networks of the largest size that `ppo` has
 
 
 @contextlib.contextmanager
@@ -52,12 +52,12 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """Read a file of `write_checkpoint`. It is never unpacked to more than its size.
 
     Raises:
-        ValueError: the file is damaged, or of another version.
+        ValueError: the file is damaged, no plain file, or of another version.
         OSError: it cannot be read.
     """
+    content = read_bytes(path, MOST_BYTES)
     import torch
 
-    content = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(member.file_size for member in archive.infolist()) > len(content):
@@ -74,7 +74,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 def read_config(text: str) -> tuple[Variant, Preset, int, str]:
     """Variant, preset, seed and learner of a run. ValueError, KeyError, TypeError or AttributeError where one is wrong."""
-    config = json.loads(text)
+    config = parse_json(text)
     for field in dataclasses.fields(Preset):
         config["preset"][field.name]  # KeyError: a missing field would silently take today's default
     if check_seed(config["seed"]) is None:

@@ -21,7 +21,7 @@ from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of, prom
 from dice_envs.agent.casting import make_harmless, make_player
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
-from dice_envs.core.files import write_text
+from dice_envs.core.files import read_bytes, write_text
 from dice_envs.core.game import OVER, Picture, Variant, configure
 from dice_envs.core.options import check_range, check_seed, shown
 
@@ -404,8 +404,7 @@ class Sitting:
         cls, path: Path, make: Callable[[Variant, str], Agent] = make_harmless, agents: Sequence[str | Agent] = ()
     ) -> Sitting:
         """Return the game in a file that `save_to` has written. OSError if it cannot be read; all else as in `load`."""
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)  # the file may be endless
+        content = _naming(f"{path} is no saved game", lambda: read_bytes(path, MOST_BYTES))
         data = parse_saved(content, str(path))
         return _naming(str(path), lambda: cls.load(data, make, agents))
 

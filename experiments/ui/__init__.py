@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from dice_envs.core.dice import fresh_seed
-from dice_envs.core.files import behind_links, write_text
+from dice_envs.core.files import replaceable, write_text
 from dice_envs.core.game import Game, Variant, register
 from dice_envs.core.machine import check_extra
 from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
@@ -377,13 +377,8 @@ class _Lines:
 
 def check_writable(path: Path | None) -> None:
     """Raise OSError before the work if the file cannot be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder; a file is needed", str(path))
-    if path.exists() and not path.is_file():  # the result replaces it, and it may be /dev/null
-        raise OSError(errno.EINVAL, "this is no plain file", str(path))
-    check_folder(behind_links(path).parent)
+    if path is not None:
+        check_folder(replaceable(path).parent)
 
 
 def check_folder(folder: Path | None) -> None:

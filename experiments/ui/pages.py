@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import dice_envs
-from dice_envs.core.files import atomic, named_in_errors, write_text
+from dice_envs.core.files import atomic, write_text
 from dice_envs.core.machine import needs
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import Grid
@@ -78,7 +78,7 @@ def saved_plot(report: Path, name: str, caption: str = "", **kwargs: Any) -> Ite
     with matplotlib.style.context(["default", _STYLE]):
         canvas = Figure(kwargs.pop("figsize", (8, 5)), layout="constrained")
         yield canvas, canvas.subplots(**kwargs)
-        with named_in_errors(path), atomic(path) as temporary:
+        with atomic(path) as temporary:
             canvas.savefig(temporary, format="png", dpi=120)
     console.whole_line(f"plot: {path}")
     noted = _noted.get()

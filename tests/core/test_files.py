@@ -21,6 +21,8 @@ from dice_envs.core.files import (
     write_text,
 )
 from dice_envs.experiments.ui import check_writable
+from dice_envs.learn.checkpoint import read_checkpoint
+from dice_envs.table.sitting import Sitting
 from tests.conftest import ROOT
 
 
@@ -44,6 +46,21 @@ def test_a_file_is_written_whole_or_not_at_all_and_an_error_names_it(tmp_path):
     assert caught.value.filename == str(path)
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_only_plain_files_are_replaced_or_read(tmp_path):
+    """A device or FIFO would be lost, and reading it might never end."""
+    pipe, told = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    for write in (check_writable, lambda path: write_text(path, ""), lambda path: write_archive(path, "part 1", {})):
+        with pytest.raises(OSError, match="this is no plain file: '.*pipe'"):
+            write(pipe)
+    for read in (read_json, read_checkpoint, Sitting.load_from):
+        with pytest.raises(ValueError, match="it is no plain file"):
+            read(pipe)
+    assert read_archive(pipe, "part 1", dict, told.append) is None
+    assert "it is no plain file" in told.pop()
+    assert pipe.is_fifo()
 
 
 def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp_path):
@@ -118,8 +135,8 @@ def test_all_left_overs_of_a_folder_and_nothing_else(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
-@pytest.mark.parametrize("content", ["", "[1", '{"a": NaN}', "[1e999]", "-Infinity", "[" * 100_000, "\udc80"])
-def test_json_that_is_none_is_a_value_error(tmp_path, content):
+@pytest.mark.parametrize("content", ["", "{1", '{"a": NaN}', '{"a": 1e999}', "-Infinity", "[" * 100_000, "\udc80", "[1]", "3"])
+def test_what_is_no_object_of_json_is_a_value_error(tmp_path, content):
     path = tmp_path / "plan.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(ValueError, match="."):
@@ -169,6 +186,8 @@ def test_an_archive_is_what_was_written_or_nothing(tmp_path):
     path.write_bytes(whole)
     assert read_archive(path, "part 1", lambda members: members["missing"], told.append) is None
     assert "'missing'" in told.pop()
+    assert read_archive(path, "part 1", dict, told.append, most=10) is None
+    assert "bytes, more than 10)" in told.pop()
     assert read_archive(tmp_path / "none.npz", "part 1", dict, told.append) is None
     assert not told
 

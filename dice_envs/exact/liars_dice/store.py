@@ -18,6 +18,7 @@ from dice_envs.exact.progress import say
 
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
 HASHED = 12  # digits of a hash in a file's name
+_MOST_OTHERS = 2**20  # bytes of a file beside the numbers
 
 
 def cache_folder() -> Path:
@@ -87,4 +88,5 @@ def read_kept(path: Path, size: int) -> dict[str, Any] | None:
         found = {"iterations": int(members["iterations"]), "seconds": float(members["seconds"])}
         return {"numbers": numbers, **found, "width": width, "widths": widths}
 
-    return read_archive(path, path.name, checked, say, unchecked=True)  # certified, so a checksum is not needed
+    most = 8 * size + _MOST_OTHERS
+    return read_archive(path, path.name, checked, say, most, unchecked=True)  # certified, so a checksum is not needed

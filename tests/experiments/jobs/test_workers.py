@@ -170,13 +170,14 @@ def test_parts_that_are_damaged_or_of_other_work_are_done_again_and_named(tmp_pa
         assert capsys.readouterr().out.count("that work is done again") == len(redone)
 
 
-NO_PLANS = ["", "[1,2,3]", "{}", "3", '{"seed": NaN}', "[" * 100_000, '{"seed": null}']
+NO_PLANS = {"": "Expecting", "[1,2,3]": "it is no JSON object", "{}": "its checksum is wrong", "3": "it is no JSON object"}
+NO_PLANS |= {'{"seed": NaN}': "NaN is no finite", "[" * 100_000: "it is nested too deeply", '{"seed": null}': "its checksum"}
 
 
 @pytest.mark.parametrize(
     ("changed", "given", "message"),
     [
-        *((lambda plan, text=text: text, {}, "damaged .*; remove it to start anew") for text in NO_PLANS),
+        *((lambda plan, text=text: text, {}, rf"damaged .*\({why}.*; remove it") for text, why in NO_PLANS.items()),
         (lambda plan: plan.replace('"seed": 7', '"seed": 8'), {}, "its checksum is wrong"),
         (lambda plan: re.sub(r'"checksum": "\w+"', '"checksum": null', plan), {}, "its checksum is wrong"),
         (str, {"resume": False}, "add --resume to go on with it, or remove it"),
