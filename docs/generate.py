@@ -47,8 +47,8 @@ def write_pages(docs: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> str:
@@ -78,7 +78,7 @@ def game_page(game: Game, docs: Path) -> str:
         "## Agents\n\n" + _agents_of(game),
     ]
     if any(task.game == game.name for task in TASKS.values()):
-        parts.append("## Optimal play\n\n" + optimal_play(game, (docs / "board.md").read_text()))
+        parts.append("## Optimal play\n\n" + optimal_play(game, (docs / "board.md").read_text(encoding="utf-8")))
     published = docs / "results" / f"{game.name}.json"
     if published.exists():
         parts.append("## Published figures beside ours\n\n" + figures(published))
@@ -215,7 +215,7 @@ _ABOUT_TASKS = (
 
 def figures(path: Path) -> str:
     """Published figures beside ours, in a table for each source."""
-    stored = json.loads(path.read_text())
+    stored = json.loads(path.read_text(encoding="utf-8"))
     parts = [
         f"Written by `make results`, which runs `python -m experiments {stored['command']}`. ± is half of a 95 % interval."
     ]
@@ -234,9 +234,9 @@ _AGREES = {True: "yes", False: "no", None: ""}
 
 def keep(command: str, made: Path, kept: Path) -> None:
     """Store the rows with a published figure from the JSON of `reproduce`, and the command."""
-    rows = [row for row in json.loads(made.read_text())["rows"] if row["published"] is not None]
+    rows = [row for row in json.loads(made.read_text(encoding="utf-8"))["rows"] if row["published"] is not None]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    kept.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n')
+    kept.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 # --- agents, presets, speed -------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def speed_page(folder: Path) -> str:
     headings = ("subject", "ours", "unit", "peer", "the peer's", "ratio", "note")
     parts = [f"# Speed\n\n{about}"]
     for path in sorted(folder.glob("*.json"), key=_version, reverse=True):
-        bench = json.loads(path.read_text())
+        bench = json.loads(path.read_text(encoding="utf-8"))
         rows = []
         for row in bench["rows"]:
             ours, peer, ratio = (_figure(row[key]) for key in ("ours", "peer", "ratio"))
@@ -332,7 +332,7 @@ def evaluate_all(path: Path) -> None:
         found = evaluate(game, player, opponent, GAMES_EVALUATED, seed=SEED, **options)
         print(found.agent, found.against, found.value, found.variance_ratio, flush=True)
         rows.append({name: value for name, value in found.as_dict().items() if name not in ("losses", "worst")})
-    path.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
+    path.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n", encoding="utf-8")
 
 
 def luck_table(path: Path) -> str:
@@ -340,7 +340,7 @@ def luck_table(path: Path) -> str:
     headings = ("game", "player", "opponent", "plain", "without luck", "unit", "variance", "95 %", "coefficient")
     headings += ("games for ± 0.1 %",)
     rows = []
-    for row in json.loads(path.read_text()):
+    for row in json.loads(path.read_text(encoding="utf-8")):
         share = row["unit"] == GAMES_WON
         results = [_with_error(row[name], row[error], share) for name, error in (("plain", "plain_error"), ("value", "error"))]
         game = f"{row['game']} {options_text(row['options'])}"
@@ -360,7 +360,7 @@ def language_table(path: Path) -> str:
     """Scripted players through words: `benchmark language`."""
     headings = ("task", "player", "regret a move", "unit", "wrong moves", "result without luck", "unit")
     rows = []
-    for row in json.loads(path.read_text())["scores"]:
+    for row in json.loads(path.read_text(encoding="utf-8"))["scores"]:
         won, share = row["result_unit"] == GAMES_WON, row["unit"].startswith("%")
         regret, result = _with_error(row["regret"], row["error"], share), _with_error(row["result"], row["result_error"], won)
         unit = "% of games won" if won else row["result_unit"]

@@ -202,7 +202,7 @@ def _trained(
     """Make one run; return its results and, without a folder, the contents of its files."""
     with contextlib.ExitStack() as until_trained:
         if silent:
-            nowhere = until_trained.enter_context(open(os.devnull, "w"))
+            nowhere = until_trained.enter_context(open(os.devnull, "w", encoding="utf-8"))
             until_trained.enter_context(contextlib.redirect_stdout(nowhere))
             until_trained.enter_context(contextlib.redirect_stderr(nowhere))
         own = Path(folder or until_trained.enter_context(tempfile.TemporaryDirectory())) / name

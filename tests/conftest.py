@@ -56,6 +56,7 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ROOT = Path(__file__).resolve().parent.parent
+posix = pytest.mark.skipif(os.name != "posix", reason="needs signals, FIFOs, links or permissions as POSIX has them")
 
 # Random streams and hashes let 64-bit numbers wrap around, of which NumPy warns when kernels run as Python. Nothing else
 # may overflow.

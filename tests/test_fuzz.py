@@ -6,7 +6,6 @@ FUZZ=100 in the environment tries a hundred times the usual number of examples. 
 
 import functools
 import itertools
-import resource
 import types
 import typing
 from pathlib import Path
@@ -33,6 +32,7 @@ from tests.support.interfaces import CALLERS, play, plays, refused
 
 pytestmark = pytest.mark.thorough  # compiles all games
 
+resource = pytest.importorskip("resource", reason="only POSIX limits a process's memory")
 GIBIBYTE = 2**30
 every_game = pytest.mark.parametrize("name", names())
 

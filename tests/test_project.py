@@ -286,6 +286,12 @@ def test_make_targets_of_readme_and_contributing_are_there():
     assert {"play", "train", "test"} <= used <= targets
 
 
+@pytest.mark.skipif(not (ROOT / ".github").exists(), reason="a source distribution has no workflow")
+def test_other_systems_run_what_make_test_does():
+    fast = re.search(r"^FAST = (.+)$", (ROOT / "Makefile").read_text(), re.M)[1]
+    assert f"-m pytest -n auto --dist loadfile {fast}\n" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="looks at what git keeps")
 def test_git_keeps_files_of_the_project_alone():
     entries = subprocess.run(["git", "ls-files", "--stage"], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -28,6 +28,7 @@ import numpy as np
 
 BEGUN = time.time()  # when the first modules of this package were read
 ABANDONED_AFTER = 3600.0  # seconds without a write after which a temporary file has no living writer
+PATIENCE = 1.0  # seconds in which a file that another process has open on Windows, say a virus scanner, is replaced again
 MOST_JSON = 2**26  # bytes
 MOST_UNPACKED = 2**28  # bytes of an archive whose reader does not know how large it may be
 R = TypeVar("R")
@@ -109,10 +110,23 @@ def atomic(path: Path) -> Iterator[Path]:
             yield temporary
             if mode is not None:
                 temporary.chmod(mode)
-            temporary.replace(target)
+            _replace(temporary, target)
     finally:
         with contextlib.suppress(OSError):  # renamed; or one that cannot be removed, which must not hide an error
             temporary.unlink()
+
+
+def _replace(temporary: Path, target: Path) -> None:
+    """Rename a file, again where that is refused for an instant. EPERM, which Windows does not raise here, is final."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            temporary.replace(target)
+            return
+        except PermissionError as problem:
+            if problem.errno == errno.EPERM or time.monotonic() >= until:
+                raise
+        time.sleep(PATIENCE / 20)
 
 
 @contextlib.contextmanager
@@ -127,7 +141,7 @@ def named_in_errors(path: Path) -> Iterator[None]:
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all. OSError names it."""
     with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -296,7 +310,8 @@ def folder_lock(folder: Path, option: str) -> Iterator[None]:
         write_text(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
         yield
     finally:
-        owner.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # another process reads it, where that forbids to remove it
+            owner.unlink()
         lock.release()
 
 

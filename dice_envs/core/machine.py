@@ -172,7 +172,7 @@ def memory_limit() -> int:
 def _group_limits(own: Path, mounted: Path) -> Iterator[int]:
     """Yield the memory limits of the control groups that the file `own` lists, and of those above them, of either version."""
     try:
-        groups = own.read_text().splitlines()
+        groups = own.read_text(encoding="utf-8").splitlines()
     except OSError:  # not on Linux
         return
     for line in groups:

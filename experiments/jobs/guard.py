@@ -79,6 +79,9 @@ def answer_interrupt() -> None:
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
     """Hold SIGINT back until the end of the block. Processes that begin there never receive it."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows, where nothing does that
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -16,6 +16,7 @@ from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import TextTable
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
+from tests.conftest import posix
 from tests.support.chat_server import lowest, lowest_words, said, serving
 
 pytest.importorskip("httpx")
@@ -211,6 +212,7 @@ def test_an_answer_about_something_else_ends_it(server):
     assert server.encodings == {"identity"}
 
 
+@posix
 def test_ctrl_c_does_not_wait_for_the_server(server):
     free, answered = threading.Event(), threading.Event()
 

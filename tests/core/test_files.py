@@ -1,10 +1,14 @@
 """Files are written whole or not at all, left-overs are removed, and a locked folder is one process's alone."""
 
+import contextlib
+import errno
 import itertools
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,7 +27,7 @@ from dice_envs.core.files import (
 from dice_envs.experiments.ui import check_writable
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.table.sitting import Sitting
-from tests.conftest import ROOT
+from tests.conftest import ROOT, posix
 
 
 def age(path, seconds):
@@ -48,6 +52,19 @@ def test_a_file_is_written_whole_or_not_at_all_and_an_error_names_it(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+BUSY, FINAL = (PermissionError(code, os.strerror(code)) for code in (errno.EACCES, errno.EPERM))
+
+
+@pytest.mark.parametrize(("answers", "tries"), [([BUSY, BUSY, None], [3]), ([BUSY] * 99, range(2, 99)), ([FINAL, None], [1])])
+def test_a_file_that_another_process_has_open_is_replaced_for_a_while(answers, tries, tmp_path, monkeypatch):
+    monkeypatch.setattr("dice_envs.core.files.PATIENCE", 0.1)
+    monkeypatch.setattr(Path, "replace", replace := mock.Mock(side_effect=answers))
+    with contextlib.nullcontext() if None in answers[2:] else pytest.raises(PermissionError, match="'.*result.json'"):
+        write_text(tmp_path / "result.json", "new")
+    assert replace.call_count in tries
+
+
+@posix
 def test_only_plain_files_are_replaced_or_read(tmp_path):
     """A device or FIFO would be lost, and reading it might never end."""
     pipe, told = tmp_path / "pipe", []
@@ -63,6 +80,7 @@ def test_only_plain_files_are_replaced_or_read(tmp_path):
     assert pipe.is_fifo()
 
 
+@posix
 def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp_path):
     before = os.umask(0o027)
     try:
@@ -77,6 +95,7 @@ def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp
         os.umask(before)
 
 
+@posix
 def test_a_link_is_written_through(tmp_path):
     folder, link, target = tmp_path / "folder", tmp_path / "link.json", tmp_path / "folder" / "result.json"
     folder.mkdir()
@@ -208,7 +227,7 @@ def test_archives_without_a_checksum_are_earlier_ones(tmp_path):
 def test_an_error_names_the_locked_folder_and_the_process_that_uses_it(tmp_path):
     left_over = tmp_path / ".policy.npz.abcd_123.tmp"
     left_over.write_text("half")
-    message = rf"{tmp_path} is in use by process {os.getpid()} on .+, since \d{{4}}-\d\d-\d\d \d\d:.+, or choose another --out"
+    message = rf"{tmp_path.name} is in use by process {os.getpid()} on .+, since [-\d]{{10}} \d\d:.+, or choose another --out"
     with folder_lock(tmp_path, "--out"):
         assert not left_over.exists()
         left_over.write_text("being written")

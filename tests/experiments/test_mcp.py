@@ -16,7 +16,7 @@ from dice_envs import action_values, configure
 from dice_envs.envs.text import TextTable
 from dice_envs.exact.progress import say
 from dice_envs.table.sitting import PERSON
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import COMPILES_SOON, ROOT, posix
 from tests.support.commands import process
 
 pytest.importorskip("mcp")
@@ -276,6 +276,7 @@ main("dice-envs")
 """
 
 
+@posix
 def test_over_the_pipes_of_a_process(tmp_path):
     """Standard output has the protocol alone; what else is printed goes to standard error."""
     program, sent, said = (tmp_path / name for name in ("serve.py", "sent", "said"))

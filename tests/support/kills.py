@@ -6,15 +6,17 @@ A server, started once with everything imported and compiled, forks the processe
 import dataclasses
 import multiprocessing
 import os
-import resource
 import signal
 import sys
 import time
+
+import pytest
 
 from dice_envs.experiments import jobs
 from dice_envs.experiments.__main__ import app
 from dice_envs.learn.presets import PRESETS
 
+resource = pytest.importorskip("resource", reason="only POSIX has forks, SIGKILL and limits on files")
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.support.kills_compiled"])
 LONGEST = 300  # seconds allowed for a process

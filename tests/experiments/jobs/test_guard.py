@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from dice_envs.core.machine import is_starting
-from tests.conftest import ROOT
+from tests.conftest import ROOT, posix
 from tests.support.commands import process
 from tests.support.subsets import few
 
+pytestmark = posix
 # `guard` by itself, without the package, which takes seconds to import
 ALONE = f"import sys; sys.path.insert(0, {str(ROOT / 'experiments' / 'jobs')!r})"
 
@@ -153,8 +154,8 @@ def is_running(number):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_outlives_the_one_that_started_it(number):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
+def test_no_process_outlives_the_one_that_started_it(name):
     code = (
         "from dice_envs.experiments.jobs.guard import ends_at_once\nfrom dice_envs.experiments.jobs import Processes\n"
         "from tests.experiments.jobs.test_guard import endless\n"
@@ -163,11 +164,11 @@ def test_no_process_outlives_the_one_that_started_it(number):
     parent = process("-c", code)
     children = [int(parent.stdout.readline().split()[1]) for _ in range(2)]
     assert all(map(is_running, children))
-    parent.send_signal(number)
+    parent.send_signal(getattr(signal, name))
     _, told = parent.communicate(timeout=300)  # until nobody has its streams
     while any(map(is_running, children)):  # they have closed their streams and are about to end
         time.sleep(0.05)
-    assert told.count("Traceback") == (number == signal.SIGINT)  # its own, since no command catches KeyboardInterrupt here
+    assert told.count("Traceback") == (name == "SIGINT")  # its own, since no command catches KeyboardInterrupt here
 
 
 @few(
