@@ -137,7 +137,7 @@ def _kind(paragraph: str) -> str:
 def options_table(game: Game) -> str:
     """A table of options with defaults and meanings."""
     defaults = {field.name: field.default for field in dataclasses.fields(game.options)}
-    listed = attributes(game.options.__doc__ or "")
+    listed = attributes(game.options)
     return table(
         ("option", "default", "meaning"), [(f"`{name}`", f"`{defaults.get(name)!r}`", text) for name, text in listed.items()]
     )
@@ -251,7 +251,7 @@ def agents_page() -> str:
         parts.append(f"## {load(game).title if game else 'Any game'}")
         for name, factory in chosen.items():
             text, _, _ = (inspect.getdoc(factory) or "").partition("Attributes:\n")
-            listed = attributes(factory.__doc__ or "")
+            listed = attributes(factory)
             parameters = (
                 table(("parameter", "meaning"), [(f"`{key}`", meaning) for key, meaning in listed.items()]) if listed else ""
             )
@@ -268,7 +268,7 @@ def _elsewhere(name: str, game: str) -> bool:
 def presets_page() -> str:
     """The settings of all presets of `train`, with their meanings."""
     parts = ["# Presets in full\n\nThe settings of each preset of `train`. `--set NAME=VALUE` changes one."]
-    meaning = attributes(next(iter(presets_of("").values())).__class__.__doc__ or "")
+    meaning = attributes(type(next(iter(presets_of("").values()))))
     parts.append(table(("setting", "meaning"), [(f"`{name}`", text) for name, text in meaning.items()]))
     for game in names():
         presets = presets_of(game)

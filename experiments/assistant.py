@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import inspect
 import io
 import json
 import os
@@ -31,7 +30,7 @@ from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
 from dice_envs.experiments.words import advice_text, review_lines
 from dice_envs.table.advice import figure, give_hint, review, values_of
-from dice_envs.table.rules import attributes, rules_in_short, sections
+from dice_envs.table.rules import attributes, docstring, rules_in_short, sections
 from dice_envs.table.sitting import PERSON
 
 with needs("mcp", "the server for assistants"):
@@ -102,13 +101,13 @@ class Games:
         lines = []
         for name in names():
             own = {agent: factory for agent, factory in for_game(name).items() if agent not in for_game(None)}
-            lines += [f"{name}: {sections(load(name))[0].paragraphs[0]}", *_agent_lines(own)]
+            lines += [f"{name}: {next((each.paragraphs[0] for each in sections(load(name))), '')}", *_agent_lines(own)]
         return "\n".join([*lines, "Agents for any game:", *_agent_lines(for_game(None))])
 
     def rules(self, game: GameName, options: Options = None) -> str:
         """Explain the rules in force with these options, and list all options of the game with their values."""
         variant = configure(game, **(options or {}))
-        meanings = attributes(variant.game.options.__doc__ or "")
+        meanings = attributes(variant.game.options)
         values = dataclasses.asdict(variant.options)
         listed = [f"- {name} = {json.dumps(value)}: {meanings.get(name, '')}" for name, value in values.items()]
         heading = f"{variant.game.title}, number of seats: {variant.facts.num_seats}"
@@ -209,7 +208,7 @@ class Games:
 def _agent_lines(factories: Mapping[str, Any]) -> list[str]:
     """Describe the agents in a line each, without those that need a server."""
     local = {name: factory for name, factory in factories.items() if not required(factory)}
-    return [f"- {name}: {inspect.cleandoc(factory.__doc__ or '').splitlines()[0]}" for name, factory in local.items()]
+    return [f"- {name}: {next(iter(docstring(factory).splitlines()), '')}" for name, factory in local.items()]
 
 
 def _answering(tool: Callable[..., str]) -> Callable[..., Any]:
@@ -285,7 +284,7 @@ def make_server(games: Games) -> MCPServer:
     """Return the server of these games."""
     server = _Server("dice-envs", instructions=INSTRUCTIONS, version=metadata.version("dice-envs"), log_level="WARNING")
     for tool in games.tools:
-        description = " ".join((tool.__doc__ or "").split())
+        description = " ".join(docstring(tool).split())
         server.add_tool(_answering(tool), description=description, structured_output=False)
     return server
 

@@ -292,3 +292,26 @@ def test_the_learner_works_with_the_threads_of_its_preset(monkeypatch):
     response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET)
     assert PRESET.threads in threads
     assert inspect.unwrap(distill.train) is not distill.train
+
+
+WORDS_AND_GAMES = """
+import anyio, numba, numpy, typer.main
+from dice_envs import Uniform, configure, load, names
+from dice_envs.experiments import __main__, arena, assistant
+from dice_envs.table.rules import rules_text
+numpy.seterr(all="raise", over="ignore" if numba.config.DISABLE_JIT else "raise")  # random streams wrap around
+games = assistant.Games()
+print(games.list_games(), anyio.run(assistant.make_server(games).list_tools))
+print([command.help for command in typer.main.get_command(__main__.app).commands.values()])
+for name in names():
+    print(rules_text(load(name)), games.rules(name), games.new_game(name, seat=0, seed=1))
+    print(arena.play_table(configure(name), [Uniform()] * configure(name).facts.num_seats, 5, 1))
+"""
+
+
+@pytest.mark.thorough
+def test_every_interpreter_says_and_plays_the_same(run_python):
+    """With warnings and floating-point errors raised; without docstrings, and kernels; with sets in other orders."""
+    kinds = {}, {"PYTHONWARNINGS": "error"}, {"PYTHONOPTIMIZE": "2", "NUMBA_DISABLE_JIT": "1"}
+    first, *others = (run_python(WORDS_AND_GAMES, PYTHONHASHSEED=str(seed), **kind) for seed, kind in enumerate(kinds))
+    assert others == [first, first]

@@ -251,7 +251,7 @@ class _KernelCache(_Cache):
     @functools.cached_property
     def prefix(self) -> str:
         """Begins the names of all files of this kernel, whatever its source was."""
-        named = f"{self.form} {_hash_of_all(self._compiled, _named)}"
+        named = f"{self.form} {sys.flags.optimize} {_hash_of_all(self._compiled, _named)}"  # with -O the byte code is another
         return f"{self._compiled.py_func.__name__}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
     @property

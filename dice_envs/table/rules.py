@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import re
@@ -28,7 +29,7 @@ class RuleSection(NamedTuple):
 
 def sections(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules of a game from the docstring of its module; none if it has no docstring."""
-    text = inspect.cleandoc(sys.modules[game.deal.__module__].__doc__ or "")
+    text = docstring(sys.modules[game.deal.__module__])
     found: list[RuleSection] = []
     for part in re.split(r"\n\s*\n(?=\S)", text):
         lines = part.splitlines()
@@ -79,9 +80,20 @@ def rules_text(game: Game, width: int = 100) -> str:
     return "\n".join(parts)
 
 
-def attributes(docstring: str) -> dict[str, str]:
-    """Return name → meaning, in one line, of the entries under `Attributes:` in a docstring."""
-    _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
+def docstring(thing: Any) -> str:
+    """Return the docstring of a module, class or function; with `python -OO`, which leaves them out, that of its source."""
+    if sys.flags.optimize < 2:
+        return inspect.cleandoc(thing.__doc__ or "")
+    try:
+        source = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, TypeError):  # there is none
+        return ""
+    return ast.get_docstring(source if inspect.ismodule(thing) else source.body[0]) or ""  # type: ignore[arg-type]
+
+
+def attributes(thing: Any) -> dict[str, str]:
+    """Return name → meaning, in one line, of the entries under `Attributes:` in a class's docstring."""
+    _, _, listed = docstring(thing).partition("Attributes:\n")
     listed = re.split(r"\n(?=\S)", listed)[0]  # without the sections that follow
     entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
     return {name: " ".join(meaning.split()) for name, _, meaning in (entry.partition(":") for entry in entries) if name}
@@ -115,7 +127,7 @@ class OptionWords(NamedTuple):
 
 def option_words(game: Game) -> dict[str, OptionWords]:
     """Return the game's options as players read them: name → words, from the docstring of the options."""
-    found, texts = {}, attributes(game.options.__doc__ or "")
+    found, texts = {}, attributes(game.options)
     for name in (field.name for field in dataclasses.fields(game.options)):
         text = texts.get(name, "")
         label = "dice each" if text.startswith("dice each player") else name.removeprefix("num_").replace("_", " ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ import typer
 
 from dice_envs.core.options import check_seed
 from dice_envs.experiments.ui import check_report, check_writable, one_line_errors, own_game
+from dice_envs.table.rules import docstring
 
 PACKAGES = ("arena", "bench", "reproduce", "solve")  # that are commands themselves
 # The list of --help, by heading; commands that no heading names follow as “More”.
@@ -62,7 +62,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             check_report(kwargs.get("report"))
             return command(*args, **kwargs)
 
-    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(command) or "").split("\n\n"))
+    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in docstring(command).split("\n\n"))
     return run
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from dice_envs.core.files import read_json
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid, figure_text
-from dice_envs.table.rules import attributes, rules_in_short
+from dice_envs.table.rules import attributes, docstring, rules_in_short
 
 
 def list_games(
@@ -43,7 +42,7 @@ def list_games(
         for sentence in rules_in_short(variant):
             _flow(sentence, 4)
         ui.console.print("\n  Options, with their defaults")
-        meanings = attributes(variant.options.__doc__ or "")
+        meanings = attributes(variant.game.options)
         for option, value in defaults.items():
             _flow(": ".join(filter(None, (options_text({option: value}), meanings.get(option)))), 4)
         ui.console.print("\n  Observation, with these options: entries, block, meaning")
@@ -92,14 +91,14 @@ def _print_agents(heading: str, title: str, factories: Mapping[str, Any]) -> Non
     _heading(heading, title)
     for name, factory in factories.items():
         ui.console.print(Text.assemble("\n  ", (name, "bold")))
-        _print_docstring(factory.__doc__ or "")
+        _print_docstring(docstring(factory))
 
 
 def _print_docstring(text: str) -> None:
     """Print a docstring. Its lines flow to the terminal's width; each entry of a section begins a line."""
     flowing: list[tuple[int, str]] = []  # indentation and text of what begins a line
     goes_on = False
-    for line in inspect.cleandoc(text).splitlines():
+    for line in text.splitlines():
         words = line.strip()
         indent = len(line) - len(line.lstrip())
         if goes_on and words and (indent == 0 or indent > flowing[-1][0]):

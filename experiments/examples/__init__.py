@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ import dice_envs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.exact.liars_dice.measures import winning_shares
+from dice_envs.table.rules import docstring
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]  # observations and action masks of n positions → action probabilities
 
@@ -27,8 +29,8 @@ Policy = Callable[[np.ndarray, np.ndarray], Any]  # observations and action mask
 class CommandLine(argparse.ArgumentParser):
     """The options of an example: --steps, --seed, --threads, and those that it adds."""
 
-    def __init__(self, doc: str, steps: int, of: str = "decisions of the learner") -> None:
-        super().__init__(usage=argparse.SUPPRESS, description=doc.splitlines()[0])
+    def __init__(self, module: str, steps: int, of: str = "decisions of the learner") -> None:
+        super().__init__(usage=argparse.SUPPRESS, description=docstring(sys.modules[module]).partition("\n")[0])
         self._limits: dict[str, tuple[int, int]] = {}
         self.number("--steps", steps, 1, 10**10, f"{of}, in all")
         self.number("--seed", secrets.randbits(31), 0, 2**32 - 1, "fixes all that is random; fresh if left out")

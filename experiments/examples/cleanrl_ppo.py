@@ -148,7 +148,7 @@ def report(agent: ActorCritic) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    options = CommandLine(__doc__, steps=1_000_000).read()
+    options = CommandLine(__name__, steps=1_000_000).read()
     report(train(options.steps, options.seed))
 
 

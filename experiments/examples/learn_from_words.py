@@ -178,7 +178,7 @@ def train(positions: WordPositions, network: WordNetwork, steps: int) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    options = CommandLine(__doc__, steps=108, of="steps of the policy").read()
+    options = CommandLine(__name__, steps=108, of="steps of the policy").read()
     torch.manual_seed(options.seed)
     positions = WordPositions()
     print(f"exploitability {positions.exploitability():.4f} of random play", flush=True)  # asks at every position

@@ -197,7 +197,7 @@ def train(algorithm: Any, steps: int) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=300_000)
+    line = CommandLine(__name__, steps=300_000)
     line.number("--env-runners", 0, 0, 10_000, "processes that play; 0: the one that learns plays too")
     line.add_argument("--address", help="of a Ray cluster, or auto; a local one is started if left out")
     line.add_argument("--self-play", action="store_true", help="learn at every seat, instead of against random play")

@@ -131,7 +131,7 @@ def report(game: str, model: Any, seed: int) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=200_000)
+    line = CommandLine(__name__, steps=200_000)
     line.add_argument("--game", choices=GAMES, default="thirties", help="the game")
     line.add_argument("--algorithm", choices=("maskable_ppo", "ppo", "dqn"), default="maskable_ppo", help="the learner")
     options = line.read()

@@ -156,7 +156,7 @@ def exploitability(algorithm: PaidBySeat) -> float:
 
 def main() -> None:
     """Read the options, train, measure."""
-    options = CommandLine(__doc__, steps=400_000, of="moves of both seats").read()
+    options = CommandLine(__name__, steps=400_000, of="moves of both seats").read()
     logging.getLogger("tianshou").setLevel(logging.ERROR)  # at every update it warns of two seats' returns
     torch.manual_seed(options.seed)
     np.random.seed(derived_seeds(options.seed, "shuffling")[0] % 2**32)  # noqa: NPY002 - Tianshou shuffles with it

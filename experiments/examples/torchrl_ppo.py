@@ -146,7 +146,7 @@ def report(actor: ProbabilisticActor) -> None:
 
 def main() -> None:
     """Read the options, train, measure."""
-    line = CommandLine(__doc__, steps=1_000_000)
+    line = CommandLine(__name__, steps=1_000_000)
     line.add_argument("--device", default="cpu", help="PyTorch's, such as cpu or cuda")
     options = line.read()
     report(train(options.steps, options.seed, options.device).cpu())

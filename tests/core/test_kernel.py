@@ -170,17 +170,18 @@ def test_kernels_are_told_apart_by_what_they_close_over():
 
 
 @pytest.mark.thorough
-def test_kernels_of_main_compile_anew_and_run(run_python, tmp_path):
-    """A NamedTuple of __main__ is a different class in each process, so its cached code would never match a call."""
+def test_kernels_of_main_and_without_docstrings(run_python, tmp_path):
+    """A NamedTuple of __main__ is another class in each process, so cached code would never match. -OO has code of its own."""
     script = tmp_path / "script.py"
     script.write_text(
         "from typing import NamedTuple\nfrom dice_envs.core.kernel import kernel\n"
         "class P(NamedTuple):\n    a: int\n"
-        "@kernel\ndef f(p):\n    return p.a + 1\n"
-        "print(f(P(1)), sum(f.stats.cache_hits.values()))\n"
+        "@kernel\ndef f(p):\n    return p.a + 1\n@kernel\ndef g(x):\n    'Add one.'\n    return x + 1\n"
+        "print(f(P(1)), g(1), *(sum(each.stats.cache_hits.values()) for each in (f, g)))\n"
     )
-    for _ in range(2):
-        assert run_python(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')") == "2 0\n"
+    for level, hits in (("", 0), ("2", 0), ("", 1), ("2", 1)):
+        code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+        assert run_python(code, PYTHONOPTIMIZE=level) == f"2 2 0 {hits}\n"
 
 
 @compiled
