@@ -214,7 +214,7 @@ class Asked:
         self.ask_again(variant, COMPARED)
         if self.is_random or self._is_read:
             return
-        states = positions_of_play(variant, 1, self)
+        states = positions_of_play(variant, 1, self.agent if isinstance(self.agent, Agent) else self)
         parts = np.array_split(np.arange(len(states)), -(-len(states) // KEPT) or 1)
         found = [self.probabilities(Turn(variant, states, part, self._streams[: len(part)])) for part in parts]
         if not self.is_random:
