@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -302,7 +303,8 @@ def tournament(
             result.notes += [UNFAIR.format(specs[members[1 - agent]]) for agent in unfair]
     result.teams.sort(key=lambda each: each.members)
     result.meetings.sort(key=lambda each: (*sorted((each.row, each.column)), each.row))
-    result.elo = None if result.one_table else elo(result.win_rate, games)
+    if not result.one_table:
+        result.elo, result.elo_interval = elo(result.win_rate, games), elo_intervals(result)
     return result
 
 
@@ -350,7 +352,7 @@ def exact_tournament(
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
         for place, (member, share, earned) in enumerate(zip(members, shares, returns, strict=True)):
             cell = (0, member) if result.one_table else (member, members[1 - place])
-            result.meetings.append(results.Meeting(*cell, share, 0.0, 0.0, earned, 0.0))
+            result.meetings.append(results.Meeting(*cell, share, 0.0, 0.0, earned, 0.0, (share, share)))
         if result.one_table and len(set(specs)) < seats:
             copies = results.Copies.each_of(variant, specs, np.array([shares]), np.array([returns]), 1, by_match=False)
             result.copies = [dataclasses.replace(each, ci95=0.0, mean_return_ci95=0.0) for each in copies]
@@ -403,16 +405,17 @@ def log_writer(variant: Variant, agents: int) -> Any:
     return WRITERS[variant.game.name](variant)
 
 
-def elo(win_rate: results.Matrix, games: int) -> list[float]:
+def elo(win_rate: results.Matrix | np.ndarray, games: int, known: int | None = None) -> list[float]:
     """Fit Elo ratings to all pairs at once (Bradley–Terry, Hunter's MM algorithm), mean 1500.
 
-    Every pair gets half a win more each way, so that a clean sweep has a finite rating.
+    Every pair gets half a win more each way, so that a clean sweep has a finite rating; not the pairs of an agent whose shares
+    are `known`.
     """
     n = len(win_rate)
     wins = np.zeros((n, n))
     for i, j in itertools.permutations(range(n), 2):
-        share = win_rate[i][j] or 0.0
-        wins[i, j] = 0.5 + min(max(share, 0.0), 1.0) * games  # without luck a share may lie just outside
+        share = min(max(win_rate[i][j] or 0.0, 0.0), 1.0)  # without luck it may lie just outside
+        wins[i, j] = share * games + (0.0 if known in (i, j) else 0.5)
     strength = np.ones(n)
     met = wins + wins.T
     for _ in range(10_000):
@@ -422,6 +425,24 @@ def elo(win_rate: results.Matrix, games: int) -> list[float]:
             break
         strength = new
     return (1500 + 400 * np.log10(strength)).tolist()
+
+
+def elo_intervals(result: results.Result) -> list[tuple[float, float]]:
+    """Return the limits of the 95 % interval of each rating, infinite where an agent may win all or none.
+
+    At a limit all shares of the agent's wins are moved towards their own limits: by their distance over the root of their
+    number, as far as the mean of independent shares may be off.
+    """
+
+    def limit(agent: int, side: int) -> float:
+        moved = np.array(result.win_rate, float)
+        for each in (meeting for meeting in result.meetings if meeting.row == agent):
+            share = each.win_rate + (each.interval[side] - each.win_rate) / math.sqrt(len(moved) - 1)
+            moved[agent, each.column], moved[each.column, agent] = share, 1 - share
+        ends = (np.clip(np.delete(moved[agent], agent), 0, 1) == side).all()
+        return (2 * side - 1) * math.inf if ends else elo(moved, result.games, agent)[agent]
+
+    return [(limit(agent, 0), limit(agent, 1)) for agent in range(len(result.agents))]
 
 
 def elo_gap(share: float, others: int = 1) -> float:
@@ -565,6 +586,7 @@ def _without_luck(
                 own,
                 win_rate=share,
                 ci95=whole.error,
+                interval=(share - whole.error, share + whole.error),
                 mean_return=2 * share - 1,
                 mean_return_ci95=2 * whole.error,
                 parts=[results.Part(first, last, shift + sign * part.value, part.error) for first, last, part in parts],

@@ -14,7 +14,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
 from dice_envs.evaluation.games import independent
-from dice_envs.exact.intervals import results_half_width
+from dice_envs.exact.intervals import mean_interval, results_half_width
 from dice_envs.experiments.ui.grids import Grid, joined, letters, plus_minus, short
 from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
@@ -51,6 +51,10 @@ class Played(NamedTuple):
     def mean(self, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
         """Return the mean of the figures, which lie between `low` and `high`, and its 95 % half-width."""
         return float(self.games.mean()), results_half_width(independent(self.games, self.by_match), low, high)
+
+    def interval(self) -> tuple[float, float]:
+        """Return the limits of the 95 % interval of the mean of shares."""
+        return mean_interval(independent(self.games, self.by_match), 0.0, 1.0)
 
 
 @dataclasses.dataclass
@@ -97,6 +101,7 @@ class Meeting:
         win_rate, ci95: the agent's share of wins, where a tie counts half, and the half-width of its interval.
         draws: share of ties.
         mean_return, mean_return_ci95: of the agent, and the half-width of its interval.
+        interval: the limits of the interval of the share of wins.
         parts: of the matches, where they are long enough.
         plain_win_rate, plain_ci95: as games were won, where luck is taken out of the other figures; else None.
         variance_ratio: how many times as many games the plain interval takes to be as small; None where no luck is taken out,
@@ -110,6 +115,7 @@ class Meeting:
     draws: float
     mean_return: float
     mean_return_ci95: float
+    interval: tuple[float, float]
     parts: list[Part] = dataclasses.field(default_factory=list)
     plain_win_rate: float | None = None
     plain_ci95: float | None = None
@@ -120,7 +126,8 @@ class Meeting:
         """Results from an agent's shares and returns, and from the ties, (all games,) bool."""
         spans = parts_of(shares.games.shape[1])
         parts = [Part(first, last, *Played(shares.games[:, first - 1 : last], shares.by_match).mean()) for first, last in spans]
-        return cls(*place, *shares.mean(), float(is_tie.mean()), *returns.mean(*variant.facts.likely_returns), parts)
+        earned, interval = returns.mean(*variant.facts.likely_returns), shares.interval()
+        return cls(*place, *shares.mean(), float(is_tie.mean()), *earned, interval, parts)
 
 
 @dataclasses.dataclass
@@ -198,7 +205,7 @@ class Result:
         exact: win rates were computed: no games were played, and intervals are 0.
         cooperative: all at a table are paid the same; `teams` holds what they earned.
         meetings: results of the agents that met.
-        elo: ratings, except at one table.
+        elo, elo_interval: ratings, and the limits of their 95 % intervals; not at one table.
         teams: of a cooperative game, or each agent that plays alone.
         copies: of agents that sit at the one table more than once, and of the others there; else empty.
         optimal: what optimal play reaches, by measure: first of the return, then of P(win), each by itself.
@@ -218,6 +225,7 @@ class Result:
     cooperative: bool = False
     meetings: list[Meeting] = dataclasses.field(default_factory=list)
     elo: list[float] | None = None
+    elo_interval: list[tuple[float, float]] | None = None
     teams: list[TeamResult] = dataclasses.field(default_factory=list)
     copies: list[Copies] = dataclasses.field(default_factory=list)
     optimal: dict[str, float] | None = None
@@ -377,7 +385,9 @@ def _win_grid(result: Result) -> Grid:
     """Wins of each agent against each other or at the one table, and where wins do not say all, mean returns."""
     won = "% of games in which it earns more than the other, each alone," if result.seats == 1 else "% won"
     n, one_table = len(result.agents), result.one_table
-    rated = result.elo if result.seats > 1 else None
+    rated = [f"{rating:.0f}" for rating in result.elo or ()] if result.seats > 1 else []
+    for i, (low, high) in enumerate(result.elo_interval or () if rated else ()):
+        rated[i] += f" ({low:.0f} … {high:.0f})".replace("inf", "∞")
     wins = result.seats == 1 and all(team.win is not None for team in result.teams)
     # Columns have the rows' letters: names side by side would be cut until none could be told from another.
     headings = ["agent", *(("Elo",) if rated else ()), *(["share of wins"] if one_table else [f"v {x}" for x in letters(n)])]
@@ -385,7 +395,7 @@ def _win_grid(result: Result) -> Grid:
     rows = []
     for i, name in enumerate(_named(result)):
         met = [result.meeting(0, i)] if one_table else [result.meeting(i, j) for j in range(n)]
-        cells = [name, *((f"{rated[i]:.0f}",) if rated else ())]
+        cells = [name, *rated[i : i + 1]]
         cells += ["" if each is None else _share(each.win_rate, each.ci95, result.exact) for each in met]
         if result.seats != 2:
             own = next(each for each in met if each is not None)

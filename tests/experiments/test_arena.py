@@ -1,6 +1,8 @@
 """Results of tournaments: teams, copies of an agent, long names, and luck taken out of the results of pairs."""
 
 import dataclasses
+import itertools
+import math
 import re
 
 import numpy as np
@@ -10,7 +12,7 @@ from dice_envs import Promises, Uniform, configure, evaluate, make_agent, measur
 from dice_envs.agent import resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
-from dice_envs.experiments.arena import best_responses, expanded, known_values, tournament
+from dice_envs.experiments.arena import best_responses, elo, elo_intervals, expanded, known_values, results, tournament
 from dice_envs.experiments.arena.results import legend, tournament_grids
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.ui.grids import joined, letters, short
@@ -101,6 +103,29 @@ def test_long_names_keep_columns_readable(tmp_path):
         assert f"{letter} = {name}" in result
         assert f"v {letter}" in result
     assert "C = " not in result
+
+
+@few(1, ("agents", "games"), [(2, 20), (2, 10), (3, 30), (4, 200)])
+def test_intervals_of_elo_hold_the_true_ratings(agents, games):
+    """A clean sweep has a finite limit towards the others; more agents than two are rated by all of their games."""
+    rng, held, ends = np.random.default_rng(1), [], []
+    for _ in range(100):
+        true = rng.normal(0, 150, agents)
+        true += 1500 - true.mean()
+        result = results.Result("", {}, ["x"] * agents, games, 1)
+        for one, other in itertools.combinations(range(agents), 2):
+            won = (rng.random((games, 1)) < 1 / (1 + 10 ** ((true[other] - true[one]) / 400))).astype(float)
+            for cell, share in (((one, other), won), ((other, one), 1 - won)):
+                played = results.Played(share, by_match=False)
+                result.meetings.append(results.Meeting.of(ONE_ROUND, cell, played, won == 0.5, played))
+        limits = elo_intervals(result)
+        held += [low <= rating <= high for (low, high), rating in zip(limits, true, strict=True)]
+        ends += [
+            math.isfinite(low) == (share > 0) for (low, _), share in zip(limits, np.nansum(np.array(result.win_rate, float), 1))
+        ]
+        assert all(low < rating < high for (low, high), rating in zip(limits, elo(result.win_rate, games), strict=True))
+    assert np.mean(held) >= 0.93
+    assert all(ends)
 
 
 def test_mean_returns_are_shown_where_wins_do_not_say_all(monkeypatch):
