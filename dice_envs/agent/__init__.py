@@ -113,6 +113,7 @@ class Agent(Protocol):
 
     Attributes:
         probabilities: `probabilities(turn) -> (n, num_actions) float64`, the stochastic policy. Makes exact measures possible.
+        note: what a reader of exact measures should know of the agent, such as gaps in its policy; they repeat it.
         promises: a `Promises`: facts that others may rely on, and what it offers in place of its answers.
         check_variant: `check_variant(variant)`, which raises ValueError for a variant that the agent does not play. Wrong
             games are then refused before they begin.

@@ -104,8 +104,8 @@ def measure(
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
     measures = tuple(_allowing(each, player) for each in measures)
-    if fresh_memory(player.agent, 1) is not None:
-        measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, _FRESH)))) for each in measures)
+    told = [_FRESH] * (fresh_memory(player.agent, 1) is not None) + [getattr(player.agent, "note", "")]
+    measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, *told)))) for each in measures)
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
 
 

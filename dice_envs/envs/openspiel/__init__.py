@@ -87,7 +87,7 @@ class PolicyAgent:
     An agent sees the current observation alone. With perfect recall the policy's information states hold more, so the whole
     tree is walked once to find the policy at each observation; this needs explicit chance and a small game. With
     `perfect_recall=False` the policy is asked directly, in games of any size. Where a tabular policy has no entry, the agent
-    chooses uniformly: exact measures also ask at positions that no play reaches.
+    chooses uniformly, and `note` says so, as do exact measures, which also ask at positions that no play reaches.
 
     A policy may treat seats differently; the agent then does too.
 
@@ -104,6 +104,7 @@ class PolicyAgent:
         self.game = game
         self.policy = policy
         self._known: dict[tuple[int, bytes], np.ndarray] = {}
+        self._lacking: set[tuple[int, bytes]] = set()  # of them, those without an entry
         if game.perfect_recall:
             if game.chance != "explicit":
                 raise ValueError(
@@ -118,6 +119,12 @@ class PolicyAgent:
                     "smaller"
                 )
             self._walk()
+
+    @property
+    def note(self) -> str:
+        """At how many of the observations met so far the policy has no entry; empty if it has all."""
+        lacking, met = len(self._lacking), len(self._known)
+        return f"the policy has no entry at {lacking:,} of {met:,} observations, and plays uniformly there" if lacking else ""
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another variant than the policy's."""
@@ -145,6 +152,8 @@ class PolicyAgent:
         try:
             stated = self.policy.action_probabilities(state)
         except (KeyError, pyspiel.SpielError):  # a tabular policy, in Python or C++, without this information state
+            seat = state.current_player()
+            self._lacking.add((seat, state.position.observations[seat].tobytes()))
             stated = dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
         chances = np.zeros(self.game.num_distinct_actions())
         for action, probability in stated.items():

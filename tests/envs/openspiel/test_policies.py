@@ -1,5 +1,7 @@
 """Agents as policies and back: OpenSpiel's measures and solutions agree with ours."""
 
+import re
+
 import numpy as np
 import pyspiel
 import pytest
@@ -117,6 +119,19 @@ def test_agents_and_policies_are_the_same_players():
     assert list(bluffer.action_probabilities(state)) == state.legal_actions()
     seen = AgentPolicy(game, lambda observations, masks: masks / masks.sum(axis=1, keepdims=True))
     assert seen.action_probabilities(state) == policies.UniformRandomPolicy(game).action_probabilities(state)
+
+
+@pytest.mark.parametrize("perfect_recall", [True, False])
+def test_where_a_policy_has_no_entry_is_said(perfect_recall):
+    """It plays uniformly at the other seat, so the figure is that of a policy that nobody has made."""
+    name, options = GAMES["one round"]
+    game = openspiel_game(name, perfect_recall=perfect_recall, **options)
+    for seats in ([0], [0, 1]):
+        agent = PolicyAgent(game, policies.TabularPolicy(game, players=seats))
+        notes = [each.note for each in measure(name, agent, **options).measures]
+        assert {bool(re.search(r"no entry at \d+ of \d+ observations, and plays uniformly", note)) for note in notes} == {
+            seats == [0]
+        }
 
 
 def test_a_policy_plays_games_of_any_size_without_recall():
