@@ -32,7 +32,9 @@ MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this
 SAMPLE = 2_000  # draws from larger bags
 DRAWS_AT_ONCE = 2_000
 ANSWERS = 4  # for each position, twice, of an agent whose answers are random
-ONE_IN, FEW = 40, 50  # such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, and at least on 50
+# Such an agent is measured repeatedly, so each time on 1 draw in 40 of a sample, or where none is asked for on as many as have
+# 4,000 positions, and at least on 50.
+ONE_IN, FEW_POSITIONS, FEW = 40, 4_000, 50
 MOST_EDGE = 2 * (1 - 1 / MAX_HAND)  # of one choice: the only die that wins
 UNIT = "wins minus losses per draw"
 
@@ -234,8 +236,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     hands, whole = _hands_to_measure(variant, effort)
     varies = is_random(agent)
     if varies:
-        few = max(FEW, (effort.sample or SAMPLE) // ONE_IN)
-        whole, hands = whole and len(hands) <= few, hands[:few]
+        few = effort.sample // ONE_IN if effort.sample else FEW_POSITIONS // len(list(pairs(variant.options.hand_size)))
+        whole, hands = whole and len(hands) <= max(few, FEW), hands[: max(few, FEW)]
     parts = []
     for start in range(0, len(hands), DRAWS_AT_ONCE):
         some = hands[start : start + DRAWS_AT_ONCE]
@@ -244,6 +246,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     found = DrawEvaluation.of_all(parts)
     most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
     draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
+    if varies and not whole:
+        draws += f" (sample={4 * ONE_IN * len(hands)} takes {4 * len(hands):,})"
 
     def measurement(
         name: str, measured: tuple[float, float], optimum: float, unit: str, note: str, decisions: int, spread: float = 0.0
