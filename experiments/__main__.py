@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -45,6 +46,7 @@ def main(name: str) -> None:
             setattr(sys, stream, open(os.devnull, mode))  # noqa: SIM115
         # A result must not fail on a character that the terminal does not have, nor a game on one that nobody can read.
         getattr(sys, stream).reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *place: f"{message}\n"  # the place is in the package, which is nothing to people
     with ends_at_once():
         app(prog_name=name)
 

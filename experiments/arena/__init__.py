@@ -134,7 +134,7 @@ def main(
                 values, reasons = known_values(variant, agents, players, told)
         with ui.progress(f"{meetings} × {games:,} games", meetings * games) as done:
             result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
-        result.notes = [*reasons, *workers.lines()]
+        result.notes = [*result.notes, *reasons, *workers.lines()]
         hand_over(result, seed, values)
 
 
