@@ -147,13 +147,12 @@ def some(turn, one_in=3):
 
 
 def late(turn):
-    """Return 1 at the last choices of a game: with two dice left, two patients, or nothing but one column and the next."""
-    states = turn._true_states[turn._index]
-    left = {"liars_dice": "in_play", "fatestones": "left", "thirties": "thrown"}.get(turn.game.name)
-    if left is not None:
-        return (states[left] == 2).astype(float)
-    played = states["patients" if turn.game.name == "shakes" else "column"]
-    return (played == played.max()).astype(float)
+    """Return 1 at the last choices of a game: with two dice left, two patients or two columns."""
+    states, options = turn._true_states[turn._index], turn.variant.options
+    field = {"liars_dice": "in_play", "fatestones": "left", "thirties": "thrown", "shakes": "patients"}
+    all_of = {"shakes": getattr(options, "patients", 0), "score_dice": getattr(options, "num_columns", 0)}
+    name = turn.game.name
+    return (np.abs(states[field.get(name, "column")] - all_of.get(name, 0)) == 2).astype(float)
 
 
 def rows_from(first):
