@@ -7,17 +7,7 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import (
-    Agent,
-    Drawing,
-    KernelAgent,
-    Promises,
-    Turn,
-    check_in_passing,
-    check_plays,
-    is_stochastic,
-    resolve,
-)
+from dice_envs.agent import Agent, Drawing, KernelAgent, Promises, Turn, check_in_passing, check_plays, is_stochastic, resolve
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel

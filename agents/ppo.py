@@ -169,12 +169,7 @@ def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
     Raises:
         ValueError: a wrong `about`, or a number that is too large for float16.
     """
-    header: dict[str, Any] = {
-        "format": FORMAT,
-        "game": policy.game,
-        "options": policy.options,
-        "layers": len(policy.layers),
-    }
+    header: dict[str, Any] = {"format": FORMAT, "game": policy.game, "options": policy.options, "layers": len(policy.layers)}
     if policy.about:
         header["about"] = check_about(policy.about)
     if policy.floor:

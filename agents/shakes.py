@@ -340,12 +340,5 @@ class Bayes(TallyPolicy):
 
 
 LEVELS = {"beginner": "random", "sensible maester": "argument"}
-AGENTS = {
-    "argument": Argument,
-    "bayes": Bayes,
-    "dogmatic": Dogmatic,
-    "greedy": Greedy,
-    "thompson": Thompson,
-    "ucb": UCB,
-}
+AGENTS = {"argument": Argument, "bayes": Bayes, "dogmatic": Dogmatic, "greedy": Greedy, "thompson": Thompson, "ucb": UCB}
 ALIASES = {"heuristic": "greedy"}

@@ -55,8 +55,7 @@ Options = Annotated[
     Field(description='Game options by name, say {"num_dice": 2}; defaults if left out. rules lists them.'),
 ]
 Opponent = Annotated[
-    str | None,
-    Field(description="Agent at all other seats, say numbers:bluff=0.25; random if left out. list_games has them."),
+    str | None, Field(description="Agent at all other seats, say numbers:bluff=0.25; random if left out. list_games has them.")
 ]
 Seat = Annotated[int | None, Field(description="Your seat, from 0; drawn at random if left out.")]
 Seed = Annotated[int | None, Field(description="Fixes the dice and the opponents' choices; drawn at random if left out.")]

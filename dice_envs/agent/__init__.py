@@ -46,12 +46,7 @@ class Turn:
     """
 
     def __init__(
-        self,
-        variant: Variant,
-        states: np.ndarray,
-        index: np.ndarray,
-        streams: np.ndarray,
-        memory: np.ndarray | None = None,
+        self, variant: Variant, states: np.ndarray, index: np.ndarray, streams: np.ndarray, memory: np.ndarray | None = None
     ) -> None:
         self.variant = variant
         self.game, self.params = variant.game, variant.params

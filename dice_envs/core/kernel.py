@@ -362,11 +362,7 @@ def kernel(*, allocates: bool = True, inline: bool = False, merge: bool = False)
 @overload
 def kernel(function: _F, *, allocates: bool = True, inline: bool = False, merge: bool = False) -> _F: ...
 def kernel(
-    function: Callable[..., Any] | None = None,
-    *,
-    allocates: bool = True,
-    inline: bool = False,
-    merge: bool = False,
+    function: Callable[..., Any] | None = None, *, allocates: bool = True, inline: bool = False, merge: bool = False
 ) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 

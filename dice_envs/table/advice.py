@@ -405,11 +405,7 @@ _NOT_COUNTED = "not counted: optimal play would not have led here"
 
 
 def _by_response_values(
-    sitting: Sitting,
-    seats: Sequence[int],
-    entries: Sequence[Entry],
-    values: ResponseValues,
-    done: Callable[[int], Any],
+    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues, done: Callable[[int], Any]
 ) -> Review:
     """Review by the values against optimal play, with results divided into play and luck."""
     positions = [sitting.position(entry.number - 1) for entry in entries]

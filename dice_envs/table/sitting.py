@@ -110,11 +110,7 @@ class Sitting:
     """
 
     def __init__(
-        self,
-        variant: Variant,
-        seed: int,
-        seats: Sequence[str | Agent],
-        make: Callable[[Variant, str], Agent] = make_player,
+        self, variant: Variant, seed: int, seats: Sequence[str | Agent], make: Callable[[Variant, str], Agent] = make_player
     ) -> None:
         seed = check_seed(seed)
         if seed is None:

@@ -140,13 +140,7 @@ class Seated(NamedTuple):
 
 
 def set_up(
-    game: str,
-    opponents: Sequence[str],
-    options: Sequence[str],
-    seat: int | None,
-    people: int,
-    seed: int,
-    watch: bool = False,
+    game: str, opponents: Sequence[str], options: Sequence[str], seat: int | None, people: int, seed: int, watch: bool = False
 ) -> Seated:
     """Seat people and agents at a game.
 

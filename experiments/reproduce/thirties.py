@@ -242,10 +242,7 @@ def _luck_or_chance() -> Iterator[Finding]:
         yield compared("6", f"relative skill against {name}", published, skill, note)
 
 
-def main(
-    json: ui.JsonOption = None,
-    report: ui.ReportOption = None,
-) -> Chapter:
+def main(json: ui.JsonOption = None, report: ui.ReportOption = None) -> Chapter:
     """The game of 30s: every figure of M. Veeningen's analysis (2008), all of them exact.
 
     A figure agrees if ours, rounded to the digits that the paper prints, is what it prints.

@@ -64,9 +64,7 @@ AgentsArgument = Annotated[list[str], typer.Argument(help="Agents, say random nu
 OptionOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--option",
-        "-o",
-        help="A game option, KEY=VALUE or KEY=@FILE (a list in a file); repeat it. `games` lists them.",
+        "--option", "-o", help="A game option, KEY=VALUE or KEY=@FILE (a list in a file); repeat it. `games` lists them."
     ),
 ]
 GamesOption = Annotated[int, count_option("--games", help="Number of games of each pair, table, or agent that plays alone.")]

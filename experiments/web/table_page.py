@@ -17,18 +17,7 @@ from nicegui import ui
 
 from dice_envs.experiments.web import PAUSE, Place
 from dice_envs.experiments.web.panels import judged_line, show_lesson, show_moves, show_review
-from dice_envs.experiments.web.parts import (
-    PRESSING,
-    begin,
-    bullets,
-    button,
-    heading,
-    in_names,
-    keys,
-    markup,
-    sentence,
-    words,
-)
+from dice_envs.experiments.web.parts import PRESSING, begin, bullets, button, heading, in_names, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words

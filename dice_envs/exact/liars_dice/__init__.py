@@ -23,21 +23,7 @@ Words
     worth       share of wins that the rest of the game brings
 """
 
-from dice_envs.exact.liars_dice.measures import (
-    action_values,
-    measure,
-    measure_table,
-    winning_shares,
-)
+from dice_envs.exact.liars_dice.measures import action_values, measure, measure_table, winning_shares
 from dice_envs.exact.liars_dice.values import bluffs, odds, response_values, situations
 
-__all__ = [
-    "action_values",
-    "bluffs",
-    "measure",
-    "measure_table",
-    "odds",
-    "response_values",
-    "situations",
-    "winning_shares",
-]
+__all__ = ["action_values", "bluffs", "measure", "measure_table", "odds", "response_values", "situations", "winning_shares"]

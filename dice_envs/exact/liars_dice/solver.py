@@ -24,15 +24,7 @@ from dice_envs.core.options import check_range
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import OF_TWO, SHARED_FROM, RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
-from dice_envs.exact.liars_dice.seating import (
-    Certificate,
-    Dice,
-    check_rounds,
-    first_tables,
-    gain_of_game,
-    rest_of,
-    rounds_of,
-)
+from dice_envs.exact.liars_dice.seating import Certificate, Dice, check_rounds, first_tables, gain_of_game, rest_of, rounds_of
 from dice_envs.exact.liars_dice.shares import MOST_INFORMATION_SETS, information_sets, round_at
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, rounds_left
 from dice_envs.exact.liars_dice.store import cache_folder, file_of, has_older, keep, read_kept

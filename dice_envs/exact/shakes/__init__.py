@@ -193,10 +193,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     errors = 0.0, 0.0
     if found.games:
         errors = half_width(counted, 0, patients, found.games * found.distribution), share_half_width(win, found.games)
-    figures = {
-        SAVED: (saved, errors[0], "patients", steps * patients),
-        WIN: (win, errors[1], "probability", steps),
-    }
+    figures = {SAVED: (saved, errors[0], "patients", steps * patients), WIN: (win, errors[1], "probability", steps)}
 
     def measurement(name: str, value: float, error: float, unit: str, span: float) -> Measurement:
         return Measurement(name, value, best[name], max(0.0, best[name] - value), error, unit, found.note, span)

@@ -135,11 +135,7 @@ def open_optimum(problem: Problem, reward: Literal["saved", "win"]) -> float:
 
 
 def open_values(
-    problem: Problem,
-    reward: Literal["saved", "win"],
-    efficacies: np.ndarray,
-    treated: np.ndarray,
-    saved: np.ndarray,
+    problem: Problem, reward: Literal["saved", "win"], efficacies: np.ndarray, treated: np.ndarray, saved: np.ndarray
 ) -> np.ndarray:
     """Return the value of giving each treatment to the next patient, (m, n) float64, if the efficacies (m, n) are open.
 
