@@ -211,15 +211,11 @@ def _reached(choices: dict[tuple[int, ...], np.ndarray]) -> Iterator[tuple[tuple
 def response_to(variant: Variant, agent: Any, folder: Path | None = None) -> PlayedResponse:
     """Find the best response to an agent that states its probabilities and looks at the present round only.
 
-    That to a memoryless agent is read from a file, if there is one, or kept in it.
-
-    Args:
-        variant: a game of elimination between two players, in which every bid raises the quantity.
-        agent: see `dice_envs.agent.ask_probabilities`.
-        folder: None: `cache_folder()`.
+    That to a memoryless agent is read from a file in the folder (None: `cache_folder()`), if there is one, or kept in it.
 
     Raises:
-        ValueError: the game is too large, or of another kind.
+        ValueError: the game is too large, or is not one of elimination between two players in which every bid raises the
+            quantity.
     """
     if not promises_of(agent).memoryless:
         return _respond_to(variant, agent)
@@ -413,18 +409,11 @@ def settle(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> None:
 
 
 def decisions_of(variant: Variant, states: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the opponent's decisions in rounds that have ended since the last turns.
+    """Return the opponent's decisions in rounds that have ended since the last turns, given (n,) states and MEMORY.
 
-    A game's last round is unknown: its dice are no longer visible once the next game has been dealt.
-
-    Args:
-        variant: the game.
-        states: (n,) in which the agent is to move.
-        memory: (n,) of MEMORY.
-
-    Returns:
-        (decisions,) of the game's states, before each decision, with the opponent's dice; (decisions,) int64 actions; and
-        (decisions,) int64, the row of each in `states`.
+    They are (decisions,) of the game's states, before each decision, with the opponent's dice; (decisions,) int64 actions; and
+    (decisions,) int64, the row of each in `states`. A game's last round is unknown: its dice are no longer visible once the
+    next game has been dealt.
     """
     made = memory["num_bids"].astype(np.int64)
     called = memory["bids"][np.arange(len(states)), made - 1] == states["shown_bid"]

@@ -159,12 +159,9 @@ def in_half(policy: NetworkPolicy) -> NetworkPolicy:
 
 
 def save_policy(path: Path, policy: NetworkPolicy, half: bool = False) -> None:
-    """Write a policy file (NumPy's npz, no pickles), whole or not at all.
+    """Write a policy file (NumPy's npz, no pickles) with the policy's `about` and `floor`, whole or not at all.
 
-    Args:
-        path: of the file.
-        policy: what to save, with its `about` and `floor`.
-        half: store float16 instead of float32, in half the space; `in_half` returns the policy that is then loaded.
+    `half` stores float16 instead of float32, in half the space; `in_half` returns the policy that is then loaded.
 
     Raises:
         ValueError: a wrong `about`, or a number that is too large for float16.

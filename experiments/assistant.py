@@ -78,10 +78,8 @@ class SeatedGame(NamedTuple):
 class Games:
     """The games of a server. The methods in `tools` are its tools, their docstrings what an assistant reads about them.
 
-    They raise ValueError for wrong input, and then change nothing. Several threads may call them at once.
-
-    Args:
-        most: limit on the games that are kept; a new one replaces the one that has not been used for longest.
+    They raise ValueError for wrong input, and then change nothing. Several threads may call them at once. At most `most` games
+    are kept; a new one replaces the one that has not been used for longest.
     """
 
     def __init__(self, most: int = MOST_GAMES) -> None:

@@ -178,14 +178,7 @@ def entry_text(variant: Variant, entry: Entry, viewer: int | None) -> str:
 
 
 def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: bool = True) -> Iterator[str]:
-    """Yield the lines of a review, in colours.
-
-    Args:
-        found: the review.
-        sitting: the game.
-        viewer: the seat that is called "you"; None: none is.
-        commands: whether to name commands of the terminal.
-    """
+    """Yield the lines of a review, in colours. The viewer, if any, is called "you"; `commands` names those of the terminal."""
     for move in found.moves:
         mark = typer.style(f"[{move.mark}]", fg=COLOURS[move.mark])
         yield f"{sitting.variant.seat_name(move.seat, viewer)}, {move.text}  {mark}"
@@ -203,12 +196,7 @@ def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: 
 
 
 def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
-    """Yield the expected result along a game: a line of blocks, and below it the cause of each change.
-
-    Args:
-        split: of a seat.
-        moves: its own in the review.
-    """
+    """Yield a seat's expected result along a game: a line of blocks, and below it what changed it, `moves` among others."""
     values = [point.value for point in split.points]
     low, high = (0.0, 1.0) if split.scale.is_share else (min(values), max(values))
     span = max(high - low, 1e-9)

@@ -292,12 +292,9 @@ def _compile_conclusion(game: Game, selection: Selection) -> Callable[..., float
 
 
 def _compile_turn(game: Game, turns: Turns, decide: Callable[..., int]) -> Callable[..., float]:
-    """Return the kernel of one turn.
+    """Return the kernel of one turn; unless turns are "sampled", the game must have `expect`.
 
-    Args:
-        game: must have `expect`, unless turns are "sampled".
-        turns: how a turn is played.
-        decide: the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
+    `decide` is the kernel `(params, settings, state, weight, run, tree) → action` of the seat to move.
     """
     advance = _compile_advance(game, turns)
     if turns == "averaged":

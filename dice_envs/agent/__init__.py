@@ -211,13 +211,7 @@ def check_plays(agent: Any, variant: Variant) -> None:
 
 
 def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
-    """Raise ValueError if the agent is too slow for people who wait for its moves; see `Agent`.
-
-    Args:
-        agent: the agent.
-        variant: the game, which the agent plays.
-        asked: positions in which it is asked for one move.
-    """
+    """Raise ValueError if the agent is too slow for people who wait while it is asked at `asked` positions; see `Agent`."""
     check = getattr(agent, "check_in_passing", None)
     if check is not None:
         check(variant, asked)

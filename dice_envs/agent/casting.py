@@ -33,13 +33,8 @@ class Cast(NamedTuple):
 def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Callable[..., Variant] = configure) -> Cast:
     """Return the variant of the options, and the agents of the specs.
 
-    A trained policy plays only its own variant: if a spec names one, options that are not given are taken from it.
-
-    Args:
-        game: name of the game.
-        options: options given by the user.
-        specs: specs of the agents.
-        usual: makes the variant where there is no policy: `configure` or `single_seat`.
+    A trained policy plays only its own variant: if a spec names one, options that are not given are taken from it. Where there
+    is no policy, `usual` makes the variant: `configure` or `single_seat`.
 
     Raises:
         ValueError: unknown names, policies of different variants, or an agent that does not play the variant.
@@ -105,10 +100,7 @@ def make_harmless(
 ) -> Agent:
     """Return the agent of a spec that others have written; it runs no code of theirs, and sends nothing anywhere.
 
-    Args:
-        variant: the game, which the agent must play.
-        spec: the spec.
-        check: called with the agent and the variant before the agent may do any work; raises ValueError to refuse it.
+    `check` is called with the agent and the variant before the agent may do any work; it raises ValueError to refuse it.
 
     Raises:
         ValueError: the agent is unknown, does not play the variant, or names what `check_harmless` of `dice_envs.agents`

@@ -194,13 +194,8 @@ def checked_record(variant: Variant, state: Any, over: bool = False) -> Any:
 def forfeit(variant: Variant, state: Any, seats: Sequence[int], returns: Sequence[float] | np.ndarray) -> None:
     """End a game in which these seats have acted against the rules. `state` is modified in place.
 
-    Their last reward brings them down to the least possible return; the other seats earn nothing more.
-
-    Args:
-        variant: the game.
-        state: one record.
-        seats: the seats that lose.
-        returns: each seat's sum of rewards so far.
+    Their last reward brings them down to the least possible return, from `returns`, each seat's sum of rewards so far; the
+    other seats earn nothing more.
     """
     clear_rewards(state)
     for seat in seats:

@@ -41,11 +41,7 @@ class Draw(NamedTuple):
 
 
 class Drawn:
-    """A game's `deal` and `play` with chosen outcomes.
-
-    Args:
-        game: name, Game or Variant.
-        options: the game's options.
+    """The `deal` and `play` of a game, as for `Batch`, with chosen outcomes.
 
     Raises:
         ValueError: the game cannot be enumerated; see `can_be_enumerated`.

@@ -52,10 +52,8 @@ def warn_not_kept(variable: str, reason: object) -> None:
 def keep_file(path: Path, write: Callable[[Path], object], variable: str) -> bool:
     """Write a file that spares later processes work, whole or not at all. Return whether it was written; nothing is raised.
 
-    Args:
-        path: of the file; its folder is made.
-        write: writes to the path that it is given.
-        variable: the environment variable that can name another folder, for the one warning.
+    `write` writes to the path that it is given. `variable`, for the one warning, is the environment variable that can name
+    another folder.
     """
     try:
         with atomic(path) as temporary:
@@ -225,15 +223,9 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
 
 
 def write_archive(path: Path, work: str, members: Mapping[str, Any]) -> None:
-    """Write arrays to a compressed .npz file, whole or not at all. Its folder is made where it is missing.
+    """Write arrays or numbers to a compressed .npz file, whole or not at all. Its folder is made where it is missing.
 
-    Args:
-        path: of the file.
-        work: identifies the work whose result this is. Under another identity the file counts as damaged.
-        members: arrays or numbers by name; no objects.
-
-    Raises:
-        OSError: the file cannot be written.
+    `work` identifies the work whose result this is: under another identity the file counts as damaged. Raises OSError.
     """
     arrays = {name: np.asarray(member) for name, member in members.items()}
     write_arrays(path, {**arrays, _CHECKSUM: np.array(checksum(work, arrays))})
@@ -286,14 +278,10 @@ def checksum(work: Any, arrays: Mapping[str, np.ndarray]) -> str:
 def folder_lock(folder: Path, option: str) -> Iterator[None]:
     """Keep other processes that ask for this lock out of a folder while the block runs; remove what killed ones left there.
 
-    The operating system holds the lock, so a process that is killed leaves none behind.
-
-    Args:
-        folder: to lock; it is made where it is missing.
-        option: the argument that names the folder, for the message.
+    The operating system holds the lock, so a process that is killed leaves none behind. The folder is made where it is missing.
 
     Raises:
-        ValueError: another process has the lock; the message names it.
+        ValueError: another process has the lock; the message names it, and `option`, the argument that names the folder.
     """
     import filelock  # comes with PyTorch and with the command line, and is not needed elsewhere
 

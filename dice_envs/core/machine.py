@@ -37,13 +37,7 @@ def _missing(extra: str, what: str, module: str) -> ImportError:
 
 
 def check_extra(extra: str, what: str, *modules: str) -> None:
-    """Raise ImportError unless top-level modules of an extra are installed.
-
-    Args:
-        extra: its name in pyproject.toml.
-        what: the subject of the message, which needs them.
-        modules: their names.
-    """
+    """Raise ImportError, with the subject `what`, unless top-level modules of an extra of pyproject.toml are installed."""
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise _missing(extra, what, module)

@@ -31,15 +31,11 @@ def split_own(text: str) -> tuple[str, str, str] | None:
 
 
 def load_own(where: str, name: str, what: str) -> Any:
-    """Load an object from a file or module of the user's own. A file runs once per process.
-
-    Args:
-        where: path of a file that ends in .py, or dotted name of a module.
-        name: of a class, function or object there.
-        what: the kind of object for the message, such as "agent".
+    """Load the object `name` of the user's own from the path of a .py file, which runs once per process, or a dotted module.
 
     Raises:
-        ValueError: it cannot be loaded, whatever the user's code raises; the message names `what`, the text and the reason.
+        ValueError: it cannot be loaded, whatever the user's code raises; the message names `what`, the kind of object, the text
+            and the reason.
     """
     before = set(sys.modules)
     try:

@@ -203,12 +203,7 @@ class GameExact:
         raise NotImplementedError
 
     def measure_table(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
-        """Return measurements of different agents at one table, those of the first agent first.
-
-        Args:
-            variant: the game.
-            agents: one for each seat in their order, each as `measure` describes it.
-            effort: seed and progress.
+        """Return measurements of agents at one table, one for each seat, those of the first agent first; see `measure`.
 
         Raises:
             ValueError: there is no exact measure of this variant or these agents; the message says why.
@@ -237,13 +232,10 @@ class GameExact:
     def response_values(
         self, variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
     ) -> ResponseValues:
-        """Return the values of choices against an opponent.
+        """Return the values of choices against an opponent, as `measure` describes an agent.
 
-        Args:
-            variant: the game.
-            opponent: as `measure` describes an agent; None in games of one seat, and in cooperative ones, where the
-                player has all seats.
-            done: progress callback, called with (amount done since the last call, amount in all).
+        The opponent is None in games of one seat, and in cooperative ones, where the player has all seats. `done` is called
+        with (amount done since the last call, amount in all).
 
         Raises:
             ValueError: no best response to this opponent, or in this variant, is known; the message says why.
@@ -253,10 +245,7 @@ class GameExact:
     def situations(self, variant: Variant, states: np.ndarray, actions: np.ndarray, /) -> dict[str, np.ndarray]:
         """Return the headings by which an evaluation sorts decisions: heading → label of each decision, in words.
 
-        Args:
-            variant: the game.
-            states: (n,) states in which a seat is to move.
-            actions: (n,) int64, what it did.
+        Decisions are `actions`, (n,) int64, of the seats to move in `states`.
         """
         return {}
 

@@ -16,11 +16,8 @@ R = TypeVar("R")
 def kept(most: int, size: Callable[[Any], int]) -> Callable[[Callable[P, R]], Kept[P, R]]:
     """Decorator that caches a function's results and drops the least recently used first.
 
-    Calls that differ in keyword-only arguments alone, such as a progress callback, have the same result.
-
-    Args:
-        most: limit on the bytes of all results together. The last one is kept even if it takes more.
-        size: returns the bytes of a result.
+    Calls that differ in keyword-only arguments alone, such as a progress callback, have the same result. `most` limits the
+    bytes of all results together, by their `size`; the last one is kept even if it takes more.
     """
     return lambda function: Kept(function, most, size)
 

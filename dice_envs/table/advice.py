@@ -97,16 +97,11 @@ def values_of(
     """Return exact values; where these are unknown or too slow those of playouts; None if these do not tell choices apart.
 
     `errors` of playouts are half-widths of the 95 % intervals: of the best value, and of the distances of the others from it.
-
-    Args:
-        variant: the game.
-        state: one record, in which a seat is to move.
-        seed: fixes the playouts.
-        most: limit on their moves, above which each choice has LEAST playouts in a round; None: MOST_MOVES.
-        played: an action whose distance from the best matters; None: all matter.
+    `seed` fixes them; beyond `most` moves (None: MOST_MOVES) each choice has LEAST playouts in a round. `played` is an action
+    whose distance from the best matters; None: all matter.
 
     Raises:
-        ValueError: `state` is no such record, or the game is over.
+        ValueError: `state` is no record in which a seat is to move.
     """
     state = checked_record(variant, state)
     try:
@@ -172,12 +167,7 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
     """Return the value of each choice with optimal play afterwards; where none is known by playouts, or else the odds.
 
     Only what the seat to move may know is used. Liar's Dice may have to be solved first, which can take a minute. A variant
-    that would take longer is not solved for a hint (see `dice_envs.exact.action_values`).
-
-    Args:
-        variant: the game.
-        state: one record, in which a seat is to move.
-        seed: fixes the sample.
+    that would take longer is not solved for a hint (see `dice_envs.exact.action_values`). `seed` fixes the sample.
 
     Raises:
         ValueError: the game is over.
@@ -333,16 +323,11 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int], Any] = 
     """Compare every move of a person with the best one, and divide the results into play and luck.
 
     Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
-    shows, without the division. A move is left out where no sample tells its choices apart. A listener of
-    `dice_envs.exact.progress` hears how many moves are reviewed.
-
-    Args:
-        sitting: a game that is over; a review shows what was hidden.
-        agents: whether to review the agents' moves too.
-        done: progress callback, called with the number of moves since the last call.
+    shows, without the division. A move is left out where no sample tells its choices apart. With `agents` their moves are
+    reviewed too. A listener of `dice_envs.exact.progress` hears how many moves are reviewed, `done` those since its last call.
 
     Raises:
-        ValueError: the game is not over.
+        ValueError: the game is not over: a review shows what was hidden.
     """
     if not sitting.over:
         raise ValueError("a game is reviewed when it is over")

@@ -255,10 +255,7 @@ class Sitting:
         return any(promises_of(agent).prepare for agent in self._agents.values())
 
     def undo(self, seat: int | None = None) -> None:
-        """Take back the last choice of a person and all moves after it; that seat is to move again.
-
-        Args:
-            seat: the person's; None: any person's.
+        """Take back the last choice of the person at `seat` (None: any) and all moves after it; that seat is to move again.
 
         Raises:
             ValueError: there is no such choice, or no person at `seat`; nothing has changed.
@@ -339,12 +336,9 @@ class Sitting:
     ) -> Sitting:
         """Return a saved game, after playing all its moves again by the game's rules.
 
-        Agents with a memory are asked again at each of their moves.
-
-        Args:
-            data: the result of `save`.
-            make: makes an agent from a spec in `data`; by default only agents that can do no harm, see `make_harmless`.
-            agents: replace those in `data`, in seat order; a single one replaces all. Their specs may name any agent.
+        Agents with a memory are asked again at each of their moves. `make` makes an agent from a spec in `data`; by default
+        only agents that can do no harm, see `make_harmless`. `agents`, of any specs, replace those in `data`, in seat order; a
+        single one replaces all.
 
         Raises:
             ValueError: a field is missing, unknown or wrong, an action is not legal (the message names the field or the move),

@@ -111,13 +111,10 @@ def _print_docstring(text: str) -> None:
 
 
 def add_policy(folder: Path) -> None:
-    """Put a run's policy into the package, under the folder's name and in half precision, and measure it so.
+    """Put a finished run's policy into the package, under the folder's name and in half precision, and measure it so.
 
     Its header has the command that made it, the result of `measure` with the run's seed (if the variant has an exact measure)
     and its row of the run's cross table.
-
-    Args:
-        folder: folder of a finished run of `train`.
 
     Raises:
         ValueError: the folder does not hold a finished run, or its name is not letters, digits and _.

@@ -148,13 +148,8 @@ def positions_of(variant: Variant, number: int, seed: int = 0, done: Callable[[i
     """Draw positions, the same for the same arguments.
 
     In each game every move is the solution's, or with a chance of a quarter any legal move. Of the decisions that optimal play
-    can reach, and whose moves differ in value, one is drawn. Games without any are passed over.
-
-    Args:
-        variant: a game whose optimal play is known.
-        number: of positions.
-        seed: fixes the games.
-        done: progress callback, called with the number of positions found since the last call.
+    can reach, and whose moves differ in value, one is drawn. Games without any are passed over. `done` is called with the
+    number of positions found since its last call.
 
     Raises:
         ValueError: optimal play is not known or takes too long, or too few games have such decisions.
@@ -330,18 +325,10 @@ def score(
     workers: Workers = HERE,
     done: Callable[[float], Any] = lambda amount: None,
 ) -> Score:
-    """Ask a player at the positions, and play games against optimal play.
+    """Ask a player, who plays through words, at a task's positions, and play games against optimal play; workers do both.
 
-    Args:
-        task: the task.
-        positions: of the task.
-        values: of choices against optimal play, see `dice_envs.response_values`.
-        name: the player's, in the result.
-        player: plays through words, or is a language model.
-        games: number of games.
-        seed: fixes the games and the player's draws.
-        workers: ask the player and play the games.
-        done: progress callback, called with the number of positions and games that are done since the last call.
+    `values` are those of choices against optimal play (see `dice_envs.response_values`). `done` is called with the number of
+    positions and games that are done since its last call.
 
     Raises:
         AgentError: a language model's server does not answer, or its budget is spent.

@@ -169,11 +169,6 @@ class TrainingPositions:
 
     In each game one seat is the learner's. The other seat's player is drawn for each game: the solution, the solution with a
     share of random actions, or a numbers agent. Games continue from one collection to the next.
-
-    Args:
-        variant: the game.
-        solution: its solution.
-        seed: fixes all games.
     """
 
     def __init__(self, variant: Variant, solution: Solution, seed: int) -> None:
@@ -234,11 +229,7 @@ class TrainingPositions:
 class Learner:
     """A network that learns the solution's probabilities. It does not see past rounds, which the solution ignores.
 
-    Args:
-        variant: the game.
-        settings: the network's sizes, its inputs and the learning rate.
-        seed: of the initial weights.
-        device: PyTorch's.
+    `settings` are its sizes, its inputs and the learning rate; `seed` fixes its initial weights.
     """
 
     def __init__(self, variant: Variant, settings: DistillSettings, seed: int, device: str = "cpu") -> None:

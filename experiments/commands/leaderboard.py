@@ -338,7 +338,7 @@ def board(
     minutes: float = 3.0,
     workers: Workers = HERE,
 ) -> Board:
-    """Measure agents on tasks, the package's or your own, and show the progress.
+    """Measure agents on tasks, the package's or your own, and show the progress. Each task's best agent comes first.
 
     Args:
         tasks: names in `dice_envs.TASKS`, or Tasks of your own; all if left out.
@@ -349,9 +349,6 @@ def board(
             that would take too long.
         minutes: time limit of one agent on one task.
         workers: run the parts, each an agent on a task.
-
-    Returns:
-        The board, each task's best agent first.
 
     Raises:
         ValueError: there is no such task, or wrong arguments.

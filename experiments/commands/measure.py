@@ -94,15 +94,8 @@ def train_response(
 ) -> tuple[dict[str, NetworkPolicy], int]:
     """Train policies to win from `agent`, which has every other seat; return them and the learner's steps.
 
-    The policies are "last" and, where the preset averages policies, "averaged".
-
-    Args:
-        variant: a game of two seats or more.
-        agent: does not learn.
-        minutes: of training, at least one rollout.
-        seed: fixes all but the number of rollouts that fit into the time.
-        preset: how to train; None: the game's preset "quick".
-        done: progress callback: the minutes that have passed since its last call.
+    The policies are "last" and, where the preset (None: "quick") averages policies, "averaged". `seed` fixes all but the number
+    of rollouts that fit into the time, at least one. `done` is called with the minutes since its last call.
     """
     from dice_envs.learn.ppo import PPO
 

@@ -183,12 +183,8 @@ def set_up(
 def play_game(seated: Seated, replay: bool = False, reviewed: bool = False) -> None:
     """Play a game at the terminal, a new or a saved one; step through it if it is over, has no people, or `replay` is set.
 
-    In a game of one seat the person plays alone. The opponents then play the same deal, and the highest return wins.
-
-    Args:
-        seated: the game.
-        replay: whether to step through a game that is not over.
-        reviewed: whether to show at the end the cost of each move.
+    With `reviewed` it ends with the cost of each move. In a game of one seat the person plays alone. The opponents then play
+    the same deal, and the highest return wins.
     """
     sitting = seated.sitting
     people, alone = sitting.people, len(sitting.seats) == 1
@@ -216,13 +212,9 @@ def play_game(seated: Seated, replay: bool = False, reviewed: bool = False) -> N
 
 
 def open_game(path: Path, game: str | None, start: int | None = None, opponents: Sequence[str] = ()) -> Sitting:
-    """Return a saved game.
+    """Return a saved game, which must be one of `game` if that is given; the move `start` and all after it are taken back.
 
-    Args:
-        path: its file.
-        game: the name of the game that it must be; None: any.
-        start: the number of a move: it and all after it are taken back.
-        opponents: agents instead of those that the file names, in seat order; one takes all seats.
+    `opponents` play instead of the agents that the file names, in seat order; one takes all seats.
 
     Raises:
         ValueError: the file is not a saved game, or is one of another game; an agent that the file names could do harm; or

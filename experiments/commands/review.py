@@ -289,10 +289,7 @@ def _game_dict(played: Played) -> dict[str, Any]:
 def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
     """Save a page of all records, with a plot of each: what each game gave away, and the mean so far with its interval.
 
-    Args:
-        report: the folder.
-        groups: the records.
-        command: makes the page again.
+    `command` makes the page again.
     """
     sections = []
     for number, each in enumerate(groups, 1):

@@ -86,9 +86,7 @@ class WordPositions(Drawing):
 class Texts:
     """Texts as numbers. Lines recur in many prompts, so each different line is read once.
 
-    Args:
-        texts: the texts.
-        numbers: the number of each pair of a column and a character; new ones are added.
+    `numbers` has the number of each pair of a column and a character; new ones are added.
     """
 
     def __init__(self, texts: Sequence[str], numbers: dict[tuple[int, str], int]) -> None:

@@ -245,12 +245,7 @@ HERE = Workers()
 
 
 class Processes(Workers):
-    """Computes parts in several processes of this machine at once.
-
-    Args:
-        number: of processes, which are started for each computation.
-        kept: as for Workers.
-    """
+    """Computes parts in `number` processes of this machine at once, which are started for each computation."""
 
     def __init__(self, number: int, kept: KeptParts | None = None) -> None:
         super().__init__(kept)
@@ -379,13 +374,8 @@ def _check_sources(nodes: Iterable[Mapping[str, Any]]) -> None:
 
 
 def logged(agents: Sequence[Agent], json: Path | None, resume: bool = False) -> list[Agent]:
-    """Return the agents. Language models without a log get one beside the file of results, if there is one.
-
-    Args:
-        agents: of a command.
-        json: the file of results.
-        resume: whether the replies in the logs are used again.
-    """
+    """Return a command's agents. Language models without a log get one beside the file of results, if there is one; with
+    `resume` the replies in the logs are used again."""
     if json is None:
         return list(agents)
     log = str(json.with_suffix(".replies.jsonl").absolute())

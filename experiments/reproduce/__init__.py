@@ -179,9 +179,7 @@ def printed(source: str, figure: str, published: str, ours: Fraction | float, no
 def crossed(rows: Sequence[Finding], pattern: str) -> tuple[list[str], dict[str, list[Finding | None]]]:
     """Arrange rows with several figures in a line: return the columns' names, and the cells of each line by its name.
 
-    Args:
-        rows: those whose figures' names fit the pattern are taken.
-        pattern: a regular expression whose groups `line` and `column` are the place of a figure.
+    Rows are taken whose figures' names fit the pattern, in which the groups `line` and `column` are the place of a figure.
     """
     lines: dict[str, dict[str, Finding]] = {}
     for row in rows:
@@ -228,13 +226,9 @@ def _cell(row: Finding | None, digits: int) -> Text:
 def chapter_of(
     title: str, data: dict[str, Any], json: Path | None, report: Path | None, draw: Callable[[Path], Any]
 ) -> Chapter:
-    """Write a source's result and its plots; return its chapter of a page.
+    """Write a source's result and its plots, which `draw` saves in a folder; return its chapter of a page.
 
-    Args:
-        title: of the chapter: the game and its source.
-        data: the result, with "rows", and "seed" if anything was random.
-        json, report: as given on the command line.
-        draw: saves the plots in a folder.
+    `data` is the result, with "rows", and "seed" if anything was random.
     """
     with plots_noted() as plots:
         ui.write_all(json, data, report, draw)

@@ -335,9 +335,7 @@ _MOST_DEPTH = 3 * HAND + 1  # three levels a roll, and the position in which no 
 def _children(dice, node, out):
     """Write the node's children into `out` (_MOST_CHILDREN,) and return their number, 0 for a terminal node. In place.
 
-    Args:
-        dice: (2, HAND) rows of FACES, the searcher's first.
-        node: its number.
+    `dice` (2, HAND) are rows of FACES, the searcher's first.
     """
     position, pair, roll = node // _A_POSITION, node % _A_POSITION // _ROLLS, node % _ROLLS
     own, other = position >> HAND, position % (1 << HAND)

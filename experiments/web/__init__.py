@@ -41,15 +41,11 @@ class Table:
     After `wake`, agents move in a task of the running event loop, as long as there are listeners. Without listeners no agent is
     asked, no review begins, and a running review stops.
 
-    Args:
-        sitting: the game.
-        pause: seconds before each move of an agent.
-        threads: run agents, hints and reviews.
-
     Attributes:
         sitting: the game; `again` replaces it.
         players: the player at each seat in words, None for a person.
-        pause: as given; may be changed.
+        pause: seconds before each move of an agent; may be changed.
+        threads: run agents, hints and reviews.
         links: path of a link → the place to which it leads.
         playing: whether agents move by themselves; if not, `step` moves them.
         problem: the error that has stopped the game; empty if none has.
@@ -184,11 +180,8 @@ class Table:
     async def work(self, call: Callable[[], T], wanted: Callable[[], bool]) -> T | None:
         """Return the call's result from a thread; None if nobody waits for it any more, at this table or at all.
 
-        What solvers say in the call is shown at this table.
-
-        Args:
-            call: the work.
-            wanted: returns whether somebody still waits for it, in any thread: else it does not begin, and a solver stops.
+        What solvers say in the call is shown at this table. `wanted` returns whether somebody still waits for it, in any
+        thread: else it does not begin, and a solver stops.
         """
         loop = asyncio.get_running_loop()
 
@@ -355,11 +348,7 @@ class Place:
         return self.person is not None and self.sitting.mover == self.person and not self.table.problem
 
     def play(self, action: int, moves: int) -> None:
-        """Play an action for the person here.
-
-        Args:
-            action: the action.
-            moves: number of moves played in the position that the person saw.
+        """Play an action for the person here, who saw the position after `moves` moves.
 
         Raises:
             ValueError: it is not this person's turn, the game has gone on since, or the action is not legal.

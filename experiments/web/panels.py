@@ -281,12 +281,8 @@ def _worth(value: float | None, split: Split | None) -> str:
 def chance_graph(split: Split, said: Mapping[int, str], judged: Mapping[int, Judged], here: int, owner: str) -> dict[str, Any]:
     """Return the graph of a seat's expected result after each move, as options of ECharts.
 
-    Args:
-        split: of the seat.
-        said: number of a move → the move in words.
-        judged: number of a move → its cost, for the seat's own moves.
-        here: number of moves of the position shown.
-        owner: of the graph, as in `your play`.
+    `said` and `judged` have the words of each move by its number, and the cost of the seat's own. `here` is the number of moves
+    of the position shown, `owner` as in `your play`.
     """
     points, shares = split.points, split.scale.is_share
     after, seen = Counter(point.number for point in points), Counter[int]()

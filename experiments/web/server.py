@@ -57,11 +57,7 @@ HEADERS = {
 
 
 class OwnPages:
-    """ASGI middleware that refuses requests and web sockets of other sites' pages, and forbids them to frame ours.
-
-    Args:
-        app: the ASGI application behind it.
-    """
+    """ASGI middleware that refuses requests and web sockets of other sites' pages, and forbids them to frame ours."""
 
     def __init__(self, app: Any) -> None:
         self.app = app

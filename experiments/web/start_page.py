@@ -82,11 +82,7 @@ def _field(default: Any, kinds: Sequence[Any], words: OptionWords) -> Field:
 
 
 def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a filled-in form, without those left at their defaults, for the game to check.
-
-    Args:
-        game: the game.
-        values: name → content of its field.
+    """Return the options of a filled-in form (name → content), without those left at their defaults, for the game to check.
 
     Raises:
         ValueError: a text is malformed; the message names the option.
@@ -157,12 +153,9 @@ def _players(variant: Variant) -> dict[str, str]:
 
 
 class StartPage:
-    """The form for a new table: game, options and players.
+    """The form for a new table: game, options and players. `key` is that of the chosen tile.
 
-    Args:
-        tables: the server's tables.
-        key: of the chosen tile.
-        query: query string that links to this page must repeat.
+    Links to this page must repeat the query string.
     """
 
     def __init__(self, tables: Tables, key: str, query: str = "") -> None:
@@ -366,12 +359,9 @@ class StartPage:
 
 
 def link_page(table: Table, base: str, alone: bool) -> None:
-    """Show the links to a table with several people.
+    """Show the links to a table with several people, which begin with `base`, such as `http://192.168.0.2:8080`.
 
-    Args:
-        table: the table.
-        base: beginning of the links, such as `http://192.168.0.2:8080`.
-        alone: whether only this machine reaches the server.
+    `alone` says whether only this machine reaches the server.
     """
     sitting = table.sitting
     begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if alone else "")

@@ -66,12 +66,7 @@ REVIEWED = (
 
 
 class TablePage:
-    """The page of one browser tab; each tab of a place has its own.
-
-    Args:
-        place: the target of the link.
-        home: whether the page may link to the start page.
-    """
+    """The page of one browser tab; each tab of a place has its own. With `home` it links to the start page."""
 
     def __init__(self, place: Place, home: bool) -> None:
         self.place, self.table = place, place.table

@@ -470,18 +470,12 @@ class Walker:
     def responds(self, worth: np.ndarray = OF_TWO) -> np.ndarray:
         """Return what the round is worth to each player that responds best to all others, (players,) float64.
 
-        Args:
-            worth: (players, players) float64: to each player, if each of them loses the die. Of two players, the round alone.
+        `worth`, (players, players) float64, is that to each player, if each of them loses the die. Of two, the round alone.
         """
         return np.array([self._pass(player, RESPOND, worth) for player in range(len(worth))])
 
     def certify(self, worth: np.ndarray = OF_TWO, responding: np.ndarray = OF_TWO) -> Certificate:
-        """Certify the strategies.
-
-        Args:
-            worth: as for `responds`, when all follow their strategies.
-            responding: the same, to a player who responds best to all others.
-        """
+        """Certify the strategies by `worth` where all follow them, and where a player responds best to all others."""
         plays = [self._pass(player, FOLLOW, worth) for player in range(1 if worth is OF_TWO else len(worth))]
         if worth is OF_TWO:
             plays.append(1 - plays[0])
@@ -490,10 +484,7 @@ class Walker:
     def response(self, player: int, kind: int, offset: int, reach: np.ndarray) -> np.ndarray:
         """Return what the best response of one of two players wins below a node, by its classes, times the sum of `reach`.
 
-        Args:
-            player: 0 or 1.
-            kind, offset: of the node.
-            reach: (classes,) the chance that the other player comes there with each class of hands.
+        `reach`, (classes,), is the chance that the other player comes there with each class of hands.
         """
         top = self._top
         top.kind[0], top.offset[0] = kind, offset
@@ -510,9 +501,7 @@ def _walks_of(tree: Tree, threads: int) -> int:
 class RoundSolver(Walker):
     """Approaches strategies that no player gains by leaving, iteration by iteration.
 
-    Args:
-        tree, threads: see `Walker`.
-        worth: (players, players) float64: the rest of the game to each player, if each of them loses the die.
+    `worth`, (players, players) float64, is the rest of the game to each player, if each of them loses the die.
 
     Attributes:
         iterations: number made so far.

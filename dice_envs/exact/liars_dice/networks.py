@@ -106,13 +106,9 @@ class _AfterBid(NamedTuple):
 
 
 class Networked(Source):
-    """A policy network's probabilities.
+    """The probabilities of a policy network, which one of the round's players has.
 
-    Args:
-        round_: the round.
-        player: which of them it is.
-        network: of the agent.
-        observe: nodes' paths, nodes and hands → what the agent observes there: see `sources.AgentSource.observe`.
+    `observe` maps nodes' paths, nodes and hands to what the agent observes there: see `sources.AgentSource.observe`.
     """
 
     neglected = NEGLECTED

@@ -99,7 +99,7 @@ class Round:
 
     Attributes:
         variant: the game.
-        dice: each player's, the starter's first.
+        dice: each player's, the starter's first; those of the argument `seated` are each seat's, 0 for players who are out.
         places: of each player, counted in seats from the starter.
         raises: see `raises_of`.
         rules: the bids.
@@ -109,11 +109,6 @@ class Round:
         decisions: (players, slots) float64: nodes with a choice in the subtree of a slot, by how many players after the slot's
             mover theirs is.
         nodes: sequences of bids, the empty one and those that must be called included.
-
-    Args:
-        variant: the game.
-        seated: dice of each seat, the starter's first; 0 for players who are out.
-        palifico: whether it is a palifico round.
     """
 
     def __init__(self, variant: Variant, seated: tuple[int, ...], palifico: bool = False) -> None:
@@ -142,11 +137,8 @@ class Round:
         """Merge the hands of players who respond as one to all others.
 
         Hands of a class have the same threshold at a slot, and the same follows each raise: slot by slot from the last.
-
-        Args:
-            members: the players.
-            matches: (hands, faces) int64: dice of their joint hands that count for a bid on the face.
-            is_sure: whether they call every bid that cannot hold, as one of two players who wants to win the round does.
+        `matches`, (hands, faces) int64, are the dice of their joint hands that count for a bid on the face; `is_sure` says
+        whether they call every bid that cannot hold, as one of two players who wants to win the round does.
         """
         if (members, is_sure) in self._classes:
             return self._classes[members, is_sure]

@@ -103,13 +103,8 @@ def after(table: Table, loser: int) -> Table:
 def share_after(options: Any, table: Table, loser: int, place: int, share: Callable[[Table, int], Any]) -> Any:
     """Return the share of wins of the player at a place after another, or itself, has lost the round's die.
 
-    Who is out has none, and a winner has all. In a game of one round all who lose no die share the win equally.
-
-    Args:
-        options: the game's.
-        table: at the beginning of the round.
-        loser, place: places at the table.
-        share: the table of the next round, a place there → that player's share, a number or an array.
+    Who is out has none, and a winner has all. In a game of one round all who lose no die share the win equally. `share` maps
+    the table of the next round and a place there to that player's share, a number or an array.
     """
     if options.rounds == "single":
         return (place != loser) / (len(table.dice) - 1)
@@ -209,13 +204,8 @@ def rest_of(options: Any, dice: Dice, known: Mapping[Dice, np.ndarray]) -> np.nd
 
 
 def wins_games(options: Any, rounds: Mapping[Dice, np.ndarray], best: bool = False) -> dict[Dice, np.ndarray]:
-    """Return each player's chance to win a game of two from each round on.
-
-    Args:
-        options: the game's.
-        rounds: each player's chance to win each round, (2,) float64, the starter's first.
-        best: whether a player loses a round on purpose where losing it is worth more.
-    """
+    """Return each player's chance to win a game of two from each round on, given those to win each round, (2,) float64, the
+    starter's first. With `best` a player loses a round on purpose where losing it is worth more."""
     known: dict[Dice, np.ndarray] = {}
     for dice in sorted(rounds, key=sum):
         worth = rest_of(options, dice, known)

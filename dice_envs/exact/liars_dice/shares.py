@@ -65,12 +65,9 @@ def has_equal_seats(variant: Variant) -> bool:
 
 
 def information_sets(variant: Variant, seats: Collection[int] | None = None, dice: Iterable[Dice] | None = None) -> float:
-    """Return the number of information sets at which seats have a choice, over all rounds.
+    """Return the number of information sets at which seats (None: all) have a choice, over all rounds.
 
-    Args:
-        variant: the game.
-        seats: None: all.
-        dice: of the rounds, whoever sits where, for all seats; None: those of each table that a game can come to.
+    Rounds are those of `dice`, whoever sits where, for all seats; None: those of each table that a game can come to.
     """
     tables = tables_of(variant.options) if dice is None else [Table(each, 0) for each in dice]
     return sum(
@@ -142,12 +139,9 @@ def in_both_seats(
     find: Callable[[int, SeatComparison | None, Callable[[float], Any]], Found],
     done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> list[Found]:
-    """Return what is found with the agent in each seat, or in the first one only if it plays alike in both.
+    """Return what is found with the agent in each of two seats, or in the first one only if it plays alike in both.
 
-    Args:
-        variant: the game, between two players.
-        find: the agent's seat, what compares its answers in the other seat, and a progress callback → the result.
-        done: progress callback, called with (amount done since the last call, amount in all).
+    `find` maps the agent's seat, what compares its answers in the other seat, and a progress callback to the result.
     """
     seats = SeatComparison() if has_equal_seats(variant) else None
     total = information_sets(variant, None if seats is None else [0])
@@ -225,14 +219,10 @@ def shares_of(
     merged: bool = True,
     done: Callable[[float], Any] = lambda amount: None,
 ) -> dict[Table, Shares]:
-    """Return the shares of wins from each table on that a game can come to.
+    """Return the shares of wins from each table on that a game can come to, with the `parts` of `Shares` that are asked for.
 
-    Args:
-        variant: the game.
-        seated: the probabilities of whoever sits at the table.
-        parts: those of `Shares` that are asked for.
-        merged: whether play depends on the places from the starter alone; tables then have the starter 0.
-        done: progress callback, called with the number of information sets that are done since the last call.
+    `merged` says whether play depends on the places from the starter alone; tables then have the starter 0. `done` is called
+    with the number of information sets that are done since the last call.
     """
     known: dict[Table, Shares] = {}
     for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant.options)):

@@ -142,15 +142,9 @@ def _bid_on(view, edge, size, below, child, found, at, choice):
 def _choose(rules, slots, view, others, children, below, found, choice):
     """Write a party's greatest winnings with each class of its hands where a member is to move, and its choices. In place.
 
-    Args:
-        rules: see `RoundRules`.
-        slots: (nodes,) of the batch.
-        view: the party.
-        others: at the nodes to which they come; `found` has entries for these.
-        children: of the batch; a member may make every raise, so there is one for each that leaves a choice.
-        below: the winnings there.
-        found: of the batch.
-        choice: (n,) int64: an edge or CALL, for each class of each node: what wins most against the first copy.
+    `found` has entries for the nodes to which `others` come. A member may make every raise, so there is one of `children`, with
+    the winnings `below`, for each that leaves a choice. `choice`, (n,) int64, is an edge or CALL, for each class of each node:
+    what wins most against the first copy.
     """
     child = leaf = 0
     for i in range(len(others.nodes)):
@@ -177,14 +171,8 @@ def _choose(rules, slots, view, others, children, below, found, choice):
 def _add_up(slots, view, others, moves, children, below, found):
     """Write a party's winnings with each class of its hands where another is to move, which follows its policy. In place.
 
-    Args:
-        slots: (nodes,) of the batch.
-        view: the party.
-        others: at the nodes at which the mover was asked, the mover with them: where it calls, and at its leaves.
-        moves: the mover's.
-        children: of the batch.
-        below: the winnings there.
-        found: of the batch.
+    `others` are at the nodes at which the mover was asked, the mover with them: where it calls, and at its leaves. `below` are
+    the winnings at the children.
     """
     copies = found.won.shape[1]
     found.won[:] = 0.0

@@ -218,19 +218,10 @@ def policy(
 ) -> list[np.ndarray]:
     """Return the agent's probabilities at the information sets that it can reach, for each column but the last.
 
-    Args:
-        variant: the game.
-        agent: states its probabilities.
-        seat: the agent's.
-        roll: of both pools.
-        shown: what the other can have shown.
-        seed: of the agent's random streams.
-        look: called after each question to the agent, with the states (n,), its probabilities (n, actions), and the chance
-            of each information set if all of the other's entries are equally likely (n,).
-
-    Returns:
-        For each column (hands, own orders, ways, columns) float64, by dice in hand before the first column; 0 at
-        information sets that the agent does not reach.
+    They are (hands, own orders, ways, columns) float64, by dice in hand before the first column; 0 at information sets that the
+    agent does not reach. `shown` is what the other can have shown. `look` is called after each question to the agent, with the
+    states (n,), its probabilities (n, actions), and the chance of each information set if all of the other's entries are
+    equally likely (n,).
     """
     hands, places = roll.hands[seat], roll.places[seat]
     columns = len(places)
@@ -292,14 +283,9 @@ def _lost_in_games(variant: Variant, agent: Any, seat: int, count: int, seed: tu
 def best_response(
     variant: Variant, seat: int, roll: Roll, shown: list[Showing], policies: list[list[np.ndarray]]
 ) -> np.ndarray:
-    """Return what the other seat wins from each policy by its best response to the first one, (policies,) float64.
+    """Return what the other seat wins from each policy of `seat` by its best response to the first one, (policies,) float64.
 
-    Args:
-        variant: the game.
-        seat: of the policies.
-        roll: of both pools.
-        shown: what the other can show (`shown_by_any`).
-        policies: see `policy`.
+    `shown` is what the other can show (`shown_by_any`).
     """
     hands, others = roll.hands[seat], roll.hands[1 - seat]
     columns = hands.shape[1]

@@ -126,11 +126,7 @@ class ResponseToHighest:
     """The exact best response to a player that always shows its highest die, of equal ones the first.
 
     With open hands this is Tian Ji's horse race. With hidden hands each die that the other shows is an upper bound for
-    the rest.
-
-    Args:
-        options: of the game.
-        seat: the responding player's.
+    the rest. `seat` is the responding player's.
     """
 
     def __init__(self, options: Options, seat: int) -> None:
@@ -245,11 +241,7 @@ class ResponseToHighest:
         """Return the expected reward still to come for each die shown now, with best play afterwards, (n, actions) float64.
 
         NaN for dice that are not in hand. The other is assumed to show its highest die from now on, even if it has not done
-        so before.
-
-        Args:
-            variant: the game, with the options of this response.
-            states: (n,) states in which the seat is to choose; what it cannot see is not read.
+        so before. What the seat, which is to choose, cannot see is not read.
         """
         dice = variant.params.num_actions
         found = np.zeros((len(states), _SITUATION * dice + 1), np.int8)

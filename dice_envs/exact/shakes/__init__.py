@@ -235,13 +235,10 @@ def _speak_before(seat, must, kept, after, before):
 
 @kernel
 def _argue_or_yield(states, settled, kept, out):
-    """Write the values of yielding (NaN where it is illegal) and of arguing. In place.
+    """Write the values of yielding (NaN where it is illegal) and of arguing into `out` (m, 2). In place.
 
-    Args:
-        states: (m,) states in which a maester is to speak.
-        settled: (m, sets) the value once all have spoken, by the holders of the highest die.
-        kept: (m, n, FACES) P(each maester's kept die shows v).
-        out: (m, 2).
+    `settled` (m, sets) is the value once all have spoken, by the holders of the highest die; `kept` (m, n, FACES) is
+    P(each maester's kept die shows v).
     """
     n, sets = kept.shape[1], settled.shape[1]
     after, before = np.zeros((FACES + 1, sets)), np.zeros((FACES + 1, sets))

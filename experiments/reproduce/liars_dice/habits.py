@@ -83,13 +83,8 @@ class _Raises(NamedTuple):
 def _count(rules: RoundRules, choices: _Choices, asking: Asking, reach: np.ndarray, other: np.ndarray, habits: Habits) -> None:
     """Count a player's decisions at the nodes of a batch. In place.
 
-    Args:
-        rules: of the round.
-        choices: the player's.
-        asking: the player's moves, each times its reach.
-        reach: (entries,) float64: the player's.
-        other: (nodes,) float64: how likely the other player comes to the node.
-        habits: counts.
+    `asking` has the player's moves, each times its reach (entries,) float64; `other` (nodes,) float64 is how likely the other
+    player comes to the node.
     """
     node = np.repeat(np.arange(len(asking.slots)), np.diff(asking.entry_at))
     slot, hand, weight = asking.slots[node], asking.hand, other[node]
@@ -297,10 +292,7 @@ class RoundChances(NamedTuple):
 def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] = PARTS) -> dict[str, dict[Dice, RoundChances]]:
     """Return an agent's chances against the solution with parts of its play replaced: part → round → chances.
 
-    Args:
-        solution: of a game of two players.
-        agent: states its probabilities, which do not depend on past rounds.
-        parts: the parts that are replaced.
+    The game has two players. The agent states its probabilities, which do not depend on past rounds.
     """
     found: dict[str, dict[Dice, RoundChances]] = {name: {} for name in parts}
     streams = new_streams(0, ROWS_AT_ONCE)[None]
