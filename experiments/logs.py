@@ -79,8 +79,7 @@ def _parse(line: str) -> tuple[list[list[int]], list[int], list[int]]:
         choice, result = cells[2 * HAND + player], cells[2 * HAND + 2 + player]
         if choice not in [str(place) for place in range(len(hands[player]))]:
             raise ValueError(f"player {player + 1}'s choice must be 0 to {len(hands[player]) - 1}, not {shown(choice)}")
-        faces = FACES[hands[player][int(choice)]]
-        if result not in [str(face) for face in faces]:
+        if result not in [str(face) for face in FACES[hands[player][int(choice)]]]:
             code = CODES[hands[player][int(choice)]]
             raise ValueError(f"player {player + 1}'s result must be a face of die {code}, not {shown(result)}")
         choices.append(int(choice))

@@ -237,8 +237,7 @@ def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         return " ".join([row["recipe"], *changed]).strip()
 
     cells = []
-    groups = itertools.groupby(rows, key=label)
-    for settings, group in groups:
+    for settings, group in itertools.groupby(rows, key=label):
         own = list(group)
         lines = {}
         if all(row["gap"] for row in own):

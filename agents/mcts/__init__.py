@@ -125,8 +125,7 @@ class MCTS(Checked, Drawing):
 
     def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
         """Raise ValueError for a search of more than a second or two, or of several threads."""
-        fitting = MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)
-        most = max(1, min(MOST_IN_PASSING, fitting))
+        most = max(1, min(MOST_IN_PASSING, MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)))
         for name, value, allowed in (
             ("simulations", 1 if self.seconds is not None else self._most, most),
             ("seconds", self.seconds or 0, MOST_SECONDS_IN_PASSING / asked),
@@ -196,8 +195,7 @@ class MCTS(Checked, Drawing):
     def _turns(self, facts: Facts) -> Turns:
         if not self.expect:
             return "sampled"
-        at_once = self.opponent == "random" and facts.simultaneous and facts.num_seats == 2
-        return "averaged" if at_once else "expected"
+        return "averaged" if self.opponent == "random" and facts.simultaneous and facts.num_seats == 2 else "expected"
 
     def _settings(self, facts: Facts) -> Settings:
         regret = self.select == "regret"

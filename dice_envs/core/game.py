@@ -511,8 +511,7 @@ class Variant:
     def changed_options(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain values."""
         defaults = dataclasses.asdict(type(self.options)())
-        values = dataclasses.asdict(self.options)
-        return {name: value for name, value in values.items() if value != defaults[name]}
+        return {name: value for name, value in dataclasses.asdict(self.options).items() if value != defaults[name]}
 
     @functools.cached_property
     def plain(self) -> Variant:

@@ -76,8 +76,7 @@ class _Table:
         both = spaces.Dict({"observation": seen, "action_mask": spaces.Box(0, 1, (facts.num_actions,), np.int8)})
         self.observation_spaces = {agent: copy.deepcopy(seen if self._boxed else both) for agent in self.possible_agents}
         self.action_spaces = {agent: spaces.Discrete(facts.num_actions) for agent in self.possible_agents}
-        shape = (facts.num_seats, facts.observation_size)
-        self.state_space = spaces.Box(0.0, 1.0, shape, np.float32)
+        self.state_space = spaces.Box(0.0, 1.0, (facts.num_seats, facts.observation_size), np.float32)
         self._states = np.zeros(1, self.variant.game.state)
         self._returns = [0.0] * facts.num_seats  # what each seat has earned in this game
         self._num_steps = 0

@@ -96,8 +96,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
         self._playing = not done.ended[0]
         observation, info = self._show(done.shown, illegal=bool(self.games.illegal))
-        reward = float(done.earned[0, self.games.learners[0]])
-        return observation, reward, bool(done.ended[0]), False, info
+        return observation, float(done.earned[0, self.games.learners[0]]), bool(done.ended[0]), False, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (actions,) bool, as MaskablePPO expects them."""

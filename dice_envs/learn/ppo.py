@@ -332,8 +332,7 @@ class PPO(ActorCritic):
         self.optimizer.step()
         with torch.no_grad():
             clipped, moved = ((ratio - 1).abs() > p.clip).float(), ratio - 1 - log_ratio
-            means = torch.stack([-gain, -minus_entropy, divergence, moved, clipped, error.square()])
-            self._sums += means.mean(1)
+            self._sums += torch.stack([-gain, -minus_entropy, divergence, moved, clipped, error.square()]).mean(1)
 
     @torch.no_grad()
     def _follow(self) -> None:
@@ -341,8 +340,7 @@ class PPO(ActorCritic):
         p = self.preset
         # Of iteration t: the running mean in which iteration t has weight t, so the initial policy is soon forgotten.
         fading = 2 / (self.steps // (p.num_envs * p.num_steps) + 1)
-        rates = {"reference": p.reference_rate, "average": min(max(p.average_rate, fading), 1.0)}
-        for name, rate in rates.items():
+        for name, rate in {"reference": p.reference_rate, "average": min(max(p.average_rate, fading), 1.0)}.items():
             if name in self.networks:
                 for following, parameter in zip(self.networks[name].parameters(), self._actor.parameters(), strict=True):
                     following.lerp_(parameter, rate)

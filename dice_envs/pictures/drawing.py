@@ -200,8 +200,7 @@ def _panel(page: _Page, rows: list[Row], top: float, least: float, wrap: Wrap) -
     # Each block: a row, lines of it, whether they are its first, and whether the next block faces them.
     blocks = [(rows[0], contents[0], True, False)]
     if len(rows) == 2:
-        none = _Line(0.0, ())
-        pairs = enumerate(itertools.zip_longest(*contents, fillvalue=none))
+        pairs = enumerate(itertools.zip_longest(*contents, fillvalue=_Line(0.0, ())))
         blocks = [(rows[i], [line], k == 0, i == 0) for k, pair in pairs for i, line in enumerate(pair)]
     shapes: list[Shape] = []
     y = top + PAD

@@ -62,8 +62,7 @@ def text_lines(picture: Picture) -> list[str]:
     lines = []
     for row in picture.rows:
         dice = list(map(as_die, row.dice))
-        labelled = any(die.label for die in dice)
-        numbers = ", ".join(map(_labelled, dice)) if labelled else _numbers(dice)
+        numbers = ", ".join(map(_labelled, dice)) if any(die.label for die in dice) else _numbers(dice)
         parts = [f"{row.lead} {numbers}".strip()] if dice else []
         parts += filter(None, _row_details(row))
         mark = f" ({row.mark})" if row.mark else ""

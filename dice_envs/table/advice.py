@@ -146,8 +146,7 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
         return None
     words = players().in_words(variant, spec)
     note = f"estimated: the others hold any dice, and all play on as the {words} does; 95 % intervals, seed {seed}"
-    found = ActionValues(level - behind, "return", note, errors=errors)
-    return percent_of_winning(variant, found)
+    return percent_of_winning(variant, ActionValues(level - behind, "return", note, errors=errors))
 
 
 def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:

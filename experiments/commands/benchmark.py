@@ -98,8 +98,7 @@ def language(
                     for name, player in everybody[each.name].items()
                 ]
             ui.console.print(f"seed {seed}")
-            grids = _grids_of(found[each.name])
-            show_all([grid for grid in grids if len(grid.headings) <= MOST_COLUMNS])
+            show_all([grid for grid in _grids_of(found[each.name]) if len(grid.headings) <= MOST_COLUMNS])
     words = shlex.join(["benchmark", "language", *(players or [])])
     typed = {"task": task, "positions": positions, "games": games, "seed": seed, "report": report, "json": json}
     command = command_line(words, {**typed, "no_references": not references})
@@ -366,8 +365,7 @@ def _answers(
 ) -> np.ndarray:
     """Return the player's actions at some positions, the first of which has the number `first`."""
     streams = new_streams(np.random.SeedSequence(seed), first + len(states))[first:]
-    memory = fresh_memory(player, len(states))
-    actions = ask(player, variant, states.copy(), np.arange(len(states)), streams, memory)
+    actions = ask(player, variant, states.copy(), np.arange(len(states)), streams, fresh_memory(player, len(states)))
     done(len(states))
     return actions
 

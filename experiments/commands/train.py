@@ -156,8 +156,7 @@ def _show_verdict(result: TrainingResult) -> None:
         _pool_grid(result.pool, result).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
     if against and wins:
-        presets = presets_of(trained.variant.game.name)
-        others = " or ".join(name for name, each in presets.items() if each.self_play)
+        others = " or ".join(name for name, each in presets_of(trained.variant.game.name).items() if each.self_play)
         ui.console.print(
             f"A best response wins {wins[0]:.1%} of the games against this policy: it has learned to beat these opponents, "
             f"not to be hard to beat. For that, train with --preset {others}."

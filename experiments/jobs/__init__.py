@@ -70,14 +70,12 @@ class KeptParts:
     """
 
     def __init__(self, folder: Path, seed: int, plan: Mapping[str, Any]) -> None:
-        self.folder, self.seed = folder, seed
-        self._plan = plan
+        self.folder, self.seed, self._plan = folder, seed, plan
         self._runs = 0
         self._from = time.monotonic() + KEEP_AFTER
         self._waiting: dict[str, Any] = {}
-        self._fails = False
+        self._fails = self._is_open = False
         self._lock = contextlib.ExitStack()
-        self._is_open = False
 
     def open(self) -> None:
         """Begin to write. ValueError if another process uses the folder, OSError if nothing can be written."""
@@ -237,8 +235,7 @@ class Workers:
 
     def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
         """Yield the number and result of each part as parts finish."""
-        for number, part in parts.items():
-            yield number, work(*part, done)
+        return ((number, work(*part, done)) for number, part in parts.items())
 
 
 HERE = Workers()

@@ -250,8 +250,7 @@ def main(json: ui.JsonOption = None, report: ui.ReportOption = None) -> Chapter:
     rows = [*all_rows(), *explained()]
     for source, group in itertools.groupby(sorted(rows, key=lambda row: row.source), key=lambda row: row.source):
         print_rows(source, list(group), digits=6)
-    agreeing = sum(bool(row.agrees) for row in rows)
-    ui.console.print(f"{agreeing} of {len(rows)} figures agree")
+    ui.console.print(f"{sum(bool(row.agrees) for row in rows)} of {len(rows)} figures agree")
     title = "The game of 30s: M. Veeningen, “The game of 30s: an analysis” (2008)"
     return chapter_of(title, {"rows": rows}, json, report, _draw)
 

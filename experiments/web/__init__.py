@@ -326,8 +326,7 @@ class Place:
         Raises:
             ValueError: nothing may be seen from here, or fewer moves were played.
         """
-        viewer = None if everything and self.sees_all else self.viewer
-        return self.sitting.picture(viewer, moves)
+        return self.sitting.picture(None if everything and self.sees_all else self.viewer, moves)
 
     def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
         """Return the moves after the first `first` ones, up to move `last` or the latest, as they may be known here."""

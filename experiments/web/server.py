@@ -204,8 +204,7 @@ def _checked_port(host: str, port: int | None) -> int:
     """Return a port that can be listened on; OSError, naming host and port, if there is none."""
     if port is not None:
         check_range("port", port, 1, 65535)
-    wanted = (USUAL_PORT, 0) if port is None else (port,)
-    for number in wanted:
+    for number in (USUAL_PORT, 0) if port is None else (port,):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
             with socket.socket(family, socket.SOCK_STREAM) as trial:

@@ -164,8 +164,7 @@ class SeatGames:
         Raises:
             ValueError: a wrong seed; nothing has changed.
         """
-        checked = [check_seed(seed) for seed in seeds]
-        for i, seed in zip(index, checked, strict=True):
+        for i, seed in zip(index, [check_seed(seed) for seed in seeds], strict=True):
             self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
             self.streams["rng"][i] = mix(self.states["rng"][i] ^ _ASIDE)
         self.memories[index] = 0

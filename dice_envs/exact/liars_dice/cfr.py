@@ -164,8 +164,7 @@ def _write_call(kinds, scratch, depth, view, row, out):
     other = player
     for place in range(others):
         other = _after(other, others)
-        weights = row if other == mover else scratch.reach[depth, other]
-        _add_matches(kinds, kind, other, weights, place == 0, scratch)
+        _add_matches(kinds, kind, other, row if other == mover else scratch.reach[depth, other], place == 0, scratch)
     for count in range(needed - 1, -1, -1):
         matched[count] += matched[count + 1]
     holds, fails = view.worth[mover], view.worth[_before(mover, others)]

@@ -95,8 +95,7 @@ class AgentSource(Source):
         count = round_.variant.params.num_players
         starter = seat - round_.places[player]
         self._dealt = round_.dealt(starter % count)
-        elsewhere = [round_.dealt((starter + more) % count) for more in range(1, count)]
-        self._dealt_elsewhere = itertools.cycle(elsewhere)
+        self._dealt_elsewhere = itertools.cycle([round_.dealt((starter + more) % count) for more in range(1, count)])
 
     def write(self, asking: Asking) -> None:
         entries, call = len(asking.calls), self._round.variant.params.call

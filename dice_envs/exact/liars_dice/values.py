@@ -413,8 +413,7 @@ def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dic
     rows, seats = np.arange(len(states)), states["seat"].astype(np.int64)
     left = [states["dice"][rows, (seats + k) % players].astype(str) for k in range(players)]
     dice = [" v ".join(each) for each in zip(*left, strict=True)]
-    opens = states["bid"] == NO_BID
-    kinds = np.where(actions == variant.params.call, "call", np.where(opens, "first bid", "raise"))
+    kinds = np.where(actions == variant.params.call, "call", np.where(states["bid"] == NO_BID, "first bid", "raise"))
     found = {"dice left": np.array(dice, np.str_), "decision": kinds}
     if variant.options.rounds == "single":
         return found

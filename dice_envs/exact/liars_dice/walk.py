@@ -306,8 +306,7 @@ class Walk:
     def values(self) -> np.ndarray:
         """Walk the round; return what it is worth to each party, (parties, copies) float64."""
         batch, reaches = deal(self._round, self._asked, self._copies)
-        found = self._values_of(batch, reaches)
-        each = zip(self._sides, found, strict=True)
+        each = zip(self._sides, self._values_of(batch, reaches), strict=True)
         return np.array([side.chances @ values.won[side.classes.of[0, 0]] for side, values in each])
 
     def _values_of(self, batch: Nodes, reaches: list[Reach]) -> list[Winnings]:

@@ -104,8 +104,7 @@ def _different_rolls(variant: Variant) -> Iterator[tuple[np.ndarray, int]]:
     ways: Counter[bytes] = Counter()
     found: dict[bytes, np.ndarray] = {}
     for faces in itertools.product(*(range(1, size + 1) for size in pools[larger])):
-        dice = (smaller, faces) if larger == 1 else (faces, smaller)
-        variant.arrange(state[0], {"dice": dice})
+        variant.arrange(state[0], {"dice": (smaller, faces) if larger == 1 else (faces, smaller)})
         held = state["status"] == HELD
         key = held.tobytes() + np.where(held, 0, state["faces"]).tobytes()
         ways[key] += 1
@@ -232,8 +231,7 @@ def policy(
         orders = _orders(columns, column)
         if column:
             parents = np.arange(len(orders))[:, None] // (columns - column + 1)
-            last = orders[:, -1:]
-            reach = reach[:, parents, ways.parent] * found[-1][:, parents, ways.parent, last]
+            reach = reach[:, parents, ways.parent] * found[-1][:, parents, ways.parent, orders[:, -1:]]
         chances = np.zeros((*reach.shape, columns))
         rows = np.argwhere(reach > 0)
         for start in range(0, len(rows), ROWS_AT_ONCE):
@@ -320,8 +318,7 @@ def best_response(
                 total = total + (later if variant.options.open_hands else later.sum(axis=1 + die, keepdims=True))
             totals.append(total)
         choices = np.stack(totals)
-        best = choices[:, :1].argmax(axis=0, keepdims=True)
-        return np.take_along_axis(choices, best, axis=0)[0]
+        return np.take_along_axis(choices, choices[:, :1].argmax(axis=0, keepdims=True), axis=0)[0]
 
     pairs = len(hands), len(others)
     won = respond((), (), np.ones((len(policies), *pairs)), np.zeros(pairs, np.int64))
@@ -427,8 +424,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
         varies = is_random(agent)
         planned = max(at_once, games // REPEATS) if varies else games
         effort.done(count, planned)
-    error = 0.0 if varies else half_width(lost, 0.0, 2.0)
-    return float(lost.mean()), error, len(lost)
+    return float(lost.mean()), 0.0 if varies else half_width(lost, 0.0, 2.0), len(lost)
 
 
 MOST_MATCHED = 12  # dice in hand for which all pairings with the other's are added up

@@ -165,8 +165,7 @@ class ResponseToHighest:
 
             def once(value: float) -> float:
                 self._loop, self._looping = (key, value), {}
-                pools = self._pools if key == WHOLE_GAME else (own, other)
-                return self._expected(*pools, score)
+                return self._expected(*(self._pools if key == WHOLE_GAME else (own, other)), score)
 
             self._rolls[key] = _fixed_point(once, len(own) + 1.0) if self.options.ties == "reroll" else once(0.0)
             self._loop, self._looping = outer

@@ -80,8 +80,7 @@ class OptimalPlay:
         out = np.empty(treated.shape)
         for level in np.unique(patients):
             mine = np.flatnonzero(patients == level)
-            rows = np.searchsorted(levels[level].keys, keys[mine])
-            out[mine[:, None], order[mine]] = self.q[level][rows]
+            out[mine[:, None], order[mine]] = self.q[level][np.searchsorted(levels[level].keys, keys[mine])]
         return out
 
     @functools.cached_property

@@ -98,8 +98,7 @@ class Answer:
     @functools.cached_property
     def named(self) -> np.ndarray:
         """Expected numbers of first bids and of raises in a whole game, by the face named: (2, namers, faces named)."""
-        weighted = [share * self.habits[dice].named for dice, share in self.shares.items()]
-        return np.asarray(np.sum(weighted, axis=0))
+        return np.asarray(np.sum([share * self.habits[dice].named for dice, share in self.shares.items()], axis=0))
 
     def loss(self, bluff: float, part: str = ALONE) -> float:
         """Return how much less often than the solution the numbers agent wins a round, mean over the rounds of a game."""

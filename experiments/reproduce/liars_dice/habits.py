@@ -150,8 +150,7 @@ class _Counting(Source):
             if len(moves.node):
                 lower = [other, other]
                 lower[mover] = moves.reach
-                own_rows = np.arange(len(moves.node))
-                self.visit(part.below(mover, round_, moves.node, moves.edge, own_rows), lower)
+                self.visit(part.below(mover, round_, moves.node, moves.edge, np.arange(len(moves.node))), lower)
 
 
 def habits_of(solved: SolvedRound) -> Habits:
