@@ -50,11 +50,7 @@ def aliases(game: str) -> dict[str, str]:
 
 
 def for_game(game: str | None) -> dict[str, Any]:
-    """Return the agents that play a game, or any game if it is None: name → class.
-
-    Raises:
-        ValueError: there is no such game.
-    """
+    """Return the agents that play a game, or any game if it is None: name → class. ValueError if there is no such game."""
     played = None if game is None else load(game).name
     return {name: factory for name, factory in factories().items() if not games_of(factory) or played in games_of(factory)}
 
@@ -226,11 +222,7 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def parameters_of(factory: Any) -> dict[str, inspect.Parameter]:
-    """Return the parameters of an agent's class by name, whether it is a dataclass or has an `__init__`.
-
-    Raises:
-        ValueError: the object is not a class of agents.
-    """
+    """Return the parameters of an agent's class by name, be it a dataclass or have an `__init__`. ValueError for others."""
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):

@@ -429,11 +429,7 @@ class LiarsDiceNash(Checked, OfOneGame, Drawing):
         return Promises(looks_back=False, solution=self.solution)
 
     def solution(self, variant: Variant) -> Solution:
-        """Return the solution of the variant.
-
-        Raises:
-            ValueError: the variant is not played for a win, or is too large to be solved.
-        """
+        """Return the solution of the variant. ValueError if it is not played for a win, or is too large to be solved."""
         self.check_variant(variant)
         return solution_of(variant.options, self.precision)
 

@@ -145,11 +145,7 @@ def block_inputs(variant: Variant, chosen: Callable[[Block], bool]) -> np.ndarra
 
 
 def in_half(policy: NetworkPolicy) -> NetworkPolicy:
-    """Round a policy's numbers to float16, as `save_policy(..., half=True)` stores them.
-
-    Raises:
-        ValueError: a number is too large for float16.
-    """
+    """Round a policy's numbers to float16, as `save_policy(..., half=True)` stores them. ValueError if one is too large."""
     arrays = [array for layer in policy.layers for array in layer]
     largest = max(float(np.abs(array).max(initial=0)) for array in arrays)
     if largest > MOST_HALF:
@@ -302,11 +298,7 @@ def measures_as_dicts(measured: Measures) -> list[dict[str, Any]]:
 
 
 def shipped() -> dict[str, NetworkPolicy]:
-    """Return the policies that come with the package, by file name without its extension.
-
-    Raises:
-        ValueError: a file is damaged.
-    """
+    """Return the policies that come with the package, by file name without its extension. ValueError if a file is damaged."""
     return _read_all(POLICIES)
 
 
@@ -317,11 +309,8 @@ def _read_all(folder: Path) -> dict[str, NetworkPolicy]:
 
 @functools.lru_cache(maxsize=64)
 def _trained(folder: Path, variant: Variant) -> NetworkPolicy:
-    """Return the trained policy in the folder that plays a variant; networks distilled from solutions are left out.
-
-    Raises:
-        ValueError: there is none; the message lists the variants that have one.
-    """
+    """Return the trained policy in the folder that plays a variant; networks distilled from solutions are left out. ValueError
+    if there is none; the message lists the variants that have one."""
     policies = [policy for policy in _read_all(folder).values() if policy.about.get("method") != "distill"]
     for policy in policies:
         if policy.variant.same_rules(variant):

@@ -77,10 +77,7 @@ NAMES = (*_RULES_OF_THUMB, *GOALS)
 @functools.lru_cache(maxsize=64)
 def named(rules: Rules, name: str) -> Strategy:
     """Return a strategy by name: one of NAMES, where a goal stands for its best strategy, or the user's own function.
-
-    Raises:
-        ValueError: the name is unknown, or the strategy does not exist with these rules.
-    """
+    ValueError if the name is unknown, or the strategy does not exist with these rules."""
     if name in _RULES_OF_THUMB:
         return _RULES_OF_THUMB[name](rules)
     if name in GOALS:
@@ -92,11 +89,8 @@ def named(rules: Rules, name: str) -> Strategy:
 
 
 def function_in(name: str, what: str) -> Callable[..., Any] | None:
-    """Return the function that a text in one of the FORMS names; None for other texts.
-
-    Raises:
-        ValueError: it cannot be loaded; the message names `what` it is.
-    """
+    """Return the function that a text in one of the FORMS names; None for other texts. ValueError, about `what`, if it
+    fails."""
     own = split_own(name)
     return None if own is None or own[2] else cast("Callable[..., Any]", load_own(*own[:2], what))
 

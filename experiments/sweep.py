@@ -52,11 +52,8 @@ al., Reevaluating Policy Gradient Methods for Imperfect-Information Games (2025)
 
 
 def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]:
-    """Parse settings of a preset: NAME=VALUE, or NAME=VALUE,VALUE,... to try several; layers are written 128x128.
-
-    Raises:
-        ValueError: another form, an unknown setting, a wrong value, or a setting or value given twice.
-    """
+    """Parse settings of a preset: NAME=VALUE, or NAME=VALUE,VALUE,... to try several; layers are written 128x128. ValueError
+    for another form, an unknown setting, a wrong value, or a setting or value given twice."""
     # Opponents have their own option.
     known = {name: value for name, value in vars(preset).items() if name != "opponents"}
     found: dict[str, list[Any]] = {}

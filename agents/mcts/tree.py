@@ -155,10 +155,7 @@ def count_visit(edge, value):
 
 def most(memory: float, simulations: int, game: Game, facts: Facts) -> tuple[int, int]:
     """Return the most nodes and edges of a tree: what fits into `memory` GiB, and no more than the simulations can make.
-
-    Raises:
-        ValueError: not even one simulation fits.
-    """
+    ValueError if not even one simulation fits."""
     edges_a_node = min(_EDGES_A_NODE, facts.num_actions)
     node_bytes = NODE.itemsize + _TABLE_BYTES + edges_a_node * EDGE.itemsize
     path_bytes = _path_length(facts) * STEP.itemsize

@@ -218,11 +218,8 @@ def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
 
 
 def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
-    """Return the agent's memory at the beginning of a match: zeros of the data type that it declares; None if none.
-
-    Raises:
-        AgentError: the agent declares no data type of a fixed size.
-    """
+    """Return the agent's memory at the beginning of a match: zeros of the data type that it declares, None without one.
+    AgentError if that has no fixed size."""
     declared = promises_of(agent).remembers
     if declared is None:
         return None

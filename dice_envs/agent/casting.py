@@ -68,11 +68,7 @@ def cast(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Cal
 
 
 def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
-    """Return the agents that the specs name.
-
-    Raises:
-        ValueError: a spec names no agent, or one that does not play the variant.
-    """
+    """Return the agents that the specs name. ValueError for one that names no agent, or one that does not play the variant."""
     players = [make_player(variant, spec) for spec in specs]
     for player in players:
         check_plays(player, variant)
@@ -80,11 +76,8 @@ def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
 
 
 def make_player(variant: Variant, spec: str) -> Agent:
-    """Return the agent that a spec names, even if it does not play the variant.
-
-    Raises:
-        ValueError: the spec names no agent; for an unknown name the message lists agents that play the game.
-    """
+    """Return the agent that a spec names, even if it does not play the variant. ValueError if it names none; for an unknown
+    name the message lists agents that play the game."""
     name, game = spec.partition(":")[0], variant.game.name
     names = [*players().factories(), *players().aliases(game)]
     if name not in names and split_own(spec) is None:
@@ -154,11 +147,8 @@ Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `dice_e
 
 
 def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
-    """Return the agents, all of which play the variant; for a pool its own list.
-
-    Raises:
-        ValueError: wrong number of agents, an unknown spec, or an agent that does not play the variant.
-    """
+    """Return the agents, all of which play the variant; for a pool its own list. ValueError for a wrong number of agents, an
+    unknown spec, or an agent that does not play the variant."""
     others = variant.facts.num_seats - 1
     agents: list[Agent]
     if isinstance(opponents, Pool):

@@ -182,11 +182,8 @@ class _Table:
         return list(masks)
 
     def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
-        """Play the action. Return "", or why it is not legal.
-
-        Raises:
-            IllegalActionError: the action is malformed; or it is not legal, and `illegal_action` is "raise".
-        """
+        """Play the action. Return "", or why it is not legal. IllegalActionError if it is malformed; or not legal, and
+        `illegal_action` is "raise"."""
         number = as_action(action, f"the action of {agent}")
         self._action[0] = number
         if self._kernels.checked_play(self._params, states, self._index, self._action) < 0:

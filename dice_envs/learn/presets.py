@@ -242,11 +242,8 @@ def preset_of(game: str, name: str, **changes: Any) -> Preset:
 
 
 def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: str | None, device: str) -> Preset:
-    """Return how to train: a preset with some fields given, for this learner and device.
-
-    Raises:
-        ValueError: the game, the learner or this machine cannot carry it out.
-    """
+    """Return how to train: a preset with some fields given, for this learner and device. ValueError if the game, the learner or
+    this machine cannot carry it out."""
     if learner is not None:
         check_choice("learner", learner, list(LEARNERS))
     stock: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Preset) if each.name in LACKS}

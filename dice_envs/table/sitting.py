@@ -411,11 +411,7 @@ class Sitting:
 
 
 def parse_saved(content: bytes, what: str = "this") -> Any:
-    """Parse the content of a file, for `Sitting.load`.
-
-    Raises:
-        ValueError: the content is not JSON, or longer than MOST_BYTES; the message calls it `what`.
-    """
+    """Parse the content of a file, for `Sitting.load`. ValueError, about `what`, if it is no JSON or exceeds MOST_BYTES."""
     if len(content) > MOST_BYTES:
         raise ValueError(f"{what} is no saved game: these have at most {MOST_BYTES:,} bytes")
     try:

@@ -276,11 +276,7 @@ def named_players(specs: Sequence[str], json: Path | None = None, resume: bool =
     """Return the players of specs by name: a language model by that of its model, others by their spec.
 
     Replies of language models are logged beside the file `json`, and used again with `resume`. A budget is for all tasks
-    together.
-
-    Raises:
-        ValueError: a spec names no agent, or a language model that resigns.
-    """
+    together. ValueError for a spec that names no agent, or a language model that resigns."""
     players: dict[str, Agent] = {}
     for spec in dict.fromkeys(specs):
         (agent,) = logged([resolve(spec)], json, resume)

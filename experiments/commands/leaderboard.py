@@ -190,14 +190,9 @@ def usual_agents(game: str) -> list[str]:
 
 
 def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
-    """Read tasks and specs of agents from words in any order: the name of a task, of a game for all its tasks, or a spec,
-    also of an agent of the user's own.
-
-    Without a task it is all tasks. Without a spec the list of specs is empty, which stands for the usual agents.
-
-    Raises:
-        ValueError: a word is none of these.
-    """
+    """Read tasks and specs of agents, also of the user's own, from words in any order: the name of a task, of a game for all
+    its tasks, or a spec. Without a task it is all tasks. Without a spec the list of specs is empty, which stands for the usual
+    agents. ValueError for other words."""
     tasks: dict[str, Task] = {}
     specs: list[str] = []
     for word in words:

@@ -151,11 +151,8 @@ class Workers:
         self.tallies: list[Tally] = []
 
     def counting(self, agents: Sequence[Agent]) -> Self:
-        """Return the same workers, which add up what language models among the agents do and use.
-
-        Raises:
-            ValueError: a limit on the price with workers that do not know of each other's requests.
-        """
+        """Return the same workers, which add up what language models among the agents do and use. ValueError for a limit on the
+        price with workers that do not know of each other's requests."""
         twin = copy.copy(self)
         twin.chats = [agent for agent in agents if isinstance(agent, Chat)]
         twin.by_clock = list(dict.fromkeys(type(agent).__name__ for agent in agents if promises_of(agent).by_clock))

@@ -41,11 +41,7 @@ MOST_BYTES = 2**20  # of a file that an option is read from
 
 
 def whole_number(text: str | int) -> int:
-    """Read a number as people type large ones: 100000, 100_000 or 1e5.
-
-    Raises:
-        ValueError: no whole number.
-    """
+    """Read a number as people type large ones: 100000, 100_000 or 1e5. ValueError if it is no whole number."""
     with contextlib.suppress(ValueError):
         return int(text)
     with contextlib.suppress(ValueError, OverflowError):
@@ -88,11 +84,8 @@ ReportOption = Annotated[
 
 
 def own_game(text: str) -> str:
-    """Return the name of a game as typed; load and register a user's own, FILE.py:GAME or PACKAGE.MODULE:GAME.
-
-    Raises:
-        ValueError: it cannot be loaded, or another game has its name.
-    """
+    """Return the name of a game as typed; load and register a user's own, FILE.py:GAME or PACKAGE.MODULE:GAME. ValueError if it
+    cannot be loaded, or another game has its name."""
     named = split_own(text)
     if named is None:
         return text

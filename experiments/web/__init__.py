@@ -236,11 +236,7 @@ class Table:
     # --- reviews --------------------------------------------------------------------------------------------------
 
     async def judge(self) -> None:
-        """Review all moves, in a thread. It stops when the game changes or the last listener has gone.
-
-        Raises:
-            ValueError: the game is not over.
-        """
+        """Review all moves, in a thread, until the game changes or the last listener has gone. ValueError if it is not over."""
         if self.review is not None or self.reviewing:
             return
         sitting, course = self.sitting, self._courses
@@ -307,11 +303,8 @@ class Place:
 
     @property
     def viewer(self) -> int | None:
-        """The seat whose view is shown; None for one that sees everything.
-
-        Raises:
-            ValueError: nothing may be shown: the curtain is closed, or this is the page of links.
-        """
+        """The seat whose view is shown; None for one that sees everything. ValueError where nothing may be shown: the curtain
+        is closed, or this is the page of links."""
         if self.kind == "seat":
             return self.seat
         if self.kind == "together" and self.curtain is None:
@@ -322,10 +315,7 @@ class Place:
 
     def picture(self, moves: int | None = None, everything: bool = False) -> Picture:
         """Return the picture for this place, now or after `moves` moves, with hidden parts for `everything` if allowed.
-
-        Raises:
-            ValueError: nothing may be seen from here, or fewer moves were played.
-        """
+        ValueError where nothing may be seen, or fewer moves were played."""
         return self.sitting.picture(None if everything and self.sees_all else self.viewer, moves)
 
     def history(self, everything: bool = False, first: int = 0, last: int | None = None) -> list[Entry]:
@@ -347,11 +337,8 @@ class Place:
         return self.person is not None and self.sitting.mover == self.person and not self.table.problem
 
     def play(self, action: int, moves: int) -> None:
-        """Play an action for the person here, who saw the position after `moves` moves.
-
-        Raises:
-            ValueError: it is not this person's turn, the game has gone on since, or the action is not legal.
-        """
+        """Play an action for the person here, who saw the position after `moves` moves. ValueError if it is not this person's
+        turn, the game has gone on since, or the action is not legal."""
         self._check_turn()
         if moves != len(self.sitting):
             raise ValueError("the game has gone on since; choose again")
@@ -360,13 +347,8 @@ class Place:
         self.table.wake()
 
     async def hint(self, odds: bool = False, wanted: Callable[[], bool] = lambda: True) -> Advice | None:
-        """Return the value of each choice of the person here, or its odds, found in a thread.
-
-        Returns None if the game goes on, all listeners go, or `wanted` is false before it is found.
-
-        Raises:
-            ValueError: it is not this person's turn.
-        """
+        """Return the value of each choice of the person here, or its odds, found in a thread. None if the game goes on, all
+        listeners go, or `wanted` is false before it is found. ValueError if it is not this person's turn."""
         self._check_turn()
         now, variant, state, moves = self.table.now, self.sitting.variant, self.sitting.state, len(self.sitting)
 

@@ -83,10 +83,7 @@ def _field(default: Any, kinds: Sequence[Any], words: OptionWords) -> Field:
 
 def options_of(game: Game, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a filled-in form (name → content), without those left at their defaults, for the game to check.
-
-    Raises:
-        ValueError: a text is malformed; the message names the option.
-    """
+    ValueError, naming the option, for a malformed text."""
     options: dict[str, Any] = {}
     for name, field in fields_of(game).items():
         value = whole(values.get(name, field.default))

@@ -128,11 +128,7 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
 
 
 def networks_of(agents: Sequence[Agent], team: Team, variant: Variant) -> dict[int, Network]:
-    """Return the networks of the agents that are asked, by the agent's number.
-
-    Raises:
-        ValueError: an agent can't choose on a GPU.
-    """
+    """Return the networks of the agents that are asked, by the agent's number. ValueError if one can't choose on a GPU."""
     networks: dict[int, Network] = {}
     for number, (agent, (chooser, _)) in enumerate(zip(agents, team.numbers, strict=True)):
         offers = promises_of(agent).network if chooser == ASKED else None

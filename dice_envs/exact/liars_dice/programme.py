@@ -148,11 +148,8 @@ class _Programme:
 
 
 def solve_exactly(tree: Tree) -> np.ndarray:
-    """Both players' best strategies in a round of at most MOST_NUMBERS numbers, (numbers,) float64; see `Kinds`.
-
-    Raises:
-        RuntimeError: the solver gave up.
-    """
+    """Both players' best strategies in a round of at most MOST_NUMBERS numbers, (numbers,) float64; see `Kinds`. RuntimeError
+    if the solver gives up."""
     size = int(tree.kinds.size[0])
     found = np.zeros(size)
     for player in range(2):

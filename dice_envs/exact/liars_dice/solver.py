@@ -424,11 +424,8 @@ class _Work:
         return self.start + self.seconds
 
     def solve_here(self, rounds: Sequence[Dice]) -> None:
-        """Solve rounds one after another, as precisely as wanted or until their time is over.
-
-        Raises:
-            OutOfTimeError: a round could not begin in time.
-        """
+        """Solve rounds one after another, as precisely as wanted or until their time is over. OutOfTimeError if one cannot
+        begin in time."""
         sizes = np.cumsum([self.jobs[dice].size for dice in rounds])
         for place, dice in enumerate(rounds):
             job, left = self.jobs[dice], len(rounds) - place - 1
@@ -505,10 +502,7 @@ _SAY_EVERY, _FOLLOWED_EVERY = 5.0, 0.5  # seconds between two lines of progress:
 @kept(MOST_KEPT, lambda solution: sum(each.numbers.nbytes for each in solution.rounds.values()))
 def solution_of(options: Any, precision: float) -> Solution:
     """Return the solution that is kept, or solve a game of these options with lines of progress on standard error. Cached.
-
-    Raises:
-        ValueError: see `solve`.
-    """
+    ValueError as for `solve`."""
     check_rounds(options)
     variant = Variant(GAME, options)
     rounds = len(rounds_left(variant))
