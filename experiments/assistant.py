@@ -62,17 +62,11 @@ Seed = Annotated[int | None, Field(description="Fixes the dice and the opponents
 
 
 class SeatedGame(NamedTuple):
-    """A game, and the assistant's place at it.
+    """A game, and the assistant's place at it."""
 
-    Attributes:
-        table: the game in words.
-        seat: the assistant's.
-        lock: held while somebody plays or reads the game.
-    """
-
-    table: TextTable
-    seat: int
-    lock: threading.Lock
+    table: TextTable  # the game in words
+    seat: int  # the assistant's
+    lock: threading.Lock  # held while somebody plays or reads the game
 
 
 class Games:

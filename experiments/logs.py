@@ -27,19 +27,12 @@ HAND = 3
 
 @dataclasses.dataclass(frozen=True)
 class Log:
-    """The rolls of a log, in order.
+    """The rolls of a log, in order."""
 
-    Attributes:
-        hands: (n, 2, 3) int64, each player's dice as indices of rows of FACES, then GONE.
-        sizes: (n,) number of dice in each hand.
-        choices: (n, 2) indices from 0.
-        results: (n, 2) faces rolled, 1 to 6.
-    """
-
-    hands: np.ndarray
-    sizes: np.ndarray
-    choices: np.ndarray
-    results: np.ndarray
+    hands: np.ndarray  # (n, 2, 3) int64, each player's dice as indices of rows of FACES, then GONE
+    sizes: np.ndarray  # (n,) number of dice in each hand
+    choices: np.ndarray  # (n, 2) indices from 0
+    results: np.ndarray  # (n, 2) faces rolled, 1 to 6
 
     def record(self) -> tuple[int, int, int]:
         """Return the numbers of rolls that player 1 won, lost and tied."""

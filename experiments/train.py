@@ -37,27 +37,17 @@ MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after t
 
 @dataclasses.dataclass(frozen=True)
 class TrainingResult:
-    """A run, trained, measured and played.
+    """A run, trained, measured and played."""
 
-    Attributes:
-        trained: its policy, learning curve and gaps.
-        folder: of its files.
-        command: makes the same policy again.
-        steps_per_second: None where nothing was left to train.
-        measures: of the policy and of its likeliest actions.
-        notes: why these are not known, or which command measures them.
-        table: the final cross table, for two seats and more; with two it has what was won from each opponent whose best
-            response is known.
-        pool: for three seats and more, a table with each opponent of the training, by its name, at all other seats.
-    """
-
-    trained: TrainingRun
-    folder: Path
-    command: str
-    steps_per_second: float | None
-    measures: list[Measures]
-    notes: list[str]
+    trained: TrainingRun  # its policy, learning curve and gaps
+    folder: Path  # of its files
+    command: str  # makes the same policy again
+    steps_per_second: float | None  # None where nothing was left to train
+    measures: list[Measures]  # of the policy and of its likeliest actions
+    notes: list[str]  # why these are not known, or which command measures them
+    # The final cross table, for two seats and more; with two also what was won from opponents whose best response is known.
     table: Result | None = None
+    # For three seats and more, a table with each opponent of the training, by its name, at all other seats.
     pool: dict[str, Result] | None = None
 
     def as_dict(self) -> dict[str, Any]:

@@ -16,17 +16,11 @@ from dice_envs.core.own import FORMS, split_own
 
 
 class Cast(NamedTuple):
-    """The variant and the players of a command.
+    """The variant and the players of a command."""
 
-    Attributes:
-        variant: the game with its options.
-        players: the agents, all of which play the variant.
-        policy: the spec of the trained policy whose options were taken, where these are not the command's usual ones;
-            otherwise empty.
-    """
-
-    variant: Variant
-    players: list[Agent]
+    variant: Variant  # the game with its options
+    players: list[Agent]  # the agents, all of which play the variant
+    # The spec of the trained policy whose options were taken, where these are not the command's usual ones; otherwise empty.
     policy: str
 
 

@@ -21,19 +21,13 @@ NO_FAULT = -1  # in the first entry of `Context.fault`
 
 
 class Team(NamedTuple):
-    """Agents that choose by kernels in one variant.
+    """Agents that choose by kernels in one variant."""
 
-    Attributes:
-        choosers: their kernels, each once.
-        numbers: (agents, 2) int64, each agent's kernel among `choosers`, and the row of its options; ASKED without a kernel.
-        options: for each kernel, the options of the agents that share it, an array of records.
-        may_fail: whether an action may be illegal; not if all are chosen by kernels that promise legal ones.
-    """
-
-    choosers: tuple[Chooser, ...]
+    choosers: tuple[Chooser, ...]  # their kernels, each once
+    # (agents, 2) int64, each agent's kernel among `choosers`, and the row of its options; ASKED without a kernel.
     numbers: np.ndarray
-    options: tuple[np.ndarray, ...]
-    may_fail: bool
+    options: tuple[np.ndarray, ...]  # for each kernel, the options of the agents that share it, an array of records
+    may_fail: bool  # whether an action may be illegal; not if all are chosen by kernels that promise legal ones
 
 
 def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:

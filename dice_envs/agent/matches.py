@@ -49,17 +49,11 @@ class Watch(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Matches of one table that are played at once, all within one chunk of GAMES_AT_ONCE.
+    """Matches of one table that are played at once, all within one chunk of GAMES_AT_ONCE."""
 
-    Attributes:
-        first: number of the first match.
-        number: of matches.
-        seeds: of the chunk: of its games, then of each agent.
-    """
-
-    first: int
-    number: int
-    seeds: list[np.random.SeedSequence]
+    first: int  # number of the first match
+    number: int  # of matches
+    seeds: list[np.random.SeedSequence]  # of the chunk: of its games, then of each agent
 
 
 def pieces_of(matches: int, seats: int, seed: np.random.SeedSequence, size: int) -> list[Piece]:

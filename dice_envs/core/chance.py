@@ -27,17 +27,11 @@ MAX_LISTED = 256  # a throw of dice with at most this many results is one draw; 
 
 
 class Draw(NamedTuple):
-    """A draw whose outcome is open.
+    """A draw whose outcome is open."""
 
-    Attributes:
-        outcomes: whole numbers in rising order, at least two of them.
-        probabilities: one for each, all above 0; they sum to 1.
-        words: outcome → its meaning in words.
-    """
-
-    outcomes: tuple[int, ...]
-    probabilities: tuple[float, ...]
-    words: Callable[[int], str]
+    outcomes: tuple[int, ...]  # whole numbers in rising order, at least two of them
+    probabilities: tuple[float, ...]  # one for each, all above 0; they sum to 1
+    words: Callable[[int], str]  # outcome → its meaning in words
 
 
 class Drawn:

@@ -38,39 +38,24 @@ _MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely
 
 @dataclasses.dataclass(frozen=True)
 class MoveWorth:
-    """One choice and its value.
-
-    Attributes:
-        action, words: the choice.
-        worth: its value, in the advice's unit.
-        text: the value as people read it, with its unit and, if it is estimated, its 95 % interval.
-        share: the solution's probability of this choice; None where there is no solution.
-        close: whether it may be the best: always for the first one, for others where a sample cannot tell them from it.
-    """
+    """One choice and its value."""
 
     action: int
-    words: str
-    worth: float
-    text: str
-    share: float | None
-    close: bool
+    words: str  # the action in words
+    worth: float  # its value, in the advice's unit
+    text: str  # the value as people read it, with its unit and, if it is estimated, its 95 % interval
+    share: float | None  # the solution's probability of this choice; None where there is no solution
+    close: bool  # whether it may be the best: always for the first one, for others where a sample cannot tell them from it
 
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """Values of all legal choices of the seat to move.
+    """Values of all legal choices of the seat to move."""
 
-    Attributes:
-        title: the meaning of the list.
-        meaning: that of the values, such as "chance to win".
-        rows: the best first.
-        note: what the values assume.
-    """
-
-    title: str
-    meaning: str
-    rows: tuple[MoveWorth, ...]
-    note: str
+    title: str  # the meaning of the list
+    meaning: str  # that of the values, such as "chance to win"
+    rows: tuple[MoveWorth, ...]  # the best first
+    note: str  # what the values assume
 
 
 def figure(value: float, values: ActionValues, error: float | None = None, sign: bool = False) -> str:
@@ -199,67 +184,42 @@ Mark = Literal["best", "fine", "slip", "blunder"]
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """One move of a review.
-
-    Attributes:
-        number, seat, action, words: the move, as in `Entry`.
-        cost: value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart.
-        best: the best action; `action` itself if the cost is 0.
-        text: all this in one line.
-        before, after: the result that the seat could expect before and after the move; None where it is not known.
-        mark: how much it cost; see FINE and SLIP.
-        counted: False where optimal play of the others could not have led here: the cost then takes their dice for random, and
-            is left out of all sums.
-    """
+    """One move of a review; the first four fields are as in `Entry`."""
 
     number: int
     seat: int
     action: int
     words: str
-    cost: float
-    best: int
-    text: str
-    before: float | None = None
-    after: float | None = None
-    mark: Mark = "best"
+    cost: float  # value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart
+    best: int  # the best action; `action` itself if the cost is 0
+    text: str  # all this in one line
+    before: float | None = None  # the result that the seat could expect before the move; None where it is not known
+    after: float | None = None  # the same after the move
+    mark: Mark = "best"  # how much it cost; see FINE and SLIP
+    # False where optimal play of the others could not have led here: the cost takes their dice for random, and no sum has it.
     counted: bool = True
 
 
 class Point(NamedTuple):
-    """What a seat could expect at one moment of a game.
+    """What a seat could expect at one moment of a game."""
 
-    Attributes:
-        number: of the move before it; 0 at the start.
-        value: the expected result.
-        by: what has changed it since the point before: the seat's own "play", or "luck", which is all else.
-    """
-
-    number: int
-    value: float
+    number: int  # of the move before it; 0 at the start
+    value: float  # the expected result
+    # What has changed it since the point before: the seat's own "play", or "luck", which is all else.
     by: Literal["play", "luck"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """A seat's result, divided into play and luck: result = start + play + luck.
+    """A seat's result, divided into play and luck: result = start + play + luck."""
 
-    Attributes:
-        start: the result that the best play could expect before the game.
-        result: what the seat got: the share of a game won where two players win or lose it, else the return.
-        play: what its own moves gave away, 0 or less.
-        luck: what dice and the other players did.
-        points: how the expected result changed.
-        who: the seat's name.
-        scale: of all these.
-    """
-
-    start: float
-    result: float
-    play: float
-    luck: float
-    points: tuple[Point, ...]
-    who: str
-    scale: Scale
+    start: float  # the result that the best play could expect before the game
+    result: float  # what the seat got: the share of a game won where two players win or lose it, else the return
+    play: float  # what its own moves gave away, 0 or less
+    luck: float  # what dice and the other players did
+    points: tuple[Point, ...]  # how the expected result changed
+    who: str  # the seat's name
+    scale: Scale  # of all these
 
     @property
     def outcome(self) -> str:
@@ -281,20 +241,13 @@ class Split:
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """Costs of the moves of a game.
+    """Costs of the moves of a game."""
 
-    Attributes:
-        moves: every move of the reviewed seats at which there was a choice.
-        totals: seat → cost of all its moves.
-        texts: seat → the same as people read it.
-        note: what the values assume.
-        splits: seat → its result, divided into play and luck; empty where that is not known.
-    """
-
-    moves: tuple[Judged, ...]
-    totals: dict[int, float]
-    texts: dict[int, str]
-    note: str
+    moves: tuple[Judged, ...]  # every move of the reviewed seats at which there was a choice
+    totals: dict[int, float]  # seat → cost of all its moves
+    texts: dict[int, str]  # seat → the same as people read it
+    note: str  # what the values assume
+    # Seat → its result, divided into play and luck; empty where that is not known.
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property

@@ -15,15 +15,10 @@ from dice_envs.core.game import Game, Variant
 
 
 class RuleSection(NamedTuple):
-    """Part of the rules.
+    """Part of the rules."""
 
-    Attributes:
-        heading: say "Play"; "" for the first line of the docstring.
-        paragraphs: each in one line. "- " begins an item of a list. A paragraph with two blanks in a row is a line of a table,
-            to be shown as it is.
-    """
-
-    heading: str
+    heading: str  # say "Play"; "" for the first line of the docstring
+    # Each in one line. "- " begins an item of a list; one with two blanks in a row is a line of a table, to be shown as it is.
     paragraphs: tuple[str, ...]
 
 
@@ -103,17 +98,11 @@ def attributes(thing: Any) -> dict[str, str]:
 
 
 class OptionWords(NamedTuple):
-    """An option as players read it.
+    """An option as players read it."""
 
-    Attributes:
-        label: its name: "dice each" for `num_dice`.
-        help: its meaning in a few words.
-        meanings: value → what it means, for those that the docstring explains one by one.
-    """
-
-    label: str
-    help: str
-    meanings: Mapping[str, str]
+    label: str  # its name: "dice each" for `num_dice`
+    help: str  # its meaning in a few words
+    meanings: Mapping[str, str]  # value → what it means, for those that the docstring explains one by one
 
     def value(self, value: Any) -> str:
         """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""

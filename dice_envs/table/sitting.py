@@ -35,43 +35,25 @@ _ONLY = np.zeros(1, np.int64)  # index of the only game of a batch
 
 
 class Entry(NamedTuple):
-    """One move of the history, as a viewer may know it.
+    """One move of the history, as a viewer may know it."""
 
-    Attributes:
-        number: 1 for the first move of the game.
-        seat: the seat that moved.
-        action: None where the viewer may not know it yet.
-        words: the action in words; CHOSEN where it is None.
-        notes: notes that this move added to the picture, without those that repeat `words`.
-    """
-
-    number: int
-    seat: int
-    action: int | None
-    words: str
-    notes: tuple[str, ...]
+    number: int  # 1 for the first move of the game
+    seat: int  # the seat that moved
+    action: int | None  # None where the viewer may not know it yet
+    words: str  # the action in words; CHOSEN where it is None
+    notes: tuple[str, ...]  # notes that this move added to the picture, without those that repeat `words`
 
 
 class Position(NamedTuple):
-    """The game after some of its moves.
+    """The game after some of its moves."""
 
-    Attributes:
-        states: (1,) state record, hidden parts included: do not show it to players.
-        returns: (seats,) float64, each seat's rewards so far.
-        action: the last move; -1 before the first.
-        latest: number of each seat's latest move; 0 before its first.
-        first: number of moves before the present round of simultaneous choices.
-        memories: seat → memory of its agent.
-        notes: viewer → notes of its picture, drawn when needed.
-    """
-
-    states: np.ndarray
-    returns: np.ndarray
-    action: int
-    latest: tuple[int, ...]
-    first: int
-    memories: Mapping[int, np.ndarray]
-    notes: dict[int | None, tuple[str, ...]]
+    states: np.ndarray  # (1,) state record, hidden parts included: do not show it to players
+    returns: np.ndarray  # (seats,) float64, each seat's rewards so far
+    action: int  # the last move; -1 before the first
+    latest: tuple[int, ...]  # number of each seat's latest move; 0 before its first
+    first: int  # number of moves before the present round of simultaneous choices
+    memories: Mapping[int, np.ndarray]  # seat → memory of its agent
+    notes: dict[int | None, tuple[str, ...]]  # viewer → notes of its picture, drawn when needed
 
     @property
     def state(self) -> Any:

@@ -126,17 +126,11 @@ def _write_report(folder: Path, found: Mapping[str, Sequence[Score]], about: Abo
 
 @dataclasses.dataclass(frozen=True)
 class Positions:
-    """Decisions of a game, each from a game of its own.
-
-    Attributes:
-        variant: the game.
-        states: (n,) states in which a seat has a choice.
-        values: the values of each one's moves, by optimal play afterwards.
-    """
+    """Decisions of a game, each from a game of its own."""
 
     variant: Variant
-    states: np.ndarray
-    values: tuple[ActionValues, ...]
+    states: np.ndarray  # (n,) states in which a seat has a choice
+    values: tuple[ActionValues, ...]  # the values of each one's moves, by optimal play afterwards
 
     def regrets(self, actions: np.ndarray) -> np.ndarray:
         """Return what each of (n,) actions gives away, (n,) float64: the best move's value less its own."""
@@ -194,74 +188,44 @@ def _optimal(values: ActionValues, rng: np.random.Generator) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """Decisions of one kind.
+    """Decisions of one kind."""
 
-    Attributes:
-        by: the heading under which decisions are sorted, such as "dice left".
-        label: the kind, such as "5 v 4".
-        decisions: how many there are.
-        regret, error: mean regret, and half of its 95 % interval; NaN with one decision.
-    """
-
-    by: str
-    label: str
-    decisions: int
-    regret: float
-    error: float
+    by: str  # the heading under which decisions are sorted, such as "dice left"
+    label: str  # the kind, such as "5 v 4"
+    decisions: int  # how many there are
+    regret: float  # mean of them
+    error: float  # half of its 95 % interval; NaN with one decision
 
 
 @dataclasses.dataclass(frozen=True)
 class Bluffs:
-    """Positions in which the solution bluffs with about the same chance.
+    """Positions in which the solution bluffs with about the same chance."""
 
-    Attributes:
-        positions: how many there are.
-        solution: the solution's mean chance of a bluff there.
-        player: the share of positions in which the player bluffed.
-        error: half of the 95 % interval of `player`.
-    """
-
-    positions: int
-    solution: float
-    player: float
-    error: float
+    positions: int  # how many there are
+    solution: float  # the solution's mean chance of a bluff there
+    player: float  # the share of positions in which the player bluffed
+    error: float  # half of the 95 % interval of `player`
 
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A player on a task.
+    """A player on a task. Errors are half of 95 % intervals."""
 
-    Errors are half of 95 % intervals.
-
-    Attributes:
-        task, player: their names.
-        unit: of the regret.
-        positions: how many it was asked.
-        regret, error: what a move gives away, the mean over the positions.
-        wrong: share of the moves that give something away.
-        kinds: the same by kind of decision.
-        bluffs: by the solution's chance of a bluff; empty in games without bluffs.
-        games: number of games played.
-        result, result_error, best: its result in these games without luck, and a best response's; in `result_unit`.
-        result_unit: see `dice_envs.Evaluation`.
-        tally: what a language model has done and used; None for scripted players.
-    """
-
-    task: str
-    player: str
-    unit: str
-    positions: int
-    regret: float
+    task: str  # its name
+    player: str  # the player's
+    unit: str  # of the regret
+    positions: int  # how many it was asked
+    regret: float  # what a move gives away, the mean over the positions
     error: float
-    wrong: float
-    kinds: tuple[Kind, ...]
-    bluffs: tuple[Bluffs, ...]
-    games: int
-    result: float
+    wrong: float  # share of the moves that give something away
+    kinds: tuple[Kind, ...]  # the same by kind of decision
+    bluffs: tuple[Bluffs, ...]  # by the solution's chance of a bluff; empty in games without bluffs
+    games: int  # number of games played
+    result: float  # the player's in these games without luck, in `result_unit`
     result_error: float
-    best: float
-    result_unit: str
-    tally: Tally | None
+    best: float  # a best response's
+    result_unit: str  # see `dice_envs.Evaluation`
+    tally: Tally | None  # what a language model has done and used; None for scripted players
 
     @property
     def illegal(self) -> float:

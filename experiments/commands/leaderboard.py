@@ -123,42 +123,27 @@ def main(
 
 @dataclasses.dataclass
 class Standing:
-    """Figures of one agent on one task; None where a figure is not known.
-
-    Attributes:
-        task, agent: their names.
-        value, error: value of the headline measure, and half of its 95 % interval, 0 where it is exact.
-        optimum, gap: value of optimal play, and the distance from it; None against a field.
-        score, score_error: 0 for uniformly random play, 1 for optimal play.
-        unit: of `value`.
-        elo, elo_interval: rating against a field by the share of wins, where the field has 0, and the limits of its 95 %
-            interval; one of them is infinite if all games were won or none.
-        batch_ms, alone_ms: milliseconds a move with TIMED games at once, and with one.
-        steps, minutes: of training, where the policy file holds them.
-        note: for the reader, such as the size of the sample.
-        missing: why the agent was not measured, with its share of wins without luck where that is known; else empty.
-        wins, wins_error: that share, against optimal play, and half of its 95 % interval; None if it was measured.
-    """
+    """Figures of one agent on one task; None where a figure is not known."""
 
     task: str
     agent: str
-    value: float | None = None
-    error: float | None = None
-    optimum: float | None = None
-    gap: float | None = None
-    score: float | None = None
+    value: float | None = None  # of the headline measure
+    error: float | None = None  # half of its 95 % interval, 0 where it is exact
+    optimum: float | None = None  # value of optimal play; None against a field
+    gap: float | None = None  # the distance from it; None against a field
+    score: float | None = None  # 0 for uniformly random play, 1 for optimal play
     score_error: float | None = None
-    unit: str = ""
-    elo: float | None = None
-    elo_interval: Sequence[float] | None = None
-    batch_ms: float | None = None
-    alone_ms: float | None = None
-    steps: int | None = None
+    unit: str = ""  # of `value`
+    elo: float | None = None  # rating against a field by the share of wins, where the field has 0
+    elo_interval: Sequence[float] | None = None  # limits of 95 %; one is infinite if all games were won or none
+    batch_ms: float | None = None  # milliseconds a move with TIMED games at once
+    alone_ms: float | None = None  # the same with one game
+    steps: int | None = None  # of training, as the next, where the policy file holds them
     minutes: float | None = None
-    note: str = ""
-    missing: str = ""
-    wins: float | None = None
-    wins_error: float | None = None
+    note: str = ""  # for the reader, such as the size of the sample
+    missing: str = ""  # why the agent was not measured, with its share of wins without luck where that is known; else empty
+    wins: float | None = None  # that share, against optimal play; None if it was measured
+    wins_error: float | None = None  # half of its 95 % interval
 
 
 @dataclasses.dataclass(frozen=True)

@@ -126,17 +126,11 @@ def mcp() -> None:
 
 
 class Seated(NamedTuple):
-    """A game that is set up, with its players.
-
-    Attributes:
-        sitting: the game.
-        policy: the trained policy that set the options, as `cast` names it.
-        made: spec → agent.
-    """
+    """A game that is set up, with its players."""
 
     sitting: Sitting
-    policy: str
-    made: dict[str, Agent]
+    policy: str  # the trained policy that set the options, as `cast` names it
+    made: dict[str, Agent]  # spec → agent
 
 
 def set_up(

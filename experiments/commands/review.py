@@ -66,27 +66,19 @@ def main(
 class Record:
     """A player's games of one game with the same options, in the order in which they were played.
 
-    Attributes:
-        games: number of games.
-        given_away, error: mean of what the player's choices cost in a game, and half of its 95 % interval; None after one game.
-        luck, luck_error: mean luck of a game, and half of its 95 % interval; None after one game.
-        result: mean result of a game.
-        trend, trend_error: change of what is given away from game to game, by least squares, and half of its 95 % interval;
-            None after fewer than three games.
-        marks: mark → number of moves; see `Judged`.
-        scale: of all figures.
+    Errors are half of 95 % intervals; None after one game.
     """
 
-    games: int
-    given_away: float
+    games: int  # their number
+    given_away: float  # mean of what the player's choices cost in a game
     error: float | None
-    luck: float
+    luck: float  # mean luck of a game
     luck_error: float | None
-    result: float
-    trend: float | None
+    result: float  # mean result of a game
+    trend: float | None  # change of what is given away from game to game, by least squares; None after fewer than three games
     trend_error: float | None
-    marks: dict[str, int]
-    scale: Scale
+    marks: dict[str, int]  # mark → number of moves; see `Judged`
+    scale: Scale  # of all figures
 
 
 def record_of(games: Sequence[tuple[Review, int]]) -> Record:
@@ -129,19 +121,12 @@ class Played(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Games of one kind with the same player.
+    """Games of one kind with the same player."""
 
-    Attributes:
-        title: the game with its options, and the player.
-        player: PERSON or an agent's spec; with its seat where several people played.
-        played: in order.
-        record: over all these games; None if results cannot be divided into play and luck.
-    """
-
-    title: str
-    player: str
-    played: list[Played]
-    record: Record | None
+    title: str  # the game with its options, and the player
+    player: str  # PERSON or an agent's spec; with its seat where several people played
+    played: list[Played]  # in order
+    record: Record | None  # over all these games; None if results cannot be divided into play and luck
 
 
 def games_in(paths: Sequence[Path]) -> list[tuple[Path, Sitting]]:

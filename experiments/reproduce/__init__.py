@@ -100,24 +100,15 @@ def wrapped(main: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclasses.dataclass
 class Finding:
-    """A published figure, if there is one, beside ours.
+    """A published figure, if there is one, beside ours."""
 
-    Attributes:
-        source: where it was published; empty if nowhere.
-        figure: its name.
-        published, ours: the two values.
-        error: 0 for an exact figure, else the half-width of a 95 % interval.
-        agrees: whether they agree; None without a published figure.
-        note: for the reader.
-    """
-
-    source: str
-    figure: str
+    source: str  # where it was published; empty if nowhere
+    figure: str  # its name
     published: float | str | None
     ours: float | str | None
-    error: float = 0.0
-    agrees: bool | None = None
-    note: str = ""
+    error: float = 0.0  # 0 for an exact figure, else the half-width of a 95 % interval
+    agrees: bool | None = None  # whether they agree; None without a published figure
+    note: str = ""  # for the reader
 
 
 def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, error_heading: str = "± 95 %") -> Grid:
@@ -142,19 +133,12 @@ def verdict(agrees: bool | None) -> Text:
 
 @dataclasses.dataclass(frozen=True)
 class Chapter:
-    """Every figure of one source, published beside ours; the result of a module here.
+    """Every figure of one source, published beside ours; the result of a module here."""
 
-    Attributes:
-        title: the game and its source.
-        rows: the figures.
-        seed: of all random draws; None: nothing was random.
-        plots: saved ones.
-    """
-
-    title: str
-    rows: list[Finding]
-    seed: int | None = None
-    plots: Sequence[Plot] = ()
+    title: str  # the game and its source
+    rows: list[Finding]  # the figures
+    seed: int | None = None  # of all random draws; None: nothing was random
+    plots: Sequence[Plot] = ()  # saved ones
 
 
 def sections_of(chapter: Chapter, apart: bool = False) -> list[Section]:

@@ -27,23 +27,14 @@ SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016
 
 @dataclasses.dataclass(frozen=True)
 class PaperTable:
-    """One table of the source.
+    """One table of the source."""
 
-    Attributes:
-        section: of the paper.
-        title: its subject.
-        ties: the game's tie rule.
-        pairing: "sorted" or "unsorted".
-        games: (name, A's pool, B's pool).
-        published: a line for each of them: win bias, tie % and closeness.
-    """
-
-    section: str
-    title: str
-    ties: str
-    pairing: str
-    games: Sequence[tuple[str, Pool, Pool]]
-    published: str
+    section: str  # of the paper
+    title: str  # its subject
+    ties: str  # the game's tie rule
+    pairing: str  # "sorted" or "unsorted"
+    games: Sequence[tuple[str, Pool, Pool]]  # (name, A's pool, B's pool)
+    published: str  # a line for each of them: win bias, tie % and closeness
 
     @property
     def rows(self) -> list[tuple[str, Pool, Pool, tuple[str, ...]]]:

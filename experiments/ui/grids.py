@@ -23,25 +23,16 @@ Cell = str | Text  # a Text has a colour on the terminal
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """A table.
+    """A table."""
 
-    Attributes:
-        title: may be empty.
-        headings: of the columns; empty for a table without headings.
-        rows: cells, one for each column.
-        words: numbers of the columns that hold words and are aligned left; the others hold figures and are aligned right.
-        notes: lines below the table, on a page and in Markdown.
-        whole: numbers of the columns that are not wrapped on the terminal.
-        rules: numbers of the rows below which the terminal shows a line.
-    """
-
-    title: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    title: str  # may be empty
+    headings: Sequence[str]  # of the columns; empty for a table without headings
+    rows: Sequence[Sequence[Cell]]  # cells, one for each column
+    # Numbers of the columns that hold words and are aligned left; the others hold figures and are aligned right.
     words: Collection[int] = (0,)
-    notes: Sequence[str] = ()
-    whole: Collection[int] = ()
-    rules: Collection[int] = ()
+    notes: Sequence[str] = ()  # lines below the table, on a page and in Markdown
+    whole: Collection[int] = ()  # numbers of the columns that are not wrapped on the terminal
+    rules: Collection[int] = ()  # numbers of the rows below which the terminal shows a line
 
     def show(self) -> None:
         """Print the table on the terminal, without empty columns.

@@ -158,17 +158,11 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class About:
-    """How a result was made.
+    """How a result was made."""
 
-    Attributes:
-        command: makes it again.
-        options: of the command, name → value.
-        seed: of all random draws; None: nothing was random.
-    """
-
-    command: str
-    options: Mapping[str, Any]
-    seed: int | None = None
+    command: str  # makes it again
+    options: Mapping[str, Any]  # of the command, name → value
+    seed: int | None = None  # of all random draws; None: nothing was random
 
 
 def command_line(command: str, given: Mapping[str, Any]) -> str:

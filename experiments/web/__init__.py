@@ -256,18 +256,12 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """The target of a link: a table, and the rights there.
-
-    Attributes:
-        table: the table.
-        kind: "seat": one person plays; "together": all people play on one device; "watch": only agents play; "maker": the page
-            of links.
-        seat: the person's seat, for a "seat".
-    """
+    """The target of a link: a table, and the rights there."""
 
     table: Table
+    # "seat": one person plays; "together": all people play on one device; "watch": agents alone play; "maker": page of links.
     kind: Kind
-    seat: int | None = None
+    seat: int | None = None  # the person's seat, for a "seat"
 
     @property
     def sitting(self) -> Sitting:

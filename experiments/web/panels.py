@@ -49,17 +49,11 @@ Add = Callable[..., None]  # adds a move's button: its content, action, classes,
 
 @dataclasses.dataclass(frozen=True)
 class BidGrid:
-    """Moves of the form `3 x 5`: a number of dice and a face.
+    """Moves of the form `3 x 5`: a number of dice and a face."""
 
-    Attributes:
-        rows: first numbers of the legal moves, in rising order.
-        columns: second numbers of all moves, in rising order.
-        actions: (row, column) → action, of legal moves only.
-    """
-
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    actions: Mapping[tuple[int, int], int]
+    rows: tuple[int, ...]  # first numbers of the legal moves, in rising order
+    columns: tuple[int, ...]  # second numbers of all moves, in rising order
+    actions: Mapping[tuple[int, int], int]  # (row, column) → action, of legal moves only
 
 
 def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, list[int]]:

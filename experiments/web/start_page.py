@@ -35,24 +35,15 @@ ANOTHER = "another"  # in place of a level: the agent is typed
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One option. Without choices it is a number, or else a text, which is parsed as on the command line.
+    """One option. Without choices it is a number, or else a text, which is parsed as on the command line."""
 
-    Attributes:
-        default: the default value, as the field shows it.
-        words: the option as players read it.
-        choices: value → words, if there are few.
-        number: whether it is a number.
-        low, high: of a number: the `Range` in its type hint; None without one. Other options may narrow it.
-        optional: whether a number may be left empty, which means None.
-    """
-
-    default: Any
-    words: OptionWords
-    choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)
-    number: bool = False
-    low: int | None = None
+    default: Any  # the default value, as the field shows it
+    words: OptionWords  # the option as players read it
+    choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)  # value → words, if there are few
+    number: bool = False  # whether it is a number
+    low: int | None = None  # of a number: the `Range` in its type hint; None without one. Other options may narrow it
     high: int | None = None
-    optional: bool = False
+    optional: bool = False  # whether a number may be left empty, which means None
 
     def meaning(self, value: Any) -> str:
         """Return what a value of the option means."""

@@ -30,21 +30,13 @@ warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")  # how
 
 
 class Queries(NamedTuple):
-    """Networks that are to move in n games.
+    """Networks that are to move in n games."""
 
-    Attributes:
-        numbers: (n,) int64, the agent's number; LEARNER where none is to move.
-        observations: (n, size) float32.
-        masks: (n, actions) int8.
-        logits: (n, actions) float32, its answer.
-        floors: (agents,) float64, see `Network`.
-    """
-
-    numbers: Any
-    observations: Any
-    masks: Any
-    logits: Any
-    floors: Any
+    numbers: Any  # (n,) int64, the agent's number; LEARNER where none is to move
+    observations: Any  # (n, size) float32
+    masks: Any  # (n, actions) int8
+    logits: Any  # (n, actions) float32, its answer
+    floors: Any  # (agents,) float64, see `Network`
 
 
 def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str, Callable[..., None]]:

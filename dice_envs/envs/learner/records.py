@@ -14,47 +14,28 @@ Array = TypeVar("Array")  # NumPy's or PyTorch's
 
 
 class Start(NamedTuple):
-    """How new games begin.
+    """How new games begin."""
 
-    Attributes:
-        fixed_seat: the learner's; negative: drawn.
-        places: (seats,) int64, the number of the agent at each place after the learner's; LEARNER at the first, its own.
-        weights: probability of each agent of a pool, (agents,) float64, drawn for each place; empty without a pool.
-        self_play: probability that the learner has every seat.
-        before: (seats,) int64, work space.
-    """
-
-    fixed_seat: int
+    fixed_seat: int  # the learner's; negative: drawn
+    # (seats,) int64, the number of the agent at each place after the learner's; LEARNER at the first, its own.
     places: np.ndarray
-    weights: np.ndarray
-    self_play: float
-    before: np.ndarray
+    weights: np.ndarray  # probability of each agent of a pool, (agents,) float64, drawn for each place; empty without a pool
+    self_play: float  # probability that the learner has every seat
+    before: np.ndarray  # (seats,) int64, work space
 
 
 class Seating(NamedTuple):
-    """n games, and who plays them.
+    """n games, and who plays them."""
 
-    Attributes:
-        states: (n,) of the game's states.
-        streams: (n,) `dice_envs.core.dice.STREAM`, for the opponents' draws.
-        memories: (n, seats, bytes) uint8, what the agent at each place after the learner's remembers.
-        learners: (n,) int64, the learner's seat; where it has all, the one that is to move or moved last.
-        players: (n, seats) int64, the number of the agent at each seat, or LEARNER.
-        shared: (n,) bool, whether the learner has every seat.
-        earned: (n, seats) float64, each seat's rewards since the learner's last turn.
-        returns: (n, seats) float64, each seat's rewards from the start of its game to the learner's last turn.
-        lengths: (n,) int64, the learner's turns in its game so far; -1 before the first game.
-    """
-
-    states: np.ndarray
-    streams: np.ndarray
-    memories: np.ndarray
-    learners: np.ndarray
-    players: np.ndarray
-    shared: np.ndarray
-    earned: np.ndarray
-    returns: np.ndarray
-    lengths: np.ndarray
+    states: np.ndarray  # (n,) of the game's states
+    streams: np.ndarray  # (n,) `dice_envs.core.dice.STREAM`, for the opponents' draws
+    memories: np.ndarray  # (n, seats, bytes) uint8, what the agent at each place after the learner's remembers
+    learners: np.ndarray  # (n,) int64, the learner's seat; where it has all, the one that is to move or moved last
+    players: np.ndarray  # (n, seats) int64, the number of the agent at each seat, or LEARNER
+    shared: np.ndarray  # (n,) bool, whether the learner has every seat
+    earned: np.ndarray  # (n, seats) float64, each seat's rewards since the learner's last turn
+    returns: np.ndarray  # (n, seats) float64, each seat's rewards from the start of its game to the learner's last turn
+    lengths: np.ndarray  # (n,) int64, the learner's turns in its game so far; -1 before the first game
 
 
 class Orders(NamedTuple):
@@ -77,15 +58,10 @@ class Orders(NamedTuple):
 
 
 class Shown(NamedTuple, Generic[Array]):
-    """The learner's view of n games.
+    """The learner's view of n games."""
 
-    Attributes:
-        observations: (n, size) float32.
-        masks: (n, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN.
-    """
-
-    observations: Array
-    masks: Array
+    observations: Array  # (n, size) float32
+    masks: Array  # (n, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN
 
 
 class Step(NamedTuple, Generic[Array]):

@@ -92,23 +92,15 @@ def _write_solved(kinds, numbers, rules, asking, mix, factor):
 
 @dataclasses.dataclass(frozen=True)
 class SolvedRound(Source):
-    """The strategies of all players in a round, as a source for each of them, with their certificate.
+    """The strategies of all players in a round, as a source for each of them, with their certificate."""
 
-    Attributes:
-        tree: of the round.
-        numbers: (numbers,) of any type, in proportion to how likely each action is; see `Kinds`.
-        certificate: exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
-        iterations: made to find them; 0 for a linear programme.
-        seconds: taken to find them.
-        widths: those asked for one after another: the result depends on all of them.
-    """
-
-    tree: Tree
-    numbers: np.ndarray
+    tree: Tree  # of the round
+    numbers: np.ndarray  # (numbers,) of any type, in proportion to how likely each action is; see `Kinds`
+    # Exact for these numbers: of two players for the round alone, at larger tables for it and those that follow.
     certificate: Certificate
-    iterations: int
-    seconds: float
-    widths: tuple[float, ...] = ()
+    iterations: int  # made to find them; 0 for a linear programme
+    seconds: float  # taken to find them
+    widths: tuple[float, ...] = ()  # those asked for one after another: the result depends on all of them
 
     def _room(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays for what `mix_at` writes at any kind of node, new ones at each call: threads share the strategies."""

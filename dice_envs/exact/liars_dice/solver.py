@@ -51,21 +51,13 @@ BYTES_WRITTEN = 20e6  # of strategies, packed and kept in a second
 
 
 class Progress(NamedTuple):
-    """Progress of a solver.
+    """Progress of a solver."""
 
-    Attributes:
-        dice: of the current round, its starter first.
-        iterations: made in the round.
-        width: of the round's bounds.
-        finished: whether the round is done for now.
-        rounds_left: how many other rounds are not.
-    """
-
-    dice: tuple[int, ...]
-    iterations: int
-    width: float
-    finished: bool
-    rounds_left: int
+    dice: tuple[int, ...]  # of the current round, its starter first
+    iterations: int  # made in the round
+    width: float  # of the round's bounds
+    finished: bool  # whether the round is done for now
+    rounds_left: int  # how many other rounds are not
 
 
 def throttled(tell: Callable[[Any], Any], seconds: float, ends: bool = False) -> Callable[[Any], None]:

@@ -65,13 +65,9 @@ def _scatter(rules, call, asking, node_of, begin, chances, copy):
 
 @dataclasses.dataclass
 class SeatComparison:
-    """Comparison of an agent's play in one seat with its play at the same positions in other seats.
+    """Comparison of an agent's play in one seat with its play at the same positions in other seats."""
 
-    Attributes:
-        alike: whether no difference has been seen so far.
-    """
-
-    alike: bool = True
+    alike: bool = True  # whether no difference has been seen so far
 
 
 class AgentSource(Source):

@@ -74,20 +74,13 @@ TABLES = (
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """Everything that is computed.
+    """Everything that is computed."""
 
-    Attributes:
-        solution: of the game of two players with `dice` dice each.
-        habits: its habits in each round.
-        shares: how often its own play reaches each round.
-        values: the starter's chance to win the game from any numbers of dice.
-        played: a numbers agent's bluff → the part of its play that is replaced → round → its chances to win.
-    """
-
-    solution: Solution
-    habits: dict[Dice, Habits]
-    shares: dict[Dice, float]
-    values: dict[Dice, Certificate]
+    solution: Solution  # of the game of two players with `dice` dice each
+    habits: dict[Dice, Habits]  # its habits in each round
+    shares: dict[Dice, float]  # how often its own play reaches each round
+    values: dict[Dice, Certificate]  # the starter's chance to win the game from any numbers of dice
+    # A numbers agent's bluff → the part of its play that is replaced → round → its chances to win.
     played: dict[float, dict[str, dict[Dice, RoundChances]]]
 
     @property
