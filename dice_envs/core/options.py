@@ -107,7 +107,7 @@ def check_faces(name: str, value: Any, count: int | None, faces: int | Sequence[
         check_range(name, shows, 1, most)
 
 
-def check_seed(seed: Any, name: str = "seed") -> Any:
+def check_seed(seed: Any) -> Any:
     """Return a seed as a Python int, and None as it is.
 
     Raises:
@@ -117,7 +117,7 @@ def check_seed(seed: Any, name: str = "seed") -> Any:
     if seed is None:
         return None
     if not is_whole(seed) or not 0 <= int(seed) < 2**128:
-        raise ValueError(f"{name} must be a whole number from 0 to 2**128 - 1, not {shown(seed)}")
+        raise ValueError(f"seed must be a whole number from 0 to 2**128 - 1, not {shown(seed)}")
     return int(seed)
 
 

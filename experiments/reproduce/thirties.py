@@ -72,12 +72,12 @@ def compared(section: str, name: str, published: str, ours: Fraction, note: str 
     return printed(f"{PAPER} {section}", name, published, ours, note)
 
 
-def printed_by_program(section: str, name: str, published: str, ours: Fraction) -> Finding:
-    """Return a row for a figure of the paper's program. It agrees to one unit in the last of its six decimals.
+def printed_by_program(name: str, published: str, ours: Fraction) -> Finding:
+    """Return a row for a figure of the paper's program (section 4). It agrees to one unit in the last of its six decimals.
 
     Single precision holds fewer digits.
     """
-    row = compared(section, name, published, ours)
+    row = compared("4", name, published, ours)
     if not row.agrees and abs(ours - Fraction(published)) <= Fraction(1, 10**6):
         row.agrees = True
         row.note = "one unit off in the eighth digit"
@@ -113,9 +113,9 @@ def _second_stage() -> Iterator[Finding]:
 
 def _program_output() -> Iterator[Finding]:
     best, cautious, reaching = map(_player, ("maximize", "minimize_loss", "thirty_or_over"))
-    yield printed_by_program("4", "expected score, maximize", "30.151976", best.expected_score())
+    yield printed_by_program("expected score, maximize", "30.151976", best.expected_score())
     found = _analysis("maximize").distribution
-    yield from _cases("4", "maximize", 1, CASES, ALL_CASES, found)
+    yield from _cases("maximize", 1, CASES, ALL_CASES, found)
     in_text = "a slip of the paper: the count that its program printed gives ours"
     yield compared("4", "all cases / 10^14, in the text", "219.56", Fraction(found.total, 10**14), in_text)
     lines: list[tuple[Player, Dice, Dice, int, str]] = [
@@ -126,26 +126,26 @@ def _program_output() -> Iterator[Finding]:
     for player, throw, aside, again, score in lines:
         chosen, expected = player.advice(throw, aside)
         name = f"{player.strategy.name}, {position(throw, aside or None)}"
-        yield printed_by_program("4", f"{name}: expected score", score, expected)
+        yield printed_by_program(f"{name}: expected score", score, expected)
         yield same("4", f"{name}: dice to throw again", again, chosen)
     after = cautious.expected_score((5, 5))
-    yield printed_by_program("4", "minimize_loss, 5 5 aside: expected score", "28.785912", after)
+    yield printed_by_program("minimize_loss, 5 5 aside: expected score", "28.785912", after)
     yield compared("4", "the same in the text", "29.79", after, "a slip of the paper: the program's output above it says 28.79")
-    yield from _cases("4", "minimize_loss, 5 5 aside", 10, CASES_AFTER_5_5, ALL_CASES_AFTER_5_5, cautious.distribution((5, 5)))
+    yield from _cases("minimize_loss, 5 5 aside", 10, CASES_AFTER_5_5, ALL_CASES_AFTER_5_5, cautious.distribution((5, 5)))
     compared_lines: list[tuple[Dice, Dice, str]] = [((5, 5, 6, 6, 6), (1,), "0 / 2"), ((1, 1, 5, 6, 6, 6), (), "2 / 3")]
     for throw, aside, published in compared_lines:
         ours = f"{cautious.strategy(throw, aside)} / {reaching.strategy(throw, aside)}"
         yield same("4", f"minimize_loss / thirty_or_over, {position(throw, aside)}", published, ours)
 
 
-def _cases(section: str, name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Finding]:
-    """Compare whole numbers of cases, a row for each score; the paper's lists include scores that cannot occur."""
+def _cases(name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Finding]:
+    """Compare the whole numbers of cases of section 4, a row for each score; its lists include scores that cannot occur."""
     for score, cases in enumerate(published.split(), start=first):
         place = score - ours.first
         inside = 0 <= place < len(ours.weights)
         if inside or cases != "0":
-            yield same(section, f"{name}: cases with score {score}", cases, ours.weights[place] if inside else 0)
-    yield same(section, f"{name}: all cases", total, ours.total)
+            yield same("4", f"{name}: cases with score {score}", cases, ours.weights[place] if inside else 0)
+    yield same("4", f"{name}: all cases", total, ours.total)
 
 
 def _optimal_strategy() -> Iterator[Finding]:

@@ -137,7 +137,7 @@ def response_wins(
 def in_both_seats(
     variant: Variant,
     find: Callable[[int, SeatComparison | None, Callable[[float], Any]], Found],
-    done: Callable[[float, float], Any] = lambda amount, total: None,
+    done: Callable[[float, float], Any],
 ) -> list[Found]:
     """Return what is found with the agent in each of two seats, or in the first one only if it plays alike in both.
 
