@@ -35,7 +35,7 @@ class Draw(NamedTuple):
 
 
 class Drawn:
-    """The `deal` and `play` of a game, as for `Batch`, with chosen outcomes.
+    """A game's `deal` and `play` with chosen outcomes. Game and options are those of `Batch`.
 
     Raises:
         ValueError: the game cannot be enumerated; see `can_be_enumerated`.

@@ -31,7 +31,7 @@ def split_own(text: str) -> tuple[str, str, str] | None:
 
 
 def load_own(where: str, name: str, what: str) -> Any:
-    """Load the object `name` of the user's own from the path of a .py file, which runs once per process, or a dotted module.
+    """Load the object `name` of the user's own from a .py file, which runs once per process, or from a module by dotted name.
 
     Raises:
         ValueError: it cannot be loaded, whatever the user's code raises; the message names `what`, the kind of object, the text

@@ -232,7 +232,7 @@ class GameExact:
     def response_values(
         self, variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
     ) -> ResponseValues:
-        """Return the values of choices against an opponent, as `measure` describes an agent.
+        """Return the values of choices against an opponent, which is asked as the agent of `measure`.
 
         The opponent is None in games of one seat, and in cooperative ones, where the player has all seats. `done` is called
         with (amount done since the last call, amount in all).

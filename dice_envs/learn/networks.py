@@ -44,10 +44,10 @@ class Tanh(nn.Module):
 
 
 def mlp(sizes: Sequence[int], draws: torch.Generator, gain: float | None = None, scale: float = 1.0) -> nn.Sequential:
-    """Make dense layers with tanh between them, of the inputs' size and that of each layer, whose weights `draws` gives.
+    """Make dense layers with tanh between them. `sizes` are those of the inputs and of each layer.
 
-    Weights are orthogonal, the last layer's with this gain; None: PyTorch's initial weights. `scale` multiplies those of the
-    first of several layers, whose units are then centred on inputs from 0 to 1.
+    Initial weights come from `draws` and are orthogonal, the last layer's with this gain; None: PyTorch's. `scale` multiplies
+    those of the first of several layers, whose units are then centred on inputs from 0 to 1.
     """
     layers = [nn.utils.skip_init(nn.Linear, size, following) for size, following in itertools.pairwise(sizes)]
     for layer in layers:  # as PyTorch does, but its layers draw from the global stream, which other threads draw from, too

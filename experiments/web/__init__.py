@@ -236,7 +236,7 @@ class Table:
     # --- reviews --------------------------------------------------------------------------------------------------
 
     async def judge(self) -> None:
-        """Review all moves, in a thread, until the game changes or the last listener has gone. ValueError if it is not over."""
+        """Review all moves of a game in a thread until it changes or the last listener has gone. ValueError before its end."""
         if self.review is not None or self.reviewing:
             return
         sitting, course = self.sitting, self._courses

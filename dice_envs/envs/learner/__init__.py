@@ -159,7 +159,7 @@ class SeatGames:
         return self.pool.agents if self.pool else self._agents
 
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
-        """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError, and no change, if wrong."""
+        """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError before any change."""
         for i, seed in zip(index, [check_seed(seed) for seed in seeds], strict=True):
             self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
             self.streams["rng"][i] = mix(self.states["rng"][i] ^ _ASIDE)

@@ -474,7 +474,7 @@ class Walker:
         return np.array([self._pass(player, RESPOND, worth) for player in range(len(worth))])
 
     def certify(self, worth: np.ndarray = OF_TWO, responding: np.ndarray = OF_TWO) -> Certificate:
-        """Certify the strategies by `worth` where all follow them, and where a player responds best to all others."""
+        """Certify the strategies. `worth` (see `responds`) holds if all follow them, `responding` for a best response."""
         plays = [self._pass(player, FOLLOW, worth) for player in range(1 if worth is OF_TWO else len(worth))]
         if worth is OF_TWO:
             plays.append(1 - plays[0])
