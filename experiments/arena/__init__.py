@@ -94,7 +94,7 @@ def main(
     to win is taken out. At least one agent of a pair must have fixed probabilities to which a best response is known.
 
     With --match N, games are played in matches of N at the same table. An agent with a memory, such as adaptive, then knows
-    its opponent from earlier games. Intervals are over matches, and each part of the match has its own win rates.
+    its opponent from earlier games. Intervals are then over matches, and each part of the match has its own win rates.
 
     If the game has one seat, agents play alone, and the one with the higher return wins. Options that you leave out are
     those of a trained policy, if one takes part.
@@ -249,8 +249,7 @@ def tournament(
         done: called with the number of games that have ended since the last call.
         agents: those that play, if the specs are only their names; else the specs are resolved.
         log: records the games of one pair; made by `log_writer`.
-        match: number of games played one after another at the same table, see `play_table`. They are not independent, so
-            intervals are then computed over whole matches.
+        match: number of games played one after another at the same table, see `play_table`.
         workers: play the games.
         values: of choices against each agent (see `known_values`), to take luck out of the results of pairs; None where they
             are not known. The same games are played.
