@@ -24,12 +24,12 @@ from dice_envs.agents.adaptive import (
 from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER
 from dice_envs.experiments.arena import play_table, tournament
 from tests.conftest import scaled
 from tests.support.liars_dice_games import exploitability, winning_probability
 from tests.support.subsets import covering, few
 from tests.support.turns import turn_at
+from tests.support.variants import random_states
 
 TWO_DICE = configure("liars_dice", num_dice=2)
 SMALL = [
@@ -38,9 +38,6 @@ SMALL = [
     {"num_dice": 2, "num_faces": 3, "wild": "ones"},
     {"num_dice": (3, 1), "num_faces": 4},
 ]
-
-
-# --- what rounds have shown -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
@@ -52,16 +49,8 @@ def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
 
     def key(state, action):
         seat = int(state["seat"])
-        bids = state["bids"][: int(state["num_bids"])].tolist()
-        return (
-            *state["dice"][:2].tolist(),
-            int(state["starter"]),
-            seat,
-            *state["counts"][seat].tolist(),
-            -1,
-            *bids,
-            int(action),
-        )
+        held, bids = state["counts"][seat].tolist(), state["bids"][: int(state["num_bids"])].tolist()
+        return (*state["dice"][:2].tolist(), int(state["starter"]), seat, *held, -1, *bids, int(action))
 
     class Watching(Adaptive):
         def act(self, turn):
@@ -92,20 +81,9 @@ def test_it_sees_all_decisions_of_rounds_that_have_been_shown(options):
 # --- beliefs ----------------------------------------------------------------------------------------------------------
 
 
-def positions_of_random_play(variant, games, seed):
-    batch, streams = Batch(variant, games, seed=seed), new_streams(seed + 1, games)
-    found = []
-    for _ in range(4):
-        going = np.flatnonzero(batch.seats != OVER)
-        found.append(batch.states[going])
-        batch.play(ask(Uniform(), variant, batch.states, going, streams), going)
-    states = np.concatenate(found)
-    return states, ask(Uniform(), variant, states, np.arange(len(states)), new_streams(seed + 2, len(states)))
-
-
 @pytest.mark.thorough
 def test_known_players_play_as_they_say():
-    states, _ = positions_of_random_play(TWO_DICE, scaled(100, 10), 5)
+    states = random_states(TWO_DICE, scaled(100, 10), 5)
     turn = turn_at(TWO_DICE, states)
     lowest = ask_probabilities(Lowest(0.25), turn)
     may_do_both = turn.legal[:, -1].astype(bool) & turn.legal[:, :-1].any(axis=1)
@@ -122,14 +100,15 @@ def test_known_players_play_as_they_say():
 
 @pytest.mark.thorough
 def test_likelihoods_are_those_of_the_agents():
-    states, actions = positions_of_random_play(TWO_DICE, 150, 5)
+    states = random_states(TWO_DICE, 150, 5)
+    turn, call = turn_at(TWO_DICE, states), TWO_DICE.params.call
+    actions = Uniform().act(turn)
     logs = log_likelihoods(TWO_DICE, LiarsDiceNash(), states, actions)
     assert logs.shape == (len(states), KINDS)
-    turn, call = turn_at(TWO_DICE, states), TWO_DICE.params.call
     kinds = [*((agent, 0.05) for agent in (*KNOWN, LiarsDiceNash())), (Numbers(0.5), 0.5)]
     for (agent, slip), found in zip(kinds, logs.T, strict=True):
         chances = ask_probabilities(agent, turn)
-        for row, action in enumerate(actions[:60]):
+        for row, action in [*enumerate(actions)][:: len(actions) // 60]:
             bids, may_call = int(turn.legal[row, :call].sum()), bool(turn.legal[row, call])
             evenly = 1.0 if action == call else 1.0 / bids
             if may_call and bids:
@@ -209,9 +188,7 @@ class Responding:
     def probabilities(self, turn):
         actions = self.response.actions(turn.variant, turn.states)
         self.lost += int((actions == NOWHERE).sum())
-        chances = np.zeros(turn.legal.shape)
-        chances[np.arange(len(turn)), np.where(actions == NOWHERE, turn.legal.argmax(axis=1), actions)] = 1
-        return chances
+        return np.eye(turn.legal.shape[1])[np.where(actions == NOWHERE, turn.legal.argmax(axis=1), actions)]
 
 
 ROUND = {"num_dice": (2, 1), "num_faces": 3, "rounds": "single", "raise_rule": "either", "wild": "highest", "starter": "first"}
@@ -220,15 +197,8 @@ ROUND = {"num_dice": (2, 1), "num_faces": 3, "rounds": "single", "raise_rule": "
 @few(1, "options", [*SMALL, ROUND])
 def test_a_response_wins_as_much_as_the_best_does(options, tmp_path):
     variant = configure("liars_dice", **options)
-    agents = [
-        Numbers(),
-        Numbers(0.5, threshold=0.4),
-        Numbers(1.0, preset="article"),
-        Uniform(),
-        Lowest(0.4),
-        FixedReader(0.25, 0.75),
-    ]
-    for agent in agents:
+    numbers = Numbers(), Numbers(0.5, threshold=0.4), Numbers(1.0, preset="article")
+    for agent in (*numbers, Uniform(), Lowest(0.4), FixedReader(0.25, 0.75)):
         best = (1 + exploitability(variant, agent)) / 2
         response = Responding(response_to(variant, agent, tmp_path))
         assert winning_probability(variant, response, agent) == pytest.approx(best, abs=1e-12)
@@ -265,9 +235,6 @@ def test_responses_are_kept(tmp_path, monkeypatch):
     assert len(list((tmp_path / "responses").iterdir())) == 2, "another agent has a file of its own"
     response_to(TWO_DICE, FixedReader(), tmp_path)
     assert len(list((tmp_path / "responses").iterdir())) == 2, "one that is not memoryless has none"
-
-
-# --- play -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
@@ -316,9 +283,7 @@ class Simple:
         return np.where(turn.legal[:, -1] > 0, turn.params.call, actions) if self.calls else actions
 
     def probabilities(self, turn):
-        chances = np.zeros(turn.legal.shape)
-        chances[np.arange(len(turn)), self.act(turn)] = 1
-        return chances
+        return np.eye(turn.legal.shape[1])[self.act(turn)]
 
 
 SPECS = ["numbers:bluff=0", "numbers:bluff=1", "numbers:preset=article", "numbers:bluff=0.3,threshold=0.3"]

@@ -26,9 +26,6 @@ def turn_after(dice, bids=(), **options):
     return turn_at(env.variant, env._states)
 
 
-# --- specs ------------------------------------------------------------------------------------------------------
-
-
 def test_specs():
     assert agents.make("numbers") == Numbers()
     assert agents.make("numbers:0.25") == Numbers(bluff=0.25)
@@ -57,8 +54,7 @@ def test_specs():
         ("mcts:10,select=joint", "select must be one of 'uct', 'regret', not 'joint'"),
         ("mcts:10,select=regret,exploration=2", "exploration must be a number from 0 to 1"),
         ("mcts:10,opponent=nash", "opponent must be one of"),
-        ("mcts:10,rollout=clever", "rollout must be one of"),
-        ("mcts:rollout=1", "rollout must be one of"),
+        *((spec, "rollout must be one of") for spec in ("mcts:10,rollout=clever", "mcts:rollout=1")),
         *((f"mcts:memory={memory}", "memory must be a number from 0.01 to 1000, not ") for memory in (0, 0.009, 1001, "much")),
         ("greedy:flat", "posterior must be one of 'beta', 'permutations', not 'flat'"),
         ("thompson:flat", "posterior must be one of"),
@@ -80,9 +76,6 @@ def test_every_agent_explains_its_parameters():
         assert factory.__doc__, name
         for parameter in agents.parameters_of(factory):
             assert parameter in factory.__doc__, f"{name} does not explain {parameter}"
-
-
-# --- the numbers agent --------------------------------------------------------------------------------------------
 
 
 @given(
@@ -177,9 +170,6 @@ def test_reader_beats_the_numbers_and_learning_helps():
     assert learns - does_not > 5 * np.sqrt(0.5 / games)
 
 
-# --- the arena ----------------------------------------------------------------------------------------------------
-
-
 def test_elo_of_known_odds():
     # Wins of 10 to 1 are 400 points, whatever the sample size.
     games = 10**7
@@ -210,9 +200,6 @@ def test_the_reference_figures_of_the_article(bluffs, preset, expected):
     variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
     wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
     np.testing.assert_allclose(wins, expected, atol=0.3)
-
-
-# --- levels that people choose from ---------------------------------------------------------------------------------
 
 
 def test_a_name_stands_for_one_agent(monkeypatch):

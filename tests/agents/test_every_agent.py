@@ -34,9 +34,6 @@ def keep_pairs(throw, aside):
     return next((k for k in range(len(throw) - 1) if throw[k] == throw[k + 1]), len(throw) - 1)
 
 
-# --- which agent plays what -------------------------------------------------------------------------------------------
-
-
 def plays_all(spec: str, variant: Variant) -> str | None:
     return None
 
@@ -101,23 +98,13 @@ class Row(NamedTuple):
     refusal: Callable[[str, Variant], str | None] = plays_all
 
 
+SEARCHES = (
+    *("final=mixed", "select=regret", "select=regret,final=best,exploration=0", "opponent=random", "expect=true"),
+    *("opponent=random,expect=true", "threads=2", *(f"rollout={rollout}" for rollout in rollouts())),
+)
 ROWS = {
     "random": Row(None, ("random",)),
-    "mcts": Row(
-        None,
-        (
-            SEARCH,
-            f"{SEARCH},final=mixed",
-            f"{SEARCH},select=regret",
-            f"{SEARCH},select=regret,final=best,exploration=0",
-            f"{SEARCH},opponent=random",
-            f"{SEARCH},expect=true",
-            f"{SEARCH},opponent=random,expect=true",
-            f"{SEARCH},threads=2",
-            *(f"{SEARCH},rollout={rollout}" for rollout in rollouts()),
-        ),
-        search_is_offered,
-    ),
+    "mcts": Row(None, (SEARCH, *(f"{SEARCH},{settings}" for settings in SEARCHES)), search_is_offered),
     "ppo": Row(None, ("ppo", "ppo,greedy=true")),
     "nash": Row(("fatestones", "liars_dice", "score_dice"), ("nash", "nash:1e-2"), has_a_value),
     # Liar's Dice
@@ -125,10 +112,7 @@ ROWS = {
     "numbers": Row(
         ("liars_dice",),
         (
-            "numbers",
-            "numbers:bluff=0.5",
-            "numbers:bluff=1,threshold=0.3",
-            "numbers:preset=article,bluff=0.5",
+            *("numbers", "numbers:bluff=0.5", "numbers:bluff=1,threshold=0.3", "numbers:preset=article,bluff=0.5"),
             "numbers:chance=more,bluff_faces=own,bluff=1",
         ),
     ),

@@ -30,9 +30,7 @@ class Nth:
     word: str = ""
 
     def probabilities(self, turn):
-        chances = np.zeros(turn.legal.shape)
-        chances[np.arange(len(turn)), self.act(turn)] = 1
-        return chances
+        return np.eye(turn.legal.shape[1])[self.act(turn)]
 
     def act(self, turn):
         return np.array([np.flatnonzero(row)[min(self.n, row.sum() - 1)] for row in turn.legal])
@@ -82,12 +80,8 @@ def pig(tmp_path, monkeypatch):
         ("my.py:Bold", ("my.py", "Bold", "")),
         ("a/b.py:Bold:1", ("a/b.py", "Bold", "1")),
         ("pack.age:Bold:x=1,y=my.py:C", ("pack.age", "Bold", "x=1,y=my.py:C")),
-        ("numbers:bluff=0.25", None),
-        ("ppo:runs/x.py:y", None),
-        ("best_response:opponent=my.py:Bold", None),
-        ("my.py", None),
-        ("my.py:", None),
-        ("numbers", None),
+        *((other, None) for other in ("numbers:bluff=0.25", "ppo:runs/x.py:y", "best_response:opponent=my.py:Bold")),
+        *((other, None) for other in ("my.py", "my.py:", "numbers")),
     ],
 )
 def test_forms(text, parts):
