@@ -5,8 +5,10 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before anything imports PyTorch
 
 import signal
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -41,7 +43,7 @@ def own_cache(tmp_path_factory):
 @pytest.fixture
 def threads_change_often():
     before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
+    sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
 
@@ -60,11 +62,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs signals, FIFOs, lin
 
 # Random streams and hashes let 64-bit numbers wrap around, of which NumPy warns when kernels run as Python. Nothing else
 # may overflow.
-WRAPPING_MODULES = (
-    "dice_envs.core.dice",
-    "dice_envs.agents.mcts.tree",
-    "dice_envs.experiments.reproduce.fatestones",
-)
+WRAPPING_MODULES = ("dice_envs.core.dice", "dice_envs.agents.mcts.tree", "dice_envs.experiments.reproduce.fatestones")
 
 
 def pytest_configure(config):
@@ -78,16 +76,18 @@ def pytest_configure(config):
 COMPILES_SOON = {"NUMBA_OPT": "1", "NUMBA_BOUNDSCHECK": "1"}
 
 
+def python(*words: str, path: Path = ROOT, env: Any = (), timeout: float | None = 500, **more: Any) -> Any:
+    """Run Python to its end, and return the process with its output as text; `more` are arguments of `subprocess.run`."""
+    env = {**os.environ, **COMPILES_SOON, "PYTHONPATH": str(path), **dict(env)}
+    return subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, timeout=timeout, **more)
+
+
 @pytest.fixture
 def run_python(tmp_path):
     """Run Python code in a fresh process (kernels: COMPILES_SOON) and return what it printed; fails if the code fails."""
-    import subprocess
 
     def run(code: str, path: Path = ROOT, **env: str) -> str:
-        variables = {**os.environ, **COMPILES_SOON, "PYTHONPATH": str(path), **env}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=300
-        )
+        done = python("-c", code, path=path, env=env, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

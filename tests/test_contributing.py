@@ -1,15 +1,12 @@
 """The walk-throughs of CONTRIBUTING: the code shown is put in place, and works."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT, python
 from tests.support.walkthrough import shown
 
 
@@ -36,10 +33,7 @@ def with_row(path, table, row):
 
 def run_in(folder, *words):
     """Run a Python module in a copy of the project, and return what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), **COMPILES_SOON}
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, timeout=500, env=environment
-    )
+    done = python("-m", *words, path=folder, cwd=folder)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     return done.stdout
 

@@ -39,13 +39,8 @@ def test_the_wheel_holds_one_package(wheel):
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
     assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
-    for module in (
-        "games/liars_dice/raises",
-        "exact/liars_dice/measures",
-        "agents/liars_dice",
-        "experiments/commands/leaderboard",
-    ):
-        assert f"dice_envs/{module}.py" in names
+    modules = "games/liars_dice/raises", "exact/liars_dice/measures", "agents/liars_dice", "experiments/commands/leaderboard"
+    assert {f"dice_envs/{module}.py" for module in modules} <= set(names)
     policies = {f"dice_envs/agents/policies/{path.name}" for path in (ROOT / "agents" / "policies").glob("*.npz")}
     assert policies
     assert policies <= set(names)
@@ -167,14 +162,11 @@ def test_the_lowest_versions_are_those_of_pyproject():
     with open(ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]
     extras = project["optional-dependencies"]
-    required = [
-        *project["dependencies"],
-        *(text for name in ("render", "sb3", "commands", "experiments") for text in extras[name]),
-    ]
+    required = [text for name in ("render", "sb3", "commands", "experiments") for text in extras[name]]
     tools = [text for text in extras["test"] if re.match("pytest|hypothesis", text)]
     listed = (ROOT / "constraints-lowest.txt").read_text().splitlines()
     lowest = requirements(line for line in listed if not line.startswith("#"))
-    declared = requirements(text for text in (*required, *tools) if not text.startswith("dice-envs["))
+    declared = requirements(text for text in (*project["dependencies"], *required, *tools) if not text.startswith("dice-envs["))
     pinned = requirements(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
     assert lowest == {**declared, **pinned}
 
@@ -273,10 +265,13 @@ def test_imports_go_round_in_no_circle():
         pytest.fail(f"imports in a circle: {' ← '.join(problem.args[1])}")
 
 
-def test_import_leaves_heavy_libraries_alone(run_python):
-    heavy = ("torch", "stable_baselines3", "matplotlib", "dice_envs.agents")
-    code = f"import sys, dice_envs; print([module for module in {heavy} if module in sys.modules])"
-    assert run_python(code) == "[]\n"
+HEAVY = "torch", "stable_baselines3", "sb3_contrib", "matplotlib", "scipy.optimize", "icepool", "pyspiel", "tensorboard"
+
+
+@pytest.mark.parametrize("module", ["dice_envs", "dice_envs.experiments.__main__"])
+def test_import_leaves_heavy_libraries_alone(module, run_python):
+    heavy = (*HEAVY, *(["dice_envs.agents"] if module == "dice_envs" else []))
+    assert run_python(f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])") == "[]\n"
 
 
 def test_make_targets_of_readme_and_contributing_are_there():

@@ -1,17 +1,14 @@
 """Every command of the README and of the page on the command line runs, with less work than shown."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 
 from dice_envs import Measurement, Measures, configure, measure
 from dice_envs.experiments.arena.results import Edge, edge_grid
 from dice_envs.experiments.commands.train import distances_grid
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT, python
 from tests.support.sittings import save
 
 TEXT = (ROOT / "README.md").read_text()
@@ -19,24 +16,18 @@ PAGES = TEXT + (ROOT / "docs" / "command_line.md").read_text()
 COMMANDS = sorted(
     set(re.findall(r"^python -m experiments ((?!.*--web)[^#\n]*?)\s*(?:#.*)?$", PAGES, re.M))
 )  # tests of the page play on it
+ONE_DIE = "liars_dice_openspiel_1"
 LESS = {  # by command: words to replace, and arguments to add
-    "play": ({}, []),
+    **dict.fromkeys(("play", "review", "agents", "sheet", "mcp"), ({}, [])),
     "arena": ({"100000": "200", "ppo:runs/liars_dice_quick": "ppo"}, ["--seed", "1"]),
     "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
     "measure": ({"num_dice=3": "num_dice=1"}, []),
     "evaluate": ({}, ["--games", "100"]),
-    "review": ({}, []),
     "leaderboard": ({"thirties": "thirties_maximize"}, ["random"]),
     "reproduce": ({}, ["--dice", "2", "--games", "1000"]),
     "solve": ({"num_dice=3": "num_dice=2"}, []),
-    "benchmark": (
-        {"liars_dice_3": "liars_dice_openspiel_1"},
-        ["--positions", "4", "--games", "4", "--no-references", "numbers"],
-    ),
+    "benchmark": ({"liars_dice_3": ONE_DIE}, ["--positions", "4", "--games", "4", "--no-references", "numbers"]),
     "bench": ({"liars_dice": "thirties"}, ["--quick"]),
-    "agents": ({}, []),
-    "sheet": ({}, []),
-    "mcp": ({}, []),
     "distill": ({"num_dice=3": "num_dice=1", "3000": "50"}, ["--out", "distilled.npz"]),
 }
 
@@ -50,6 +41,12 @@ ENDS = {block.splitlines()[0]: block.splitlines() for block in re.findall(r"```t
 FIGURE = r"([\d.]+)(?: ± ([\d.]+))?"
 
 
+def shows(grid, title, capsys):
+    grid.show()
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
+
+
 @pytest.mark.parametrize(
     ("title", "agent", "digits"),
     [("Games won, % of 20,000 against each", "ppo", 1), ("What is won and what could be, % of games", "mcts:50", 2)],
@@ -61,9 +58,7 @@ def test_what_was_won_is_as_printed(title, agent, digits, capsys):
             wins, _, best, best_ci95, share, ci95 = (float(cell or 0) / 100 for cell in cells)
             edges.append(Edge(agent, name, wins, best, best_ci95, share, ci95))
     assert edges
-    edge_grid(edges, title, digits).show()
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
+    shows(edge_grid(edges, title, digits), title, capsys)
 
 
 def test_the_end_of_make_train_nash_is_as_printed(capsys):
@@ -75,9 +70,7 @@ def test_the_end_of_make_train_nash_is_as_printed(capsys):
         Measures("liars_dice", {}, "ppo", 1, None, tuple(Measurement(row[0], row[1 + k], row[3], 0.0) for row in rows))
         for k in range(2)
     ]
-    distances_grid(measured).show()
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.rstrip() for line in shown] == [line.rstrip() for line in ENDS[title]]
+    shows(distances_grid(measured), title, capsys)
 
 
 @pytest.mark.slow
@@ -96,15 +89,7 @@ def test_a_command_runs(command, tmp_path):
         path = tmp_path / words[1] if words[1].endswith(".json") else tmp_path / words[1] / "game.json"
         path.parent.mkdir(exist_ok=True)
         save(path, configure("thirties", num_players=1))
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments", *arguments],
-        cwd=tmp_path,
-        input="help\nq\n",
-        capture_output=True,
-        text=True,
-        timeout=500,
-        env={**os.environ, **COMPILES_SOON, "PYTHONPATH": str(ROOT)},
-    )
+    done = python("-m", "experiments", *arguments, cwd=tmp_path, input="help\nq\n")
     assert done.returncode == (130 if words[0] == "play" else 0), done.stdout[-2000:] + done.stderr[-2000:]  # q: as Ctrl-C
 
 

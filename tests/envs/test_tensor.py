@@ -4,10 +4,7 @@ Run with NUMBA_ENABLE_CUDASIM=1, `TensorEnv` takes its turns as on a GPU.
 """
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 
 import numba
 import numpy as np
@@ -19,7 +16,7 @@ from dice_envs import Pool
 from dice_envs.core.game import configure
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
-from tests.conftest import ROOT
+from tests.conftest import ROOT, python
 from tests.support.policies import Faulty
 from tests.support.subsets import few
 
@@ -93,8 +90,8 @@ def test_it_plays_the_games_of_the_other_environment(row):
 @pytest.mark.skipif(SIMULATED, reason="this runs the simulator")
 @pytest.mark.thorough
 def test_the_same_on_the_simulator():
-    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(run, env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, cwd=ROOT, capture_output=True, text=True)
+    run = "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", __file__
+    done = python(*run, env={"NUMBA_ENABLE_CUDASIM": "1"}, timeout=None, cwd=ROOT)
     assert done.returncode == 0, done.stdout[-2000:]
     assert " passed" in done.stdout
 

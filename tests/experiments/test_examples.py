@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.conftest import COMPILES_SOON, ROOT
+from tests.conftest import ROOT, python
 from tests.support.subsets import covering
 
 PATHS = {path.stem: path for path in (ROOT / "experiments" / "examples").glob("*.py") if path.stem != "__init__"}
@@ -42,9 +42,7 @@ EXAMPLES = [pytest.param(name, *run, id=f"{name} {run[0]}", marks=MARKS.get(name
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options", "figures"), EXAMPLES)
 def test_examples_end_with_measured_figures(name, options, figures):
-    command = [sys.executable, "-m", f"dice_envs.experiments.examples.{name}", "--seed", "1", *options.split()]
-    environment = {**os.environ, **COMPILES_SOON, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=500)
+    done = python("-m", f"dice_envs.experiments.examples.{name}", "--seed", "1", *options.split(), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("seed 1\n")
     for pattern, (low, high) in figures.items():

@@ -8,8 +8,6 @@ import itertools
 import json
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 import zlib
 
@@ -33,7 +31,7 @@ from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
 from dice_envs.envs.learner import Pool
 from dice_envs.envs.sb3 import make_vec_env
-from tests.conftest import ROOT, scaled
+from tests.conftest import python, scaled
 from tests.support.chance import assert_distributed
 from tests.support.interfaces import CALLERS, moves, plays, remember
 from tests.support.variants import IDS, MARKED, MARKED_ONCE, VARIANTS, played, rerolled
@@ -62,9 +60,6 @@ def played_on(variant, seed, moves):
 def same(one, other):
     """Whether two arrays of states are equal, field by field: padding bytes between fields are undefined."""
     return all(np.array_equal(one[field], other[field]) for field in one.dtype.names)
-
-
-# --- facts ------------------------------------------------------------------------------------------------------
 
 
 def check_facts(variant, games, check_states=lambda states: None):
@@ -337,8 +332,7 @@ def played_interpreted():
         "from tests.support.variants import VARIANTS, played\n"
         "print(json.dumps([played(*variant) for variant in VARIANTS]))"
     )
-    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
-    run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    run = python("-c", program, env={"NUMBA_DISABLE_JIT": "1"}, timeout=None, check=True)
     return dict(zip(IDS, json.loads(run.stdout), strict=True))
 
 

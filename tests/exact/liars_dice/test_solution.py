@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import json
 import os
-import sys
 import tracemalloc
 import types
 from fractions import Fraction
@@ -188,7 +187,7 @@ def test_iterations_solve_small_rounds_too(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_threads_share_a_solution(monkeypatch):
+def test_threads_share_a_solution(threads_change_often):
     """The page's hints and reviews do."""
     variant = configure("liars_dice", num_dice=2, num_faces=3)
     solution, states = solve(variant, 1e-2), []
@@ -198,13 +197,8 @@ def test_threads_share_a_solution(monkeypatch):
             play(variant.params, state[0], bid)
         states.append(state[0].copy())
     expected = [solution.action_values(state).values for state in states]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with concurrent.futures.ThreadPoolExecutor(4) as threads:
-            found = list(threads.map(lambda state: solution.action_values(state).values, states * 20))
-    finally:
-        sys.setswitchinterval(interval)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda state: solution.action_values(state).values, states * 20))
     for one, other in zip(found, expected * 20, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -244,23 +238,20 @@ def test_what_is_kept_is_taken_and_certified_again(folder, monkeypatch):
         solve(variant, 1e-2)
 
 
-@few(2, "damage", ["cut", "worse", "empty", "text", "other", "negative"])
+DAMAGES = {"cut": lambda content: content[: len(content) // 2], "worse": np.ones(54), "empty": b"", "text": b"no archive"}
+DAMAGES |= {"other": np.ones(3), "negative": -np.ones(54)}  # arrays: strategies
+
+
+@few(2, "damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_files_are_as_good_as_none(damage):
     """So are worse strategies: bounds are computed from those that were read, not taken from the file."""
     variant = configure("liars_dice", num_dice=1)
     solve(variant)
     (path,) = cache_folder().rglob("*.npz")
-    content = path.read_bytes()
-    if damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif damage == "text":
-        path.write_text("no archive")
-    elif damage == "other":
-        np.savez(path.open("wb"), numbers=np.ones(3), iterations=1, seconds=1.0)
+    if isinstance(damage, np.ndarray):
+        np.savez(path, numbers=damage, iterations=1, seconds=1.0)
     else:
-        np.savez(path.open("wb"), numbers=np.ones(54) * (1 if damage == "worse" else -1), iterations=1, seconds=1.0)
+        path.write_bytes(damage(path.read_bytes()) if callable(damage) else damage)
     assert solve(variant, 1e-9, resume=True).exploitability < 1e-9
 
 
