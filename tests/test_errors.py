@@ -205,9 +205,6 @@ def test_batch(name):
     for num_games in (0, -1, 1.5, "2", None, True):
         with pytest.raises(ValueError, match="num_games must be a whole number from 1"):
             Batch(name, num_games)
-    for seed in BAD_SEEDS:
-        with pytest.raises(ValueError, match="seed must be a whole number"):
-            Batch(name, 1, seed=seed)
     batch = Batch(name, 3, seed=1)
     legal = batch.legal().argmax(axis=1)
     for index in ([0, [1]], [0, 1, 3], [-1, 0, 1], [0, 0, 1], [0.0, 1, 2], [[0], [1], [2]], "012"):
@@ -334,12 +331,8 @@ def test_players_and_positions_that_do_not_exist_are_refused():
     for wrong in (-1, 61, True, 0.0):
         fails(ValueError, lambda wrong=wrong: variant.describe_action(wrong), sitting)
     for wrong in (elsewhere, sitting.position(len(sitting)).states, 3, None, Batch("thirties", 1).states[0]):
-        for call in (
-            action_values,
-            odds,
-            lambda *both: prompt(both[0], 0, state=both[1]),
-            lambda *both: read_reply(*both, "call"),
-        ):
+        in_words = (lambda *both: prompt(both[0], 0, state=both[1]), lambda *both: read_reply(*both, "call"))
+        for call in (action_values, odds, *in_words):
             fails(ValueError, lambda call=call, wrong=wrong: call(variant, wrong), sitting)
     for ended in (_spiel("sampled", True), _spiel("explicit", True)):
         fails(ValueError, lambda ended=ended: AgentPolicy(ended.get_game(), "random").action_probabilities(ended), ended)

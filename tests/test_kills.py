@@ -78,9 +78,7 @@ JOBS = {
         ("train", "liars_dice", "--evaluation-games", "50", "--seed", "3", "-o", "num_dice=1", "--out", "run", *JSON),
         {"liars_dice": TRAINING},
     ),
-    "arena": Job(
-        ("arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3", *JSON),
-    ),
+    "arena": Job(("arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--games", "1500", "--seed", "3", *JSON)),
     # With this precision some rounds are solved again.
     "solve liars_dice": Job(("solve", "liars_dice", "-o", "num_dice=3", "--precision", "1e-3", *JSON)),
     "solve fatestones": Job(("solve", "fatestones", "--draws", "100000", "--seed", "2", *JSON)),

@@ -82,7 +82,7 @@ DOORS = {
     "play_table": lambda seed: play_table(VARIANT, [agents.make("random")] * 2, 10, seed),
     "train": lambda seed: train(seed).policy.layers[0][0],
 }
-WRONG = [True, np.bool_(True), 3.0, np.float64(3), "3", b"3", -1, np.int64(-1), 2**128, [3, 3, 3, 3, 3]]
+WRONG = [True, np.bool_(True), 3.0, 1.5, np.float64(3), "3", b"3", -1, np.int64(-1), 2**128, np.timedelta64(1, "ns"), [3] * 5]
 
 
 @pytest.mark.parametrize("name", DOORS)

@@ -72,9 +72,6 @@ def test_another_thread_leaves_the_setting_alone(two_threads):
         assert threads() == {2}
 
 
-# --- devices -----------------------------------------------------------------------------------------------------------
-
-
 def test_auto_is_the_gpu_where_there_is_one(monkeypatch):
     assert torch_device("cpu") == "cpu"
     for there, device in ((False, "cpu"), (True, "cuda")):

@@ -75,21 +75,16 @@ def test_names_are_typed_as_other_options():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (("a", "b"), "must be 3 names, not"),
-        ("hot bath", "must be 3 names, not"),
+        *((names, "must be 3 names, not") for names in (("a", "b"), "hot bath")),
         (("a", "b", "A"), "must all be different"),
         (("You", "b", "c"), "must be names other than nobody, the team, you, not 'You'"),
-        (("a,b", "c", "d"), "must be names without any of"),
-        (("a", "@b", "c"), "must be names without any of"),
+        *((names, "must be names without any of") for names in (("a,b", "c", "d"), ("a", "@b", "c"))),
         (("1", "b", "c"), "must be names that do not read as a number, true, false or none, not '1'"),
         ((1, 2, 3), "must be names that do not read as a number, true, false or none, not 1"),
         (("none", "b", "c"), "must be names that do not read as a number"),
-        (("", "b", "c"), "must be names of 1 to 24 printable characters"),
-        (("a" * 25, "b", "c"), "must be names of 1 to 24 printable characters"),
-        (("a  b", "c", "d"), "with single blanks, not 'a  b'"),
-        ((" a", "c", "d"), "with single blanks, not ' a'"),
-        (("a\nb", "c", "d"), "printable"),
-        (("a\u202eb", "c", "d"), "printable"),
+        *(((name, "b", "c"), "must be names of 1 to 24 printable characters") for name in ("", "a" * 25)),
+        *(((name, "c", "d"), f"with single blanks, not {name!r}") for name in ("a  b", " a")),
+        *(((name, "c", "d"), "printable") for name in ("a\nb", "a\u202eb")),
     ],
 )
 def test_what_is_no_name_is_refused(option, value, message):

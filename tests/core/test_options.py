@@ -20,35 +20,14 @@ class Unprintable:
         raise RuntimeError("no words")
 
 
-# --- how options are written ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("5", 5),
-        ("-5", -5),
-        ("0.25", 0.25),
-        (".5", 0.5),
-        ("5.", 5.0),
-        ("-0.0", -0.0),
-        ("1e-3", 0.001),
-        ("none", None),
-        ("TRUE", True),
-        ("false", False),
-        ("ones", "ones"),
-        ("nan", "nan"),
-        ("0x10", "0x10"),
-        ("1_000", "1_000"),
-        ("٣", "٣"),  # a digit, but not an ASCII one
-        ("5,4", (5, 4)),
-        ("[5, 4]", (5, 4)),
-        ("(5,4)", (5, 4)),
-        ("5,", (5,)),
-        ("[]", ()),
-        ("a, 1.5,none", ("a", 1.5, None)),
-        ("{[]}", "{[]}"),
-        ("a=b", "a=b"),
+        *(("5", 5), ("-5", -5), ("0.25", 0.25), (".5", 0.5), ("5.", 5.0), ("-0.0", -0.0), ("1e-3", 0.001)),
+        *(("none", None), ("TRUE", True), ("false", False)),
+        *((word, word) for word in ("ones", "nan", "0x10", "1_000", "{[]}", "a=b", "٣")),  # the last is no ASCII digit
+        *((numbers, (5, 4)) for numbers in ("5,4", "[5, 4]", "(5,4)")),
+        *(("5,", (5,)), ("[]", ()), ("a, 1.5,none", ("a", 1.5, None))),
     ],
 )
 def test_values(text, value):
@@ -99,15 +78,9 @@ def test_whatever_is_written_is_a_plain_value_or_refused(text):
 
 def test_shown():
     for value, text in (
-        (7, "7"),
-        ("ones", "'ones'"),
-        ((5, 4), "(5, 4)"),
-        (None, "None"),
-        ("x" * 1000, " (1,000 characters)"),
-        ([1] * 1000, "[1, 1, 1"),
-        ([1] * 1000, " (1,000 entries)"),
-        (TOO_LONG_TO_PRINT, "a number of about 5,001 digits"),
-        (-TOO_LONG_TO_PRINT, "a number of about 5,001 digits"),
+        *((7, "7"), ("ones", "'ones'"), ((5, 4), "(5, 4)"), (None, "None"), ("x" * 1000, " (1,000 characters)")),
+        *(([1] * 1000, text) for text in ("[1, 1, 1", " (1,000 entries)")),
+        *((number, "a number of about 5,001 digits") for number in (TOO_LONG_TO_PRINT, -TOO_LONG_TO_PRINT)),
         ([TOO_LONG_TO_PRINT], "[a number of about 5,001 digits]"),
         (Unprintable(), "Unprintable"),
         (np.zeros(10**6), "array([0., 0., 0."),
@@ -119,21 +92,8 @@ def test_shown():
 
 
 ODD = [
-    TOO_LONG_TO_PRINT,
-    "x" * 10**5,
-    [1] * 10**5,
-    (123456,) * 10**5,
-    [[1] * 1000] * 1000,
-    {"a": TOO_LONG_TO_PRINT},
-    (),
-    np.zeros(10**5),
-    np.array(5),
-    float("nan"),
-    float("inf"),
-    "\n\0\u2028",
-    True,
-    Unprintable(),
-    object(),
+    *(TOO_LONG_TO_PRINT, "x" * 10**5, [1] * 10**5, (123456,) * 10**5, [[1] * 1000] * 1000, {"a": TOO_LONG_TO_PRINT}, ()),
+    *(np.zeros(10**5), np.array(5), float("nan"), float("inf"), "\n\0\u2028", True, Unprintable(), object()),
 ]
 
 
@@ -181,14 +141,12 @@ def test_unknown_names_are_not_repeated_at_length():
     for wrong in (
         lambda: configure("x" * 10**6),
         lambda: configure("liars_dice", **{"x" * 10**6: 1}),
-        lambda: agents.make("x" * 10**6),
         lambda: agents.make("numbers:" + "x" * 10**6 + "=1"),
-        lambda: agents.make("numbers:bluff=" + "x" * 10**6),
         lambda: agents.make("numbers:" + "bluff=1," * 10**5 + "x"),
-        lambda: agents.make("random:" + "x" * 10**6),
-        lambda: agents.make("ppo:" + "x" * 10**6),
-        lambda: agents.make("ppo:path=a,greedy=" + "x" * 10**6),
-        lambda: agents.make("thirties:" + "x" * 10**6),
+        *(
+            lambda before=before: agents.make(before + "x" * 10**6)
+            for before in ("", "numbers:bluff=", "random:", "ppo:", "ppo:path=a,greedy=", "thirties:")
+        ),
     ):
         with pytest.raises(ValueError, match=".") as caught:
             wrong()

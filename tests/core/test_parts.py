@@ -82,29 +82,27 @@ def test_parts_are_found_in_the_cache(run_python, tmp_path):
     assert run_python(later) == "10 1\nat most 2\n"
 
 
-@pytest.mark.thorough
-def test_cached_kernels_run_without_all_of_numba(run_python, tmp_path):
-    """Its implementations of NumPy take most of the time until a first step. Compiling needs them, running does not."""
-    (tmp_path / "library.py").write_text(LIBRARY)
-    code = (
-        "import sys\nimport numpy as np\nfrom library import total\n"
-        "print(total(np.arange(1, 4)), 'numba.np.arraymath' in sys.modules)"
-    )
-    assert [run_python(code), run_python(code)] == ["9 True\n", "9 False\n"]
+SUMMED = "import numba, sys, numpy as np\n{}from library import third, total\nprint(total(np.arange(1, 4)), {})"
 
 
 @pytest.mark.thorough
-def test_cached_kernels_find_the_symbols_that_numba_makes_late(run_python, tmp_path):
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        # Numba's implementations of NumPy take most of the time until a first step. Compiling needs them, running does not.
+        (SUMMED.format("", "'numba.np.arraymath' in sys.modules"), ["9 True\n", "9 False\n"]),
+        # Symbols that numba makes late are found.
+        (
+            "from library import hashed as f\nprint(f('word') == hash('word'), f.stats.cache_hits.total())",
+            ["True 0\n", "True 1\n"],
+        ),
+        # A version of numba that was not tried does without parts.
+        (
+            SUMMED.format("numba.version_info = numba.version_info._replace(short=(99, 0))\n", "len(third.signatures)"),
+            ["9 1\n", "9 0\n"],
+        ),
+    ],
+)
+def test_kernels_are_compiled_and_then_come_from_the_cache(code, printed, run_python, tmp_path):
     (tmp_path / "library.py").write_text(LIBRARY)
-    code = "from library import hashed\nprint(hashed('word') == hash('word'), hashed.stats.cache_hits.total())"
-    assert [run_python(code), run_python(code)] == ["True 0\n", "True 1\n"]
-
-
-@pytest.mark.thorough
-def test_an_untried_numba_does_without(run_python, tmp_path):
-    (tmp_path / "library.py").write_text(LIBRARY)
-    code = (
-        "import numba, numpy as np\nnumba.version_info = numba.version_info._replace(short=(99, 0))\n"
-        "from library import third, total\nprint(total(np.arange(1, 4)), len(third.signatures))"
-    )
-    assert [run_python(code), run_python(code)] == ["9 1\n", "9 0\n"], "compiled, then from the cache"
+    assert [run_python(code), run_python(code)] == printed

@@ -23,9 +23,6 @@ from tests.exact.test_matrix_game import value_by_linprog
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)
 
 
-# --- rules --------------------------------------------------------------------------------------------------------
-
-
 def test_the_bags():
     assert len(CODES) == len(set(CODES)) == 462
     assert len(configure("fatestones").params.bag) == 32

@@ -232,11 +232,7 @@ def test_the_longest_round_makes_every_bid_and_its_picture_fits():
         ([bid(3, 2), bid(2, 1)], bid(4, 6), "4 x 6 does not raise 2 x 1: no bid on 6 is legal now"),
         ([bid(3, 2), bid(2, 1)], bid(2, 1), "2 x 1 does not raise 2 x 1: the lowest bid on 1 is now 3 x 1"),
         ([bid(3, 4)], bid(3, 2), "3 x 2 does not raise 3 x 4: the lowest bid on 2 is now 4 x 2"),
-        (
-            [bid(4, 6), 24, bid(1, 2)],
-            bid(1, 3),
-            "1 x 3 does not raise 1 x 2: no bid on 3 is legal now; in a palifico round",
-        ),
+        ([bid(4, 6), 24, bid(1, 2)], bid(1, 3), "1 x 3 does not raise 1 x 2: no bid on 3 is legal now; in a palifico round"),
         ([bid(4, 6), 24, bid(1, 2)], 25, "no exact call is allowed in a palifico round"),
     ],
     ids=range(8),
@@ -271,9 +267,6 @@ def test_who_has_been_right_as_often_as_it_had_dice_is_told_so():
     )
 
 
-# --- rounds -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("rule", sorted(RULES))
 @pytest.mark.parametrize(("dice", "faces"), [(2, 2), (3, 3), (4, 6)])
 def test_the_longest_round_of_each_rule(rule, dice, faces):
@@ -284,9 +277,6 @@ def test_the_longest_round_of_each_rule(rule, dice, faces):
         return max((1 + longest(each) for each in bids_after(after[last + 1], dice).tolist()), default=0)
 
     assert RULES[rule].longest(dice, faces) == longest(NO_BID)
-
-
-# --- what a seat sees -------------------------------------------------------------------------------------------
 
 
 def test_observation_by_the_table_of_the_docstring():
@@ -329,12 +319,7 @@ def test_past_rounds_can_be_left_out_of_what_is_seen():
         configure("liars_dice", past_rounds=1)
 
 
-@given(
-    n=st.integers(0, 30),
-    need=st.integers(-2, 32),
-    faces=st.integers(2, 8),
-    wild=st.booleans(),
-)
+@given(n=st.integers(0, 30), need=st.integers(-2, 32), faces=st.integers(2, 8), wild=st.booleans())
 def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
     from scipy.stats import binom
 
@@ -342,9 +327,6 @@ def test_chance_at_least_is_the_binomial_tail(n, need, faces, wild):
     p = (2 if wild else 1) / faces
     ours = chance_at_least(params, params.wild, need + 3, 3, n, 1)  # 3 of its own
     assert ours == pytest.approx(binom.sf(need - 1, n, p), abs=1e-9)
-
-
-# --- options and positions --------------------------------------------------------------------------------------
 
 
 def test_positions_are_dealt_in_every_interface():

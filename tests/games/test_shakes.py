@@ -19,8 +19,6 @@ from tests.support.shakes_tools import states_with
 from tests.support.subsets import covering
 from tests.support.turns import turn_at
 
-# --- options ------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("num_players", range(2, 7))
 def test_the_rules_numbers(num_players):
@@ -30,9 +28,6 @@ def test_the_rules_numbers(num_players):
     competitive = configure("shakes", num_players=num_players, variation="competitive").options
     assert competitive.efficacies == (2,) * num_players
     assert (competitive.to_win, competitive.pays) == (3, "win")
-
-
-# --- the argument -------------------------------------------------------------------------------------------------
 
 
 @given(treated=st.integers(0, 200), failed=st.integers(0, 200), seed=st.integers(0, 2**32))
@@ -62,9 +57,6 @@ def test_who_wins_the_argument(ties, treated, saved):
     assert_distributed(counts, argument_chances(np.array([treated]), np.array([saved]), ties)[0])
 
 
-# --- the table of maesters ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("num_players", [3, 5])
 def test_maesters_speak_in_turn_and_one_who_argues_treats_the_patient(num_players):
     """Random games. If all others have yielded, the last to speak must argue."""
@@ -92,9 +84,6 @@ def test_maesters_speak_in_turn_and_one_who_argues_treats_the_patient(num_player
     won = batch.states["saved"].sum(axis=1) >= variant.options.to_win
     assert 0 < won.mean() < 1
     assert (batch.rewards == won[:, None]).all()
-
-
-# --- the competitive variation ------------------------------------------------------------------------------------
 
 
 @covering(("num_players", "reward"), [2, 6], ["win", "saved"])
@@ -157,9 +146,6 @@ def test_competitive_efficacy_is_an_option():
     assert_distributed([saved, 4000 - saved], [5 / 6, 1 / 6])
 
 
-# --- the physician ------------------------------------------------------------------------------------------------
-
-
 def test_the_physician_sees_the_tally():
     env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
     observation, info = env.reset(seed=1)
@@ -178,9 +164,6 @@ def test_reset_can_deal_the_efficacies():
     env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
     env.reset(seed=0, options={"efficacies": [1, 4, 1]})
     assert env.unwrapped.games.states["efficacy"][0, :3].tolist() == [1, 4, 1]
-
-
-# --- many games ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("play", [play_physician, play_maesters])

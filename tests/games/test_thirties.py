@@ -39,9 +39,6 @@ def score_chances(found):
     return {found.first + i: weight / found.total for i, weight in enumerate(found.weights)}
 
 
-# --- the first stage ------------------------------------------------------------------------------------------------
-
-
 PAYS = {
     "maximize": lambda score, target: score,
     "minimize_loss": lambda score, target: min(0, score - target),
@@ -85,9 +82,6 @@ def test_optimal_needs_no_second_stage_that_cannot_come():
     assert configure("thirties", num_players=1, goal="optimal", num_faces=2, num_dice=6, target=12).facts.max_return == 0
 
 
-# --- the second stage -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("dice", "faces", "excess"), [(6, 6, 2), (6, 6, 6), (1, 2, 1), (2, 3, 1), (2, 3, 5), (8, 8, 8)])
 def test_second_stage_gives_points_as_often_as_computed(dice, faces, excess):
     params = configure("thirties", num_dice=dice, num_faces=faces).params
@@ -106,9 +100,6 @@ def test_no_second_stage_exceeds_the_bound_told(dice, faces, target):
     stream = new_streams(5, 1)[0]
     given = [second_stage(variant.params, stream, excess) for _ in range(2000)]
     assert excess <= min(given) <= max(given) <= longest
-
-
-# --- the table game -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("players", [2, 3, 5])
@@ -137,9 +128,6 @@ def test_everybody_has_the_same_number_of_turns_in_order():
     assert order == [0, 1, 2, 0, 1, 2]
 
 
-# --- play against the exact distributions ------------------------------------------------------------------------------
-
-
 OTHER_DICE = [{"num_dice": 3, "num_faces": 8, "target": 17}, {"num_dice": 8, "num_faces": 2, "target": 15}]
 
 
@@ -159,9 +147,6 @@ def test_table_game_agrees_with_the_exact_second_stage():
         gifts = second_stage_points(rules, score - 30, 12) if score > 30 else {0: 1}
         chances.update({(score, points): float(chance * share) for points, share in gifts.items()})
     assert_distributed(seen, chances)
-
-
-# --- the agent ----------------------------------------------------------------------------------------------------------
 
 
 def enough(throw, aside):

@@ -25,9 +25,8 @@ SHEET = "shakes_sheet.html"  # a score sheet
 SEED = 2026
 MOST_TURNS = 60
 # The playthroughs by name: the game and its options.
-PLAYTHROUGHS: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names()} | {
-    "perudo": ("liars_dice", {"rules": "perudo", "num_players": 3, "num_dice": 2}),
-}
+PLAYTHROUGHS: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names()}
+PLAYTHROUGHS |= {"perudo": ("liars_dice", {"rules": "perudo", "num_players": 3, "num_dice": 2})}
 
 
 def playthrough(name: str) -> str:

@@ -29,6 +29,7 @@ REWARDED: list[tuple[str, dict[str, Any]]] = [
     ("thirties", {}),
 ]
 
+MAESTERS = ("<b>Ada", "Ł & Co", "WWWWWWWWWWW WWWWWWWWWWWW", "a longer name with 5 ws")
 # Variants in addition to the default, which is always tested first.
 MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "liars_dice": [
@@ -72,11 +73,7 @@ MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"mode": "physician", "num_players": 2, "num_patients": 3, "goal": 2},
         {"num_players": 5, "open_efficacies": True},
         {"mode": "physician", "reward": "win", "open_efficacies": True},
-        {
-            "num_players": 4,
-            "treatments": "rules",
-            "maesters": ("<b>Ada", "Ł & Co", "WWWWWWWWWWW WWWWWWWWWWWW", "a longer name with 5 ws"),
-        },
+        {"num_players": 4, "treatments": "rules", "maesters": MAESTERS},
     ],
     "thirties": [
         {"num_players": 1, "goal": "minimize_loss", "num_dice": 8, "num_faces": 8, "target": 64},
