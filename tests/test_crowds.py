@@ -66,9 +66,6 @@ def test_a_cold_kernel_cache_is_filled_by_a_crowd(tmp_path, run_python):
     assert {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()} == files, "all of it was whole, and is used"
 
 
-# --- threads ----------------------------------------------------------------------------------------------------------
-
-
 def through(way, name, seed):
     caller = CALLERS[way](name)
     caller.reset(seed)

@@ -136,9 +136,6 @@ def test_every_command_is_as_wide_as_the_library(tmp_path, monkeypatch):
     assert str(2**128 - 1) in "".join(widest.output.split())
 
 
-# --- independent streams ------------------------------------------------------------------------------------------------
-
-
 def drawn(streams):
     """The next draws of all streams of a run."""
     return {int(next_u64(stream)) for stream in np.array(streams, copy=True).reshape(-1)}

@@ -238,7 +238,7 @@ def test_a_kernel_sees_a_sample_of_what_is_hidden():
     assert ((counts - len(chosen) / 3) ** 2 / (len(chosen) / 3)).sum() < 14  # chi-square with 2 degrees of freedom: 1 in 1,000
 
 
-def test_what_is_no_kernel_is_refused():
+def test_what_is_no_kernel_is_refused_and_who_remembers_is_asked():
     class Plain(KernelAgent):
         def __init__(self, offered):
             self.offered = offered
@@ -254,12 +254,6 @@ def test_what_is_no_kernel_is_refused():
         Plain(AgentKernel(7)).act(turn)
     with pytest.raises(NotImplementedError, match="Plain has no kernel for fatestones"):
         Plain(None).act(turn)
-    assert team_of([Plain(None)], variant) is None
-
-
-class Remembering(Mannered):
-    promises = Promises(remembers=np.dtype([("turns", np.int64)]))
-
-
-def test_an_agent_that_remembers_is_asked():
-    assert team_of([Remembering()], configure("fatestones")) is None
+    remembering = Mannered()
+    remembering.promises = Promises(remembers=np.dtype([("turns", np.int64)]))
+    assert team_of([Plain(None)], variant) is team_of([remembering], variant) is None

@@ -49,9 +49,6 @@ class Forgetful(Counting):
         return Uniform().act(turn)
 
 
-# --- asking -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_record_is_written_in_place_and_kept_by_whoever_asks():
     variant = configure("liars_dice", **ONE_DIE)
     batch, streams, agent = Batch(variant, 5, seed=1), new_streams(1, 5), Counting()
@@ -254,9 +251,6 @@ def test_whoever_remembers_must_be_there_from_the_beginning():
     pool.agents[0] = Counting()
     with pytest.raises(AgentError, match="Counting remembers: it must be among the opponents from the beginning"):
         env.reset(seed=1)
-
-
-# --- exact figures ----------------------------------------------------------------------------------------------------
 
 
 def test_exact_figures_are_of_the_beginning_of_a_match():

@@ -17,9 +17,6 @@ from tests.support.turns import turn_at
 PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", "maesters"))
 
 
-# --- the rule ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spec", "variant", "words"),
     [
@@ -82,9 +79,6 @@ def test_long_options_are_cut():
     assert str(configure("liars_dice", num_dice=(2, 1))) == "liars_dice (num_dice=2,1)"
 
 
-# --- who asks ---------------------------------------------------------------------------------------------------------
-
-
 class Fussy:
     """Refuses every variant, and counts how often it is asked."""
 
@@ -120,14 +114,8 @@ def test_every_place_asks_before_it_plays(let):
 
 
 def test_names_have_what_differs_from_the_defaults():
-    assert [name_of(agents.make(spec)) for spec in ("random", "mcts:50", "numbers:bluff=0.5")] == [
-        "Random()",
-        "MCTS(simulations=50)",
-        "Numbers(bluff=0.5)",
-    ]
-
-
-# --- functions --------------------------------------------------------------------------------------------------------
+    names = {"random": "Random()", "mcts:50": "MCTS(simulations=50)", "numbers:bluff=0.5": "Numbers(bluff=0.5)"}
+    assert {spec: name_of(agents.make(spec)) for spec in names} == names
 
 
 @pytest.mark.parametrize(

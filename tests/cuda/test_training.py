@@ -19,15 +19,8 @@ def test_a_run_that_was_stopped_goes_on_to_a_figure(device, tmp_path):
 
     def train(iterations):
         steps = iterations * ITERATION
-        arguments = {
-            "preset": "equilibrium",
-            "steps": steps,
-            "settings": SETTINGS,
-            "folder": tmp_path,
-            "device": device,
-            "seed": 3,
-        }
-        found = dice_envs.train("liars_dice", **arguments, **GAME)
+        arguments = {"preset": "equilibrium", "settings": SETTINGS, "folder": tmp_path, "device": device, "seed": 3}
+        found = dice_envs.train("liars_dice", steps=steps, **arguments, **GAME)
         assert found.steps == steps
         return found
 

@@ -71,11 +71,7 @@ def test_examples_learn(options):
 
 @pytest.mark.parametrize(
     ("option", "value", "allowed"),
-    [
-        ("--steps", "0", "1 to 10000000000"),
-        ("--env-runners", "-1", "0 to 10000"),
-        ("--seed", "-5", "0 to 4294967295"),
-    ],
+    [("--steps", "0", "1 to 10000000000"), ("--env-runners", "-1", "0 to 10000"), ("--seed", "-5", "0 to 4294967295")],
 )
 def test_bad_options_of_the_example(option, value, allowed, monkeypatch, capsys):
     from dice_envs.experiments.examples import rllib_ppo

@@ -25,9 +25,6 @@ every_variant = pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 PLAYERS = {"liars_dice": "reader", "fatestones": "nash", "score_dice": "highest", "shakes": "argument", "thirties": "thirties"}
 
 
-# --- secrets ----------------------------------------------------------------------------------------------------------
-
-
 @every_variant
 @settings(max_examples=15 * FUZZ)
 @given(seed=st.integers(0, 2**40), moves=st.integers(0, 30), again=st.integers(0, 2**40), legal=st.booleans())
@@ -49,9 +46,6 @@ def test_a_choice_is_told_once_both_have_chosen(name):
     assert one == other
     assert "has chosen" in one
     assert tables[0].prompt(0) != tables[1].prompt(0), "seat 0 knows its own choice"
-
-
-# --- what a prompt says -------------------------------------------------------------------------------------------------
 
 
 def test_a_prompt_word_by_word():
@@ -100,9 +94,6 @@ def test_labelled_dice_are_named():
     assert "die 1: ?, die 2: ?, die 3: ?" in text
 
 
-# --- through words as through arrays --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "spec"), PLAYERS.items())
 def test_a_tables_agents_play_as_a_sittings(name, spec):
     variant = configure(name, **SMALL[name])
@@ -126,9 +117,6 @@ def test_games_between_agents_are_the_same_in_words(name, spec):
         play_table(variant, [*map(make_agent, others), player], 6, 3, match=2) for player in (make_agent(spec), InWords(spec))
     )
     np.testing.assert_array_equal(plain, spoken)
-
-
-# --- the environment -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.library("gymnasium", "check_env")

@@ -105,9 +105,6 @@ def decisions(env, trace, opponent):
     assert trace.metrics["result"] == pytest.approx(sitting.returns[seat])
 
 
-# --- rewards ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.library("verifiers", "rollouts of a scripted model, each move with its exact regret")
 @pytest.mark.parametrize("name", names())
 def test_the_reward_of_a_move_is_its_exact_regret(name):
@@ -224,9 +221,6 @@ def test_a_server_that_fails_is_an_error_of_the_rollout():
     assert trace.errors
 
 
-# --- data and arguments ----------------------------------------------------------------------------------------------------
-
-
 def test_the_seed_fixes_the_data():
     def rows(**arguments):
         env = load_environment("liars_dice", "random", "result", num_examples=12, num_players=3, num_dice=1, **arguments)
@@ -258,8 +252,6 @@ def test_wrong_arguments_are_named(words, arguments):
     with pytest.raises(ValueError, match=words):
         load_environment(**{**defaults, **arguments})
 
-
-# --- verifiers' own command, and the documentation ------------------------------------------------------------
 
 MODULE = """
 from dice_envs.envs.text.verifiers import DiceEnv, DiceHarness, DiceTaskset

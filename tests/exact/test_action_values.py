@@ -120,9 +120,6 @@ def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
         np.testing.assert_array_equal(values, action_values(variant, state).values)
 
 
-# --- exact values -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("game", [game for game in KNOWN if game != "liars_dice"])
 def test_values_are_those_against_optimal_play_of_which_the_mix_is_one(game):
     """`tests/exact/test_response_values.py` lists what follows choices."""
@@ -144,9 +141,6 @@ def test_liars_dice_has_those_of_its_solution():
         np.testing.assert_array_equal(found.values, its.wins)
         np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
         assert found.unit == "% of games won"
-
-
-# --- odds -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_odds_of_bids_by_counting_all_throws():

@@ -41,9 +41,6 @@ from tests.support.subsets import covering, few
 R = Rules()
 
 
-# --- the paper ------------------------------------------------------------------------------------------------------
-
-
 def test_every_figure_of_the_paper_but_six_slips_agrees():
     rows = all_rows()
     assert {row.figure for row in rows if not row.agrees} == {
@@ -139,9 +136,6 @@ def test_with_two_faces_the_second_stage_is_worth_infinitely_much(dice):
     assert expected_given(Rules(dice, 2, 2 * dice)) == (0,)
 
 
-# --- other sizes --------------------------------------------------------------------------------------------------------
-
-
 ALL = [Rules(dice, faces, math.ceil(0.8 * dice * faces)) for dice in range(1, 9) for faces in range(2, 9)]
 
 
@@ -164,9 +158,6 @@ def test_all_sizes_are_exact(rules):
         best = sum(ways * max(sum(t[k:]) + expected[k] for k in range(dice)) for t, ways in throws(dice, rules.num_faces))
         expected.append(best / rules.num_faces**dice)
     assert float(solve(rules, "maximize")[1]) == pytest.approx(expected[-1], rel=1e-12)
-
-
-# --- strategies ---------------------------------------------------------------------------------------------------------
 
 
 @few(2, "name", NAMES)
@@ -257,9 +248,6 @@ def test_with_one_die_there_is_nothing_to_choose(options):
     assert found.measures[0].gap < 1e-12
 
 
-# --- commands -----------------------------------------------------------------------------------------------------------
-
-
 def test_solve_writes_what_it_promises(tmp_path):
     done("solve", "thirties", "--json", tmp_path / "out.json")
     result = json.loads((tmp_path / "out.json").read_text())
@@ -283,9 +271,6 @@ GOAL = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "tar
 def test_solve_takes_goals_options_and_agents(words, value, tmp_path):
     done("solve", "thirties", *words, "--json", tmp_path / "out.json")
     assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == value()
-
-
-# --- goals of one's own -----------------------------------------------------------------------------------------------
 
 
 def test_a_function_of_the_score_is_a_goal():

@@ -358,8 +358,6 @@ def test_nothing_kept_is_a_reason_to_fail(command, folder, tmp_path, monkeypatch
     assert not list(tmp_path.rglob("*.npz"))
 
 
-# --- options as they are typed -----------------------------------------------------------------------------------------
-
 FAIR_AS_PUBLISHED = "3 3 3 4 4 4\n2 3 4 4 4 4\n3 3 3 3 4 5\n2 3 3 4 4 5\n1 4 4 4 4 4\n1 1 1 6 6 6"  # no newline at its end
 
 

@@ -41,9 +41,6 @@ def test_another_name_takes_parameters():
         make_players(configure("fatestones"), ["heuristics"])
 
 
-# --- policies choose the variant --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def policies(tmp_path):
     """Specs of policies by name: a physician, maesters, two physicians, Liar's Dice with two dice."""

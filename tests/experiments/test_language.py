@@ -34,9 +34,6 @@ def scored(field, spec, games=20):
     return score(*field, spec, InWords(spec), games)
 
 
-# --- positions --------------------------------------------------------------------------------------------------------
-
-
 @few(2, "name", ["liars_dice", "fatestones", "thirties", "shakes"])
 def test_positions_are_fixed_and_every_move_has_its_price(name):
     options = {"liars_dice": {"num_dice": 2}, "shakes": {"mode": "physician", "num_patients": 4, "goal": 2}}
@@ -61,9 +58,6 @@ def test_a_game_without_decisions_that_matter_has_no_positions(monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.commands.benchmark.MOST_GAMES", 2)
     with pytest.raises(ValueError, match="only 0 of 6 games of score_dice .* have a decision that matters"):
         positions_of(TASKS["score_dice_3d6"].variant, 3)
-
-
-# --- scores -----------------------------------------------------------------------------------------------------------
 
 
 def test_scores_of_scripted_players(field):
@@ -121,9 +115,6 @@ def test_who_plays_a_task(tmp_path):
         named_players(["wizard"])
     with pytest.raises(ValueError, match="illegal must be 'random' or 'raise' in this benchmark, not 'lose'"):
         named_players(["chat:one,illegal=lose"])
-
-
-# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_tables_a_page_and_json(tmp_path):

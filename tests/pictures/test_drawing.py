@@ -6,30 +6,17 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, configure
-from dice_envs.agent import Uniform, ask
-from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, names
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone
 from dice_envs.pictures import drawing
 from dice_envs.pictures.drawing import NARROW_WIDTH, PIPS, WIDTH, Circle, Polygon, Rect, Text, layout
 from dice_envs.pictures.render import ansi, frame_size, rgb_array, svg
+from tests.games.test_conformance import played_on
 from tests.support.liars_dice_tables import position
 from tests.support.variants import IDS, MARKED
 
 every_game = pytest.mark.parametrize("name", names())
 NAMESPACE = "{http://www.w3.org/2000/svg}"
-
-
-def states(variant, moments, seed):
-    """States of one random game, after each of the given numbers of moves."""
-    batch = Batch(variant, 1, seed=seed)
-    streams = new_streams(seed + 1, 1)
-    for move in range(max(moments) + 1):
-        if move in moments or batch.seats[0] == OVER:
-            yield batch.states[0].copy()
-        if batch.seats[0] == OVER:
-            return
-        batch.play(ask(Uniform(), variant, batch.states, np.arange(1), streams))
 
 
 def texts(drawn):
@@ -40,7 +27,7 @@ def texts(drawn):
 @pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_every_picture_is_a_well_formed_svg_with_all_its_words(name, options):
     variant = configure(name, **options)
-    for state in states(variant, (0, 2, 5, 400), seed=3):
+    for state in played_on(variant, 3, (0, 2, 5, 400)).states:
         for viewer in (None, 0):
             picture = variant.picture(state, viewer)
             drawn = svg(picture)
@@ -68,7 +55,7 @@ def test_every_picture_is_a_well_formed_svg_with_all_its_words(name, options):
 @pytest.mark.parametrize("width", [WIDTH, NARROW_WIDTH])
 def test_all_that_is_drawn_lies_within_the_picture(name, options, width):
     variant = configure(name, **options)
-    for picture in (variant.full_picture(), *(variant.picture(state) for state in states(variant, (0, 4, 400), seed=4))):
+    for picture in (variant.full_picture(), *(variant.picture(state) for state in played_on(variant, 4, (0, 4, 400)).states)):
         diagram = layout(picture, width=width)
         assert diagram.width == width
         for shape in diagram.shapes:
@@ -84,7 +71,7 @@ def test_all_that_is_drawn_lies_within_the_picture(name, options, width):
 @every_game
 def test_svg_and_image_have_one_size(name):
     variant = configure(name)
-    (state,) = states(variant, (1,), seed=5)
+    (state,) = played_on(variant, 5, [1]).states
     picture = variant.picture(state)
     for size in (None, frame_size(variant), (200, 320)):
         root = ElementTree.fromstring(svg(picture, size))
@@ -185,9 +172,6 @@ def test_text_tells_which_dice_count():
         "score: 17 of 30",
     ]
     assert " ".join(lines[6:]).split() == [str(face) for face in range(1, 21)]
-
-
-# --- what is marked ------------------------------------------------------------------------------------------------------
 
 
 def test_liars_dice_brightens_what_counts_for_the_bid():

@@ -144,9 +144,6 @@ def test_the_other_seat_plays_for_itself():
     assert values.mean() < -0.5
 
 
-# --- stopping ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_search_that_is_stopped_makes_one_chunk_of_simulations():
     turn, stop = turn_of("liars_dice", 2), threading.Event()
     stop.set()

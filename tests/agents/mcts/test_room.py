@@ -42,9 +42,6 @@ def limit(monkeypatch):
 GAMES = [pytest.param(name, marks=[] if name == "liars_dice" else [pytest.mark.thorough]) for name in names()]
 
 
-# --- what does not change results ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("agent", AGENTS, ids=NAMES)
 @pytest.mark.parametrize("moves", [0, 1])
@@ -96,9 +93,6 @@ def test_a_game_may_come_back_to_the_same_view(spec, promised):
     turn = turn_of("fatestones", 20, dice=(333333, 333333), hand_size=1)
     turn.variant.facts = dataclasses.replace(turn.variant.facts, max_steps=promised)
     assert (agents.make(spec).act(turn) == 0).all()
-
-
-# --- the limit --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)

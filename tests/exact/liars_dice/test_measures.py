@@ -73,8 +73,6 @@ def test_a_plain_implementation_agrees_on_two_agents(options):
         assert winning_probability(variant, *pair) == pytest.approx(np.mean(wins), abs=1e-12)
 
 
-# --- whole games ----------------------------------------------------------------------------------------------------
-
 # Wins of best responses to the agent of the text, mean over who begins, from an independent program.
 NUMBERS = [(2, 0, 0.85761), (2, 1, 0.94205), (3, 0, 0.88621), (3, 1, 0.96305)]
 FIVE_DICE = [(5, bluff, wins) for bluff, wins in ((0, 0.952), (0.25, 0.957), (0.75, 0.975), (1, 0.984))]

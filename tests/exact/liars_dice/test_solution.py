@@ -134,9 +134,6 @@ def test_which_rounds_are_palifico_rounds():
     assert palifico(num_dice=3, rounds="single") == []
 
 
-# --- games --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.thorough
 def test_two_dice_of_elimination():
     solution = solve(configure("liars_dice", num_dice=2), 1e-6)
@@ -408,9 +405,6 @@ def test_the_memory_that_solving_takes_is_estimated(folder, monkeypatch, options
         tracemalloc.stop()
         assert 1 / 1.3 < peak / needed[-1] < 1.3, (resume, peak, needed)
         precision /= 2
-
-
-# --- what an action is worth -----------------------------------------------------------------------------------------
 
 
 def test_action_values_agree_with_the_certificate():

@@ -101,9 +101,6 @@ def test_iterations_are_those_of_a_plain_program(dice, wild):
         assert found == pytest.approx(ours[:, 0], abs=1e-12)
 
 
-# --- whole games ------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("DICE_ENVS_CACHE", str(tmp_path))

@@ -75,9 +75,6 @@ def test_small_pools_equal_brute_force(a, b, ties, pairing):
     assert score_distribution(a, b, ties, pairing).chances == by_hand(a, b, ties, pairing)
 
 
-# --- properties ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("a", "b"), [((6,) * 9, (8,) * 8), pytest.param((6,) * 20, (6,) * 20, marks=pytest.mark.slow)], ids=["9d6-8d8", "20d6"]
 )
@@ -109,9 +106,6 @@ def test_wrong_input_is_refused():
         score_distribution((6,), (6,), "b")
     with pytest.raises(ValueError, match="pool_b must be"):
         score_distribution((6,), ())
-
-
-# --- the commands -------------------------------------------------------------------------------------------------
 
 
 def test_pools_have_names():

@@ -120,11 +120,7 @@ def test_dice_that_have_tied_are_worth_the_roll_that_follows():
 
 @pytest.mark.parametrize(
     "options",
-    [
-        *SMALL,
-        Options(pool_a=(6, 4, 4), pool_b=(6, 5, 4, 3, 3)),
-        Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True),
-    ],
+    [*SMALL, Options(pool_a=(6, 4, 4), pool_b=(6, 5, 4, 3, 3)), Options(pool_a=(4, 4, 4), pool_b=(4, 4, 4), open_hands=True)],
     ids=str,
 )
 def test_the_bound_on_situations_holds(options):

@@ -12,14 +12,7 @@ from scipy.stats import beta
 
 from dice_envs import configure
 from dice_envs.agent import Uniform
-from dice_envs.exact.shakes.chances import (
-    Problem,
-    argument_chances,
-    best_of,
-    beta_chances,
-    kept_die,
-    tallies,
-)
+from dice_envs.exact.shakes.chances import Problem, argument_chances, best_of, beta_chances, kept_die, tallies
 from dice_envs.exact.shakes.policies import as_policy, evaluate, solve
 from dice_envs.experiments.reproduce import printed
 from dice_envs.experiments.reproduce.shakes import CHECKED, POLICIES
@@ -54,9 +47,6 @@ def distribution_by_brute_force(problem, policy):
     for deal in deals:
         walk(deal, (0,) * n, (0,) * n, 1 / len(deals))
     return result
-
-
-# --- closed forms -------------------------------------------------------------------------------------------------
 
 
 @given(treated=st.integers(0, 60), data=st.data())
@@ -97,9 +87,6 @@ def test_the_highest_beta_draw_against_numeric_integration(pairs):
 
 def test_ties_share_the_choice():
     assert best_of(np.array([[1.0, 3.0, 3.0], [np.inf, 0.0, 5.0]])).tolist() == [[0, 0.5, 0.5], [1, 0, 0]]
-
-
-# --- tallies, policies and optimal play ---------------------------------------------------------------------------
 
 
 @covering(("spec", "problem"), SPECS, [SMALL, THREE])

@@ -10,13 +10,7 @@ from dice_envs.agent import Uniform
 from dice_envs.agents import make
 from dice_envs.exact import asked
 from dice_envs.exact.shakes.chances import Problem, best_of
-from dice_envs.exact.shakes.policies import (
-    as_policy,
-    evaluate,
-    evaluate_open,
-    open_optimum,
-    solve,
-)
+from dice_envs.exact.shakes.policies import as_policy, evaluate, evaluate_open, open_optimum, solve
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.shakes import EFFICACIES
 from dice_envs.pictures.render import ansi
@@ -24,9 +18,6 @@ from tests.support.commands import run
 from tests.support.subsets import few
 
 OPEN = {"open_efficacies": True}
-
-
-# --- what is seen -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["physician", "maesters"])
@@ -63,9 +54,6 @@ def test_it_is_an_option_of_the_cooperative_variation():
 def for_the_best(efficacies):
     """The policy that knows the efficacies and gives all patients the most effective treatment."""
     return lambda treated, saved: np.tile(best_of(efficacies[None]), (len(treated), 1))
-
-
-# --- agents beside it ---------------------------------------------------------------------------------------------
 
 
 def sheet(observations, size=3):
@@ -140,9 +128,6 @@ def test_evaluation_of_many_patients():
     assert known.win == pytest.approx(open_optimum(problem, "win"))
 
 
-# --- what is refused ----------------------------------------------------------------------------------------------
-
-
 def test_nothing_is_silently_wrong():
     variant = configure("shakes", mode="physician", **OPEN)
     with pytest.raises(ValueError, match="open_efficacies must be false to solve by tallies"):
@@ -171,9 +156,6 @@ def test_an_agent_that_reaches_too_many_positions_is_played():
     found = measure("shakes", Spread(), num_players=5, sample=2000, **OPEN)
     assert "2,000 games played" in found.measures[0].note
     assert abs(found.measures[0].value - 6) < 3 * found.measures[0].error
-
-
-# --- the command --------------------------------------------------------------------------------------------------
 
 
 @few(2, ("policy", "value"), [("optimal", 8.0), ("random", 4.0), ("bayes", 8.0), ("thompson", None)])

@@ -317,9 +317,6 @@ def test_what_is_not_kept_cannot_be_resumed(command):
     assert "--resume needs --json: finished parts are kept beside its file" in refusal(*command)
 
 
-# --- settings ---------------------------------------------------------------------------------------------------------
-
-
 def test_settings_are_read_as_what_they_are():
     found = parse_settings(["learning_rate=3e-4,1e-3", "hidden=64x32,8", "normalize=false", "epochs=2"], PRESETS[""]["quick"])
     assert found == {"learning_rate": [3e-4, 1e-3], "hidden": [(64, 32), (8,)], "normalize": [False], "epochs": [2]}

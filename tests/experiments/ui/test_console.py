@@ -36,9 +36,6 @@ def last_json(output):
     return json.JSONDecoder().raw_decode(output[output.index("\n{\n") + 1 :])[0]
 
 
-# --- brackets -----------------------------------------------------------------------------------------------------
-
-
 def test_brackets_are_brackets(tmp_path):
     """Paths and agents' names were once read as rich's markup, which lost results before the JSON was written."""
     folder = tmp_path / "[" / "y]" / ":smile:$x"
@@ -156,9 +153,6 @@ def test_json_is_whole_or_on_the_terminal(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == wide, "long lines stay whole"
     write_json(None, wide)
     assert capsys.readouterr().out == ""
-
-
-# --- errors -------------------------------------------------------------------------------------------------------
 
 
 def text_of(problem, capsys):

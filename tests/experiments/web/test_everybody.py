@@ -27,9 +27,6 @@ def fresh(page):
         new_game(page)
 
 
-# --- bids -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_bid_is_a_number_of_dice_and_a_face(width, server, open_page):
     page = open_page(server[1]["picked"], width=width)
@@ -61,9 +58,6 @@ def test_the_picker_begins_with_the_bid_that_a_hint_likes(server, open_page):
     liked = max(shares, key=shares.get)
     assert page.inner_text(".quantity") == f"{liked.split()[0]} ×"
     assert page.locator(".faces .often").count() > 0
-
-
-# --- keys -------------------------------------------------------------------------------------------------------------
 
 
 def test_keys_press_buttons_unless_one_types_or_they_are_off(server, open_page):
@@ -110,9 +104,6 @@ def test_no_two_buttons_have_the_same_key(server, open_page):
         click_move(page, page.locator(ENABLED).first)
 
 
-# --- a first game -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "game", [pytest.param(name, marks=() if name == "liars_dice" else pytest.mark.slow) for name in names()]
 )
@@ -143,9 +134,6 @@ def test_the_guide_stays_in_sight_on_a_phone(server, open_page):
     box = page.locator(".guide").bounding_box()
     assert 0 <= box["y"] < 860 - 100, "beside what it talks about"
     assert page.locator(".loading").is_hidden()
-
-
-# --- a screen reader --------------------------------------------------------------------------------------------------
 
 
 def violations(page):

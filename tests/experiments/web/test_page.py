@@ -280,8 +280,6 @@ def test_a_keyboard_is_enough(server, open_page):
     page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
 
 
-# --- the end of the server ----------------------------------------------------------------------------------------------
-
 STUCK = """
 import threading
 

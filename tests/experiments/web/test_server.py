@@ -78,9 +78,6 @@ def test_every_answer_forbids_frames_and_foreign_content():
         assert "default-src 'self'" in found["content-security-policy"]
 
 
-# --- a server ---------------------------------------------------------------------------------------------------------
-
-
 def status(url, **headers):
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:

@@ -52,9 +52,6 @@ async def until(condition):
     pytest.fail("it does not come about")
 
 
-# --- links ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("seats", "kinds", "first"),
     [
