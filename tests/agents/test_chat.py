@@ -17,7 +17,7 @@ from dice_envs.envs.text import TextTable
 from dice_envs.experiments.arena import play_table
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.conftest import posix
-from tests.support.chat_server import lowest, lowest_words, said, serving
+from tests.support.chat_server import legal_moves, lowest, lowest_words, said, serving
 
 pytest.importorskip("httpx")
 SECRET = "key-that-nobody-may-see"
@@ -312,7 +312,7 @@ def test_what_is_paid_is_not_asked_again(server, tmp_path):
 
     def answer(body):
         """Other moves in other games, in any order, and sometimes none or a part of one."""
-        moves = body["messages"][0]["content"].split("Legal moves: ")[1].splitlines()[0].split(", ")
+        moves = legal_moves(body["messages"][0]["content"])
         k = next(numbers)
         return said(
             f"Move: {[*moves, 'hm'][k % (len(moves) + 1)]}", "length" if k % 7 == 3 else "stop", usage={"prompt_tokens": 50}

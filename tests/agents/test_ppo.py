@@ -16,7 +16,7 @@ from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import NetworkPolicy, Ppo, block_inputs, in_half, load_policy, measures_as_dicts, save_policy, shipped
 from dice_envs.experiments.arena import tournament
 from tests.conftest import posix
-from tests.support.commands import done
+from tests.support.commands import with_json
 from tests.support.liars_dice_games import winning_probability
 from tests.support.policies import random_policy
 from tests.support.subsets import few
@@ -57,14 +57,12 @@ def turn_of(variant, n=500, plays=1):
 
 
 def npy(array):
-    """An array as a .npy file."""
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=True)
     return stream.getvalue()
 
 
 def npy_with(header, body=b"", version=1):
-    """A .npy file with the given header."""
     length = len(header).to_bytes(2 if version == 1 else 4, "little")
     return b"\x93NUMPY" + bytes([version, 0]) + length + header.encode("latin1") + body
 
@@ -441,9 +439,8 @@ def test_an_empty_package_says_so(tmp_path, monkeypatch):
 
 
 def test_the_command_lists_them(package, tmp_path):
-    out = tmp_path / "list.json"
-    result = done("agents", "--policies", "--json", str(out))
-    rows = {row["file"]: row for row in json.loads(out.read_text())["policies"]}
+    result, found = with_json(tmp_path, "agents", "--policies")
+    rows = {row["file"]: row for row in found["policies"]}
     assert set(rows) == {"liars_dice_two.npz", "shakes.npz", "three.npz"}
     row = rows["liars_dice_two.npz"]
     assert (row["plays"], row["value"], row["optimum"]) == ("liars_dice (num_dice=2)", 0.1, 0.0)

@@ -18,6 +18,7 @@ from dice_envs import Batch, configure, names
 from dice_envs.core.dice import faces_of
 from dice_envs.core.game import OVER
 from dice_envs.envs.text.textarena import GameEnv
+from tests.support.chat_server import legal_moves
 
 PAGE = Path(__file__).parents[2] / "docs" / "words.md"
 PLAYERS = [(name, configure(name).facts.num_seats) for name in names()]
@@ -34,10 +35,6 @@ class Scripted(textarena.Agent):
     def __call__(self, observation):
         self.read.append(observation)
         return f"Let me think.\n**Move: {self.rng.choice(legal_moves(observation))}**"
-
-
-def legal_moves(text):
-    return re.findall("^Legal moves: (.*)$", text, re.MULTILINE)[-1].split(", ")
 
 
 def play(env, players, seed):

@@ -21,7 +21,7 @@ from dice_envs.agent import resolve
 from dice_envs.core.game import OVER
 from dice_envs.envs.text.verifiers import load_environment
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.support.chat_server import said, serving
+from tests.support.chat_server import legal_moves, said, serving
 from tests.support.variants import SMALL
 
 PAGE = Path(__file__).parents[2] / "docs" / "words.md"
@@ -31,14 +31,9 @@ USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
 # --- a scripted model ---------------------------------------------------------------------------------------------------
 
 
-def legal_moves(messages):
-    (moves,) = re.findall("^Legal moves: (.*)$", messages[-1]["content"], re.MULTILINE)
-    return moves.split(", ")
-
-
 def mixed(messages):
     """Some legal move, another one at each turn."""
-    moves = legal_moves(messages)
+    moves = legal_moves(messages[-1]["content"])
     return f"Hm.\nMove: {moves[sum(map(len, moves)) * len(messages) % len(moves)]}"
 
 
@@ -176,7 +171,8 @@ def test_many_rollouts_at_once_are_those_one_after_another():
 def corrected(messages):
     """A move that is cut off at each position, and a whole one when told so."""
     is_told = "That is no legal move" in messages[-1]["content"]
-    return legal_moves([messages[-3]])[0] if is_told else f"Cut off: [{legal_moves(messages)[0]}]"
+    (first, *_) = legal_moves(messages[-3 if is_told else -1]["content"])
+    return first if is_told else f"Cut off: [{first}]"
 
 
 @pytest.mark.parametrize("reward", ["regret", "result", "luck_adjusted"])

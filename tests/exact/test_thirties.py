@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import json
 import math
 from fractions import Fraction
 
@@ -34,7 +33,7 @@ from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
-from tests.support.commands import done, refusal
+from tests.support.commands import done, refusal, with_json
 from tests.support.policies import uneven
 from tests.support.subsets import covering, few
 
@@ -249,8 +248,7 @@ def test_with_one_die_there_is_nothing_to_choose(options):
 
 
 def test_solve_writes_what_it_promises(tmp_path):
-    done("solve", "thirties", "--json", tmp_path / "out.json")
-    result = json.loads((tmp_path / "out.json").read_text())
+    _, result = with_json(tmp_path, "solve", "thirties")
     assert Fraction(result["value_exact"]) == solve(R, "maximize")[1]
     assert result["value"] == pytest.approx(30.151977, abs=1e-6)
     assert [0] * 5 + result["distribution"] == [int(cases) for cases in CASES.split()]
@@ -269,8 +267,7 @@ GOAL = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "tar
     ],
 )
 def test_solve_takes_goals_options_and_agents(words, value, tmp_path):
-    done("solve", "thirties", *words, "--json", tmp_path / "out.json")
-    assert Fraction(json.loads((tmp_path / "out.json").read_text())["value_exact"]) == value()
+    assert Fraction(with_json(tmp_path, "solve", "thirties", *words)[1]["value_exact"]) == value()
 
 
 def test_a_function_of_the_score_is_a_goal():

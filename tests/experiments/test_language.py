@@ -13,7 +13,7 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.commands.benchmark import named_players, players_of, positions_of, score
 from tests.experiments.jobs.test_workers import Shuffled
 from tests.support.chat_server import lowest, said, serving
-from tests.support.commands import done, refusal, run
+from tests.support.commands import done, refusal, run, with_json
 from tests.support.subsets import few
 
 ONE_DIE = TASKS["liars_dice_openspiel_1"]
@@ -118,17 +118,15 @@ def test_who_plays_a_task(tmp_path):
 
 
 def test_the_command_writes_tables_a_page_and_json(tmp_path):
-    file = tmp_path / "out.json"
     with serving() as server:
         spec = f"chat:tiny,url={server.url}"
-        result = done(*COMMAND, spec, "numbers", "--no-references", "--json", file, "--report", tmp_path)
+        result, found = with_json(tmp_path, *COMMAND, spec, "numbers", "--no-references", "--report", tmp_path)
     for words in ("seed 0", "regret a move", "regret by decision", "how often each bluffs", "tiny", "numbers"):
         assert words in result
-    found = json.loads(file.read_text())
     assert [each["player"] for each in found["scores"]] == ["tiny", "numbers"]
     assert found["scores"][0]["tally"]["moves"] > 40
     assert "--no-references" in found["command"]
-    assert (tmp_path / "out.replies.jsonl").exists()
+    assert (tmp_path / "result.replies.jsonl").exists()
     assert (tmp_path / f"bluffs_{ONE_DIE.name}.png").exists()
     assert "players who speak in words" in (tmp_path / "index.html").read_text()
 

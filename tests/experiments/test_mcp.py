@@ -17,6 +17,7 @@ from dice_envs.envs.text import TextTable
 from dice_envs.exact.progress import say
 from dice_envs.table.sitting import PERSON
 from tests.conftest import COMPILES_SOON, ROOT, posix
+from tests.support.chat_server import legal_moves as legal
 from tests.support.commands import process
 
 pytest.importorskip("mcp")
@@ -56,12 +57,6 @@ def calls(client):
         return content.text
 
     return call
-
-
-def legal(text):
-    """The legal moves in a prompt; none when the game is over."""
-    found = re.search(r"^Legal moves: (.*)$", text, re.M)
-    return found[1].split(", ") if found else []
 
 
 async def play(call, game_id, text, rng):

@@ -1,13 +1,12 @@
 """Recipes: ways of training, compared on the same number of steps."""
 
 import dataclasses
-import json
 
 import pytest
 
 from dice_envs.experiments.sweep import RECIPES, runs_of
 from dice_envs.learn.presets import PRESETS
-from tests.support.commands import done, refusal
+from tests.support.commands import refusal, with_json
 
 
 def test_every_recipe_is_a_preset_that_differs_in_how_it_regularises():
@@ -38,17 +37,16 @@ def test_all_recipes_but_the_published_one():
 @pytest.mark.thorough
 def test_the_command_measures_every_seed(tmp_path):
     """The same in this process, and with several runs at once in processes of their own."""
-    file = tmp_path / "rows.json"
     small = ["-o", "rules=openspiel", "-o", "num_dice=1", "-o", "num_faces=3", "--steps", "4096", "--evaluation-games", "100"]
     for setting in ("num_envs=32", "num_steps=16", "minibatch=128", "hidden=8"):
         small += ["--set", setting]
     chosen = ["--preset", "equilibrium", "--recipe", "plain", "--recipe", "MMD, moving reference", "--seeds", "1"]
     rows = []
     for jobs in ("1", "2"):
-        command = ["train", "liars_dice", *chosen, *small, "--jobs", jobs, "--out", str(tmp_path / jobs), "--json", str(file)]
-        assert "gap of the averaged policy" in done(*command)
-        found = json.loads(file.read_text())["rows"]
-        rows.append([{key: value for key, value in row.items() if key != "minutes"} for row in found])
+        command = ["train", "liars_dice", *chosen, *small, "--jobs", jobs, "--out", tmp_path / jobs]
+        told, found = with_json(tmp_path, *command)
+        assert "gap of the averaged policy" in told
+        rows.append([{key: value for key, value in row.items() if key != "minutes"} for row in found["rows"]])
     assert rows[0] == rows[1]
     assert [(row["recipe"], row["seed"]) for row in rows[0]] == [("plain", 1), ("MMD, moving reference", 1)]
     assert all(0 <= gap <= 2 for row in rows[0] for gap in row["gaps"].values())

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import types
 
 import pytest
@@ -12,7 +11,7 @@ from dice_envs.experiments.commands import measure as response
 from dice_envs.experiments.commands.measure import measure_response
 from dice_envs.learn import ppo
 from dice_envs.learn.presets import Preset
-from tests.support.commands import done, refusal
+from tests.support.commands import refusal, with_json
 
 SMALL = Preset(
     steps=1000, num_envs=128, num_steps=32, minibatch=1024, epochs=2, learning_rate=3e-3, entropy=0.01, hidden=(32,), threads=1
@@ -79,13 +78,11 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "dice_envs.experiments.commands.measure.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
     )
-    file = tmp_path / "found.json"
-    command = [*["measure", "liars_dice", "numbers", "-o", "num_players=3", "-o", "num_dice=1", "--seed", "3", "--json"], file]
-    result = done(*command, "--response", "ppo", "--minutes", "0.02", "--games", "500")
+    command = ["measure", "liars_dice", "numbers", "-o", "num_players=3", "-o", "num_dice=1", "--seed", "3"]
+    result, data = with_json(tmp_path, *command, "--response", "ppo", "--minutes", "0.02", "--games", "500")
     assert "share" in result
     assert "optimal" not in result
     assert "score" not in result
-    data = json.loads(file.read_text())
     assert data["measures"][1]["name"] == "trained response wins"
     assert "--response must be" in refusal(*command, "--response", "dqn")
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import errno
+import functools
 import json
 import re
 import signal
@@ -22,7 +23,7 @@ from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, MOST_STEPS, PRESETS, Preset, plan_of, preset_of
 from tests.conftest import ROOT
 from tests.experiments.ui.test_page import parsed, shown
-from tests.support.commands import done, refusal, run
+from tests.support.commands import done, refusal, run, with_json
 from tests.support.subsets import few
 
 THIRTIES = PRESETS["thirties"]["quick"]
@@ -30,8 +31,6 @@ TINY = Preset(
     steps=4096, opponents=("random", "numbers"), num_envs=32, num_steps=16, minibatch=256, epochs=1, hidden=(16,),
     checkpoint_every=1, snapshot_every=2, past_selves=2, threads=1,
 )  # fmt: skip
-
-
 # Random opponents, past selves from the first iteration on, random minibatches.
 DRAWING = dataclasses.replace(
     TINY, steps=6 * 512, opponents=("random", "numbers:bluff=0.5"), minibatch=128, epochs=2, snapshot_every=1
@@ -73,13 +72,12 @@ def ending(folder):
 
 
 def test_train_saves_and_measures(tmp_path):
-    output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json", "--verbose")
-    folder = tmp_path / "run"
+    folder, using = tmp_path / "run", functools.partial(with_json, tmp_path)
+    output, data = train("--out", folder, "--seed", 3, "-o", "num_dice=1", "--verbose", using=using)
     written = {path.name for path in folder.iterdir()}
     assert {"config.json", "checkpoint.pt", "policy.npz", "results.json", "cross_table.png", "learning_curve.png"} <= written
     assert not [name for name in written if name.endswith(".tmp")]
     assert not (folder / ".owner.json").exists()
-    data = json.loads((tmp_path / "result.json").read_text())
     assert data["table"]["agents"] == ["ppo", "ppo greedy", "random", "numbers"]
     assert data["table"]["games"] == 50
     assert data["table"]["without_luck"]
@@ -113,11 +111,10 @@ def test_train_saves_and_measures(tmp_path):
 
 
 def test_a_table_is_shown_the_pool_that_it_trained_on(tmp_path):
-    out = tmp_path / "result.json"
-    report = tmp_path / "report"
-    options = ["-o", "num_players=3", "-o", "num_dice=1", "--json", out, "--report", report]
-    output = train("--out", tmp_path / "run", "--seed", 3, *options)
-    pool = json.loads(out.read_text())["pool"]
+    report, using = tmp_path / "report", functools.partial(with_json, tmp_path)
+    options = ["-o", "num_players=3", "-o", "num_dice=1", "--report", report]
+    output, data = train("--out", tmp_path / "run", "--seed", 3, *options, using=using)
+    pool = data["pool"]
     assert [row["agents"] for row in pool.values()] == [["ppo", name, name] for name in ("random", "numbers", "past selves")]
     for row in pool.values():
         assert 0 <= row["win_rate"][0][0] <= 1
@@ -147,9 +144,9 @@ def test_the_learning_rate_never_falls_below_0(tmp_path):
 @pytest.mark.thorough
 def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.train.MOST_POSITIONS", 10)
-    output = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", "--json", tmp_path / "result.json")
-    measures = json.loads((tmp_path / "result.json").read_text())["measures"]
-    assert [each["agent"] for each in measures] == ["ppo greedy"]
+    using = functools.partial(with_json, tmp_path)
+    output, data = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", using=using)
+    assert [each["agent"] for each in data["measures"]] == ["ppo greedy"]
     assert "ppo is not measured here: there are " in output
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -67,9 +68,15 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+def legal_moves(told):
+    """The legal moves that a text lists last; none when the game is over."""
+    found = re.findall("^Legal moves: (.*)$", told, re.MULTILINE)
+    return found[-1].split(", ") if found else []
+
+
 def lowest_words(told):
     """A reply with the first legal move that a prompt lists."""
-    return f"Well.\nMove: {told.split('Legal moves: ')[1].split(',')[0].splitlines()[0]}"
+    return f"Well.\nMove: {legal_moves(told)[0]}"
 
 
 def lowest(body):

@@ -1,9 +1,6 @@
 """Exact score distributions, compared with icepool, brute force and the published tables."""
 
-from __future__ import annotations
-
 import itertools
-import json
 import math
 from collections import defaultdict
 from fractions import Fraction
@@ -14,7 +11,7 @@ from dice_envs.exact.score_dice.distribution import ScoreDistribution, score_dis
 from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import pool_name
-from tests.support.commands import done, refusal
+from tests.support.commands import refusal, with_json
 
 pytest.importorskip("icepool")
 
@@ -113,10 +110,8 @@ def test_pools_have_names():
 
 
 def test_solve_command(tmp_path):
-    file = tmp_path / "out.json"
     command = ["solve", "score_dice", "-o", "pool_a=6,6,6,6,6", "-o", "pool_b=6,6,8,8,8", "-o", "ties=a"]
-    done(*command, "--pairing", "sorted", "--json", str(file), "--report", str(tmp_path))
-    data = json.loads(file.read_text())
+    _, data = with_json(tmp_path, *command, "--pairing", "sorted", "--report", tmp_path)
     assert set(data) == {"win_bias", "tie_percentage", "closeness", "distribution"}
     assert f"{data['win_bias']:.2f} {data['closeness']:.3f}" == "-2.24 0.305"
     assert sum(Fraction(chance) for chance in data["distribution"].values()) == 1
@@ -126,9 +121,7 @@ def test_solve_command(tmp_path):
 
 
 def test_reproduce_command(tmp_path):
-    file = tmp_path / "out.json"
-    answer = done("reproduce", "score-dice", "--json", file)
-    data = json.loads(file.read_text())
+    answer, data = with_json(tmp_path, "reproduce", "score-dice")
     assert len(data["rows"]) == 3 * sum(len(table.rows) for table in TABLES) + 3
     assert all(row["agrees"] and row["error"] == 0 for row in data["rows"])
     assert "| 5d6          |     0.00 |  9.91 |     0.340 |" in answer
