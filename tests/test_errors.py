@@ -30,8 +30,6 @@ from tests.support.subsets import covering
 from tests.support.variants import REWARDED
 
 every_game = pytest.mark.parametrize("name", names())
-
-
 FACE = "a whole number from 1 to 6"
 BAD_OPTIONS = {  # wrong reset options with words of the refusal, for each game that has any
     "fatestones": [
@@ -341,8 +339,6 @@ def test_players_and_positions_that_do_not_exist_are_refused():
 # --- faults of agents ---------------------------------------------------------------------------------------------
 
 WRONG = [10**6, -1, lambda actions: actions[:-1], lambda actions: actions + 0.0, lambda actions: None]
-
-
 OPPOSED = [way for way in CALLERS if way.startswith("Seat")]
 TWO = {"shakes": {"mode": "maesters"}, "thirties": {"num_players": 2}}  # options with opponents, where the default has none
 

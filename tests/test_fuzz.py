@@ -141,8 +141,6 @@ arrays = st.one_of(
     ),
     st.just(np.array("words")),
 )
-
-
 ROUNDS = {"num_dice": 2, "rounds": "single"}
 
 
@@ -179,8 +177,6 @@ def test_kept_solutions_that_lie(solution_file, data):
 
 
 LINES = b"111222,333444,111222,333444,555666,111222,0,1,1,3\n111222,333444,,333444,555666,,1,0,4,5\n"
-
-
 lines = st.text(alphabet="0123456789,\n\r -", max_size=80).map(str.encode)
 places = st.integers(0, len(LINES))
 # Bytes changed, put in, doubled, or left out.
@@ -273,8 +269,6 @@ plain = st.one_of(
     st.sampled_from([np.int8, np.uint64, np.float32, np.bool_, np.str_]).map(lambda kind: kind(1)),
     st.sampled_from([np.datetime64("NaT"), np.timedelta64(1, "s"), np.array(3), np.array([[1]]), np.ma.masked]),
 )
-
-
 odd = st.one_of(
     plain,
     st.recursive(plain, lambda inner: st.one_of(
@@ -284,8 +278,6 @@ odd = st.one_of(
         hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
     ),
 )  # fmt: skip
-
-
 REFUSED = (ValueError, TypeError, gymnasium.error.Error)
 
 

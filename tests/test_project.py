@@ -21,7 +21,6 @@ from tests.conftest import COMPILES_SOON, ROOT
 
 
 def built(kind, folder):
-    """The file of a distribution."""
     command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -71,8 +70,6 @@ measured = dice_envs.measure("liars_dice", "numbers", rules="openspiel", num_dic
 print(round(measured.score, 6))
 assert not {{"agents", "experiments"}} & {{module.split(".")[0] for module in sys.modules}}
 """
-
-
 PROGRAM = """
 import dice_envs
 from dice_envs.agents.ppo import load_policy

@@ -15,13 +15,6 @@ def test_a_game_is_named_by_a_string(game):
         configure(game)
 
 
-def test_parts_come_together():
-    with pytest.raises(TypeError, match="thirties: reset_options name what arrange takes, so a game has both or neither"):
-        dataclasses.replace(load("thirties"), arrange=None)
-    with pytest.raises(TypeError, match="liars_dice: hold gives a seat one of its hands, so a game has both or neither"):
-        dataclasses.replace(load("liars_dice"), hold=None)
-
-
 @kernel
 def play_without_action(params, state):
     """Not a game's `play`."""
@@ -53,3 +46,7 @@ def test_a_game_with_missing_or_wrong_parts_is_refused():
         Game.of(module, name="pig", env_name="Pig", title="Pig")
     with pytest.raises(TypeError, match=r"thirties: play must take \(params, state, action\), not \(params, state\)"):
         dataclasses.replace(load("thirties"), play=play_without_action)
+    with pytest.raises(TypeError, match="thirties: reset_options name what arrange takes, so a game has both or neither"):
+        dataclasses.replace(load("thirties"), arrange=None)
+    with pytest.raises(TypeError, match="liars_dice: hold gives a seat one of its hands, so a game has both or neither"):
+        dataclasses.replace(load("liars_dice"), hold=None)

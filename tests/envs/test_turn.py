@@ -13,7 +13,6 @@ THREE = {"num_players": 3, "num_dice": 2}
 PAIR, MAESTERS = {"num_players": 2}, {"mode": "maesters"}
 LOSE, MIXED, SELF = {"illegal_action": "lose"}, {"self_play": 0.5}, {"self_play": 1.0}
 
-
 # game, its options, opponents ("asked" before those whose kernel is hidden), arguments → digest
 PINNED = [
     ("liars_dice", {}, ["numbers"], {}, "674902f52ecabf90"),

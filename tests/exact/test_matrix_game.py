@@ -1,7 +1,5 @@
 """Zero-sum matrix games, compared with SciPy's linear programmes and known solutions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -28,7 +28,6 @@ RUNS = [
     ("learn_from_words", "--steps 10", {r"exploitability ([\d.]+) after": (0.3, 0.76)}),
 ]
 
-
 # The row in docs/libraries.md of those that show how a library is used.
 LIBRARIES = {
     "cleanrl_ppo": ("gymnasium", "liars_dice"),

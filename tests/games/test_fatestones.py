@@ -1,7 +1,5 @@
 """FateStones: rules, options, exact play, logs."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from fractions import Fraction

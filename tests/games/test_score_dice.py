@@ -1,7 +1,5 @@
 """The rules of score dice, and agreement of played games with the published tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

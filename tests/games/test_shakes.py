@@ -146,9 +146,10 @@ def test_competitive_efficacy_is_an_option():
     assert_distributed([saved, 4000 - saved], [5 / 6, 1 / 6])
 
 
-def test_the_physician_sees_the_tally():
+def test_the_physician_sees_the_tally_of_efficacies_that_reset_can_deal():
     env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
-    observation, info = env.reset(seed=1)
+    observation, info = env.reset(seed=1, options={"efficacies": [1, 4, 1]})
+    assert env.unwrapped.games.states["efficacy"][0, :3].tolist() == [1, 4, 1]
     assert observation.tolist() == [0, 0, 0, 0, 0, 0, 1]
     assert info["action_mask"].tolist() == [1, 1, 1]
     saved = np.zeros(3)
@@ -158,12 +159,6 @@ def test_the_physician_sees_the_tally():
         assert not truncated
         assert ended == (patient == 11)
     assert np.allclose(observation * 12, [6, 6, 0, *saved, 0])
-
-
-def test_reset_can_deal_the_efficacies():
-    env = gymnasium.make("dice_envs/Shakes-v0", num_players=3)
-    env.reset(seed=0, options={"efficacies": [1, 4, 1]})
-    assert env.unwrapped.games.states["efficacy"][0, :3].tolist() == [1, 4, 1]
 
 
 @pytest.mark.parametrize("play", [play_physician, play_maesters])

@@ -13,6 +13,7 @@ from dice_envs.experiments.commands import distill as command
 from dice_envs.experiments.commands.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
 from tests.support.commands import done
 
+pytestmark = pytest.mark.thorough
 ONE = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
 
 
@@ -22,7 +23,6 @@ def small():
     return variant, solve(variant, 1e-6)
 
 
-@pytest.mark.thorough
 def test_positions_are_the_solutions(small):
     variant, solution = small
     positions = TrainingPositions(variant, solution, seed=1)
@@ -47,7 +47,6 @@ def test_positions_are_the_solutions(small):
     assert met > 1000
 
 
-@pytest.mark.thorough
 def test_a_network_learns_the_solution(small):
     variant, solution = small
     learner, losses = Learner(variant, DistillSettings((32,), steps=250, rate=3e-2), seed=1), []
@@ -58,7 +57,6 @@ def test_a_network_learns_the_solution(small):
     assert measure(variant, Learner(variant, DistillSettings((32,)), seed=1).policy()).score < 0.5
 
 
-@pytest.mark.thorough
 def test_distill_saves_what_it_measured(tmp_path):
     option = [f"{name}={value}" for name, value in ONE.items()]
     out, json_path = tmp_path / "policy.npz", tmp_path / "about.json"
@@ -84,7 +82,6 @@ def test_distill_saves_what_it_measured(tmp_path):
     assert json.loads(json_path.read_text())["measures"] == about["measures"]
 
 
-@pytest.mark.thorough
 def test_a_limit_of_time_ends_training(small):
     variant, solution = small
     learner = Learner(variant, DistillSettings((8,), steps=10**9, minutes=1e-3), seed=1)
@@ -100,7 +97,6 @@ class Watched(DistillSettings):
         return super().__getattribute__(name)
 
 
-@pytest.mark.thorough
 def test_every_setting_is_used_and_part_of_the_command_that_is_kept(small):
     """A new one cannot be forgotten. Only the solver needs the precision."""
     fields = {field.name for field in dataclasses.fields(DistillSettings)}

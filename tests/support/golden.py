@@ -3,8 +3,6 @@
 They pin the random stream, the rules and the words. After an intended change, read the difference before committing it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from pathlib import Path

@@ -4,8 +4,6 @@
 checkers cannot see them without the stub, which also has the options of their functions.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import types
@@ -57,7 +55,6 @@ def function_text(function: Any) -> str:
 
 
 def stub() -> str:
-    """The whole stub."""
     text = HEAD
     for name in dice_envs.names():
         module = getattr(dice_envs, f"{name}_v0")

@@ -1,7 +1,5 @@
 """Search, in FateStones, where the exact answer is known, and in Liar's Dice."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import types

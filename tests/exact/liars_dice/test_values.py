@@ -24,8 +24,6 @@ GAMES = [
     {"num_dice": 1, "num_faces": 3, "raise_rule": "either"},
 ]
 FORGETFUL = {"past_rounds": False}  # so that `uneven` does not observe past rounds
-
-
 BY_SEAT = Mixed(lambda turn: turn.seats == 0)  # plays at random in one seat only
 OPPONENTS = ["nash", "numbers", "numbers:bluff=0.5", "random", uneven, BY_SEAT]
 

@@ -1,7 +1,5 @@
 """Play at random is an equilibrium of score dice: against it no play earns more than another, and it has the game's value."""
 
-from __future__ import annotations
-
 import pytest
 
 from dice_envs import Uniform, configure, response_values

@@ -1,7 +1,5 @@
 """Best responses to sorted play of score dice and the measure, compared with exhaustive search, assignment and play."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict
@@ -24,8 +22,6 @@ SMALL = [
     Options(pool_a=(3, 3, 3), pool_b=(4, 3, 2), reward="score"),
     Options(pool_a=(4, 3, 2), pool_b=(3, 2, 2), ties="a"),
 ]
-
-
 MEASURED = {
     "2d4": {"pool_a": (4, 4), "pool_b": (4, 4)},
     "three kinds": {"pool_a": (4, 3, 3), "pool_b": (4, 3, 2), "ties": "a"},

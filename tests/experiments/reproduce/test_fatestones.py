@@ -1,7 +1,5 @@
 """The FateStones project's own search, compared with an independent implementation."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

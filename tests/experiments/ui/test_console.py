@@ -32,7 +32,6 @@ def full(*args, **kwargs):
 
 
 def last_json(output):
-    """The JSON in an output."""
     return json.JSONDecoder().raw_decode(output[output.index("\n{\n") + 1 :])[0]
 
 

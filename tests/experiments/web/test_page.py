@@ -55,7 +55,6 @@ def test_a_whole_game_by_clicks(game, server, open_page):
 
 
 PROGRAMS = re.compile(r"[a-z]_[a-z]|[Pp]layer \d|seat \d|\w=|`|nash|gymnasium|numbers:")
-
 ICONS = re.compile(r"\w*arrow_\w+")
 
 
