@@ -133,7 +133,6 @@ SOURCES = [path for folder in ("dice_envs", "agents", "experiments") for path in
 
 
 def attributes_of_classes():
-    """Names of the attributes and methods of all classes of a name."""
     found = collections.defaultdict(set)
     for path in SOURCES:
         for owner in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)):

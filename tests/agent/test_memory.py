@@ -91,9 +91,6 @@ def test_what_is_no_record_is_refused(remembers, words):
         fresh_memory(agent, 1)
 
 
-# --- matches ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("match", [1, 4])
 def test_a_table_keeps_records_for_a_match(match):
     variant = configure("liars_dice", **ONE_DIE)
@@ -145,9 +142,6 @@ def test_parts_of_a_match():
     assert parts_of(1) == parts_of(10) == []
     assert parts_of(11) == [(1, 10), (11, 11)]
     assert parts_of(200) == [(1, 10), (11, 50), (51, 200)]
-
-
-# --- environments -----------------------------------------------------------------------------------------------------
 
 
 def first_legal(infos):

@@ -142,9 +142,6 @@ def test_a_function_that_answers_wrongly_is_named(answer, words):
         measure("liars_dice", my_policy, rules="openspiel", num_dice=1)
 
 
-# --- promises ---------------------------------------------------------------------------------------------------------
-
-
 def declared(agent):
     """Promises that differ from the defaults; callables and other objects as True."""
     usual = vars(Promises())

@@ -127,9 +127,6 @@ def test_actions_are_drawn_from_the_probabilities(spec):
     assert_distributed(np.bincount(agent.act(turn), minlength=len(chances)), chances)
 
 
-# --- the agent that learns ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("faces", [2, 4, 6])
 def test_chance_of_holding_most_by_enumeration(faces):
     for n in (1, 3, 4):
@@ -178,11 +175,6 @@ def test_elo_of_known_odds():
     assert sum(ratings) == pytest.approx(3000)
     weak, strong = tournament(configure("liars_dice", num_dice=2), ["random", "numbers"], 1000, 5).elo
     assert weak < 1500 < strong
-
-
-def test_another_name_opens_no_other_door():
-    with pytest.raises(ValueError, match="here an agent may name a policy"):
-        agents.check_harmless("heuristic:strategy=my_file.py:function", "thirties")
 
 
 @pytest.mark.slow

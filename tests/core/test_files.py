@@ -162,8 +162,6 @@ def test_what_is_no_object_of_json_is_a_value_error(tmp_path, content):
         read_json(path)
 
 
-# --- archives ---------------------------------------------------------------------------------------------------------
-
 MEMBERS = {"numbers": np.arange(6, dtype=np.uint16), "words": np.array("ab"), "seconds": np.array(0.5)}
 
 
@@ -219,9 +217,6 @@ def test_archives_without_a_checksum_are_earlier_ones(tmp_path):
     assert read_archive(path, "part 1", dict, told.append, unchecked=True).keys() == MEMBERS.keys()
     with pytest.raises(TypeError, match="numbers holds objects"):
         write_archive(path, "part 1", {"numbers": [None]})
-
-
-# --- locks ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_error_names_the_locked_folder_and_the_process_that_uses_it(tmp_path):

@@ -225,9 +225,6 @@ def test_bounds_checking_never_runs_cached_kernels_without_it(play, short, impor
         assert _hits(kernel) == hits
 
 
-# --- the random stream --------------------------------------------------------------------------------------------
-
-
 def test_stream_is_splitmix64():
     """Against splitmix64 written with Python's integers."""
     mask = 2**64 - 1

@@ -45,9 +45,6 @@ def test_no_more_threads_than_cores():
             check_threads(wrong, "jobs")
 
 
-# --- one thread for matrix products ----------------------------------------------------------------------------------
-
-
 def threads():
     return {library["num_threads"] for library in machine._libraries().info()}
 

@@ -73,9 +73,6 @@ def test_whatever_is_written_is_a_plain_value_or_refused(text):
             assert entry is None or type(entry) in (bool, int, float, str)
 
 
-# --- what is refused ----------------------------------------------------------------------------------------------
-
-
 def test_shown():
     for value, text in (
         *((7, "7"), ("ones", "'ones'"), ((5, 4), "(5, 4)"), (None, "None"), ("x" * 1000, " (1,000 characters)")),
@@ -106,8 +103,6 @@ def test_odd_option_values_are_refused_in_few_words(game):
                 assert len(problem) < 400
                 assert option in problem
 
-
-# --- what is allowed ----------------------------------------------------------------------------------------------
 
 EXTREMES = [
     ("fatestones", {"dice": (111111, 666666) * 16383, "hand_size": 5}),

@@ -109,9 +109,6 @@ def test_without_pillow_only_images_fail(monkeypatch):
             make("fatestones", render_mode="rgb_array")
 
 
-# --- videos -----------------------------------------------------------------------------------------------------------
-
-
 def play_on(env, steps):
     """Play the first legal action at each step, of one game or of many."""
     _, info = env.reset(seed=1)

@@ -57,9 +57,6 @@ def test_dice_that_only_tie_end_in_a_draw(scratch, rolls):
     assert (batch.rewards == 0).all()
 
 
-# --- exact play ---------------------------------------------------------------------------------------------------
-
-
 def payoffs(own: tuple[int, ...], other: tuple[int, ...], kind: str) -> np.ndarray:
     """Wins minus losses with each pair of dice, those of the game after a tie included."""
     payoff = np.zeros((len(own), len(own)))
@@ -120,8 +117,6 @@ def test_the_edge_is_measured_against_random_choices_throughout():
         worth = payoffs(tuple(a), tuple(b), "random").mean(axis=1)
         assert row[:3] == pytest.approx(worth - worth.mean(), abs=1e-12)
 
-
-# --- logs ---------------------------------------------------------------------------------------------------------
 
 GOOD = "123456,222555,333444,111666,133356,233346,0,2,6,4"
 

@@ -67,7 +67,6 @@ class Disk:
 
 
 def _run(arguments, folder, death, changes, told) -> None:
-    """Run the command in the forked process."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(os.open(os.path.join(folder, "errors.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)

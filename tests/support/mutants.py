@@ -127,7 +127,6 @@ def tests_for(mutant: Mutant, coverage: CoverageData) -> list[str]:
 
 
 def run_pytest(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run tests in a copy of the project."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     command += ["-o", f"faulthandler_timeout={TEST_LIMIT}", "-o", "faulthandler_exit_on_timeout=true"]
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_OPT": "1"}

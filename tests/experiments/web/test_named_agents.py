@@ -52,7 +52,7 @@ def test_a_page_names_policies_below_runs_only_and_learns_nothing_of_other_files
     assert refused(variant, "heuristic:preset=/etc/passwd") == NOT_FOUND, "another name for the same agent opens no door"
     other = configure("thirties")
     assert refused(other, "ppo:runs/mine.npz") == NOT_FOUND, "it does not play that"
-    assert refused(other, "thirties:code.here:choose") == NOT_FOUND
+    assert {refused(other, spec) for spec in ("thirties:code.here:choose", "heuristic:strategy=code.py:choose")} == {NOT_FOUND}
     stones = configure("fatestones")
     make_agent(stones, "best_response:nash")
     make_agent(stones, "best_response:best_response:random")
