@@ -78,7 +78,8 @@ def adjust(
         low, high: the worst and the best possible result.
         most_lost: for each kind of luck, the most that choices can give away in a game; None: as much as there is to win.
         losers: whose choices `lost` counts, for each kind of luck: 1 the player's, −1 the opponent's.
-        anytime: make intervals that hold at all looks together, at the first so many of these results, for every number.
+        anytime: make intervals that hold at all looks together, at the first so many of these results, for every number; with
+            one kind of luck.
     """
     if anytime:  # whole rounds of the seats, which are alike
         whole = len(results) - len(results) % (int(seat.max()) + 1)
@@ -93,9 +94,10 @@ def adjust(
     adjusted = (1 - taken) * results + (coefficients * (starts[:, None] - lost)).sum(axis=0)
     value, plain_value = (float(np.clip(_means(seat, each).mean(), low, high)) for each in (adjusted, results))
     ratio, interval = _variance_ratio(_within(seat, results), _within(seat, adjusted))
-    # Bounds of adjusted results in which nobody gives away more than `most`.
-    sides = np.sort((1 - taken) * np.array([[low], [high]]), axis=0)
-    for coefficient, start, loser, own in zip(coefficients, starts, losers, most, strict=True):
+    # Bounds of adjusted results in which nobody gives away more than `most`; those for all looks are the same at each.
+    bounding = np.array([[0.0, 1.0]]) if anytime else coefficients
+    sides = np.sort((1 - bounding.sum(axis=0)) * np.array([[low], [high]]), axis=0)
+    for coefficient, start, loser, own in zip(bounding, starts, losers, most, strict=True):
         sides += np.sort(coefficient * np.array([[start], [start - loser * own]]), axis=0)
     least, largest = float(sides[0].min()), float(sides[1].max())
     return Adjusted(
@@ -162,7 +164,7 @@ def _coefficients(
 ) -> np.ndarray:
     """Return coefficients of each kind of luck in each result, (kinds, n) float64, from results of other folds.
 
-    For intervals at any time they come from earlier results, and change whenever there are twice as many.
+    For intervals at any time they come from earlier results, change whenever there are twice as many, and are at most 1.
     """
     found, count = np.full(luck.shape, unfitted), len(results)
     fold = np.arange(count) // 2 % FOLDS  # both seats in each
@@ -175,7 +177,7 @@ def _coefficients(
         if own_luck.any():
             slopes = np.linalg.lstsq(own_luck.T, _within(seat[others], results[others]), rcond=_ALIKE)[0]
             found[:, own] = slopes[:, None]
-    return np.clip(found, 0.0, MOST_TAKEN)
+    return np.clip(found, 0.0, 1.0 if anytime else MOST_TAKEN)
 
 
 def _variance_ratio(plain: np.ndarray, adjusted: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:
