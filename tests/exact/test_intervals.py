@@ -117,8 +117,7 @@ def test_many_results_are_trusted(size, same):
         assert results_half_width(values, 0, 1000) == pytest.approx(1.96 * values.std() / size**0.5, rel=0.2)
 
 
-@pytest.mark.parametrize(("chance", "size"), [(0.5, 1.0), (0.2, 0.1), (0.01, 0.3)])
-@few(1, "runs", [40, 400])
+@few(1, ("chance", "size", "runs"), [(0.5, 1.0, 40), (0.5, 1.0, 400), (0.2, 0.1, 400), (0.01, 0.3, 400)])
 def test_intervals_at_any_time_hold_at_all_looks(chance, size, runs):
     """Looking often and stopping when it is significant: usual intervals err in more than one run of ten."""
     rng, looks, wrong, usual = np.random.default_rng(2), range(50, 3001, 50 if runs > 40 else 150), 0, 0
