@@ -222,7 +222,7 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def parameters_of(factory: Any) -> dict[str, inspect.Parameter]:
-    """Return the parameters of an agent's class by name, be it a dataclass or have an `__init__`. ValueError for others."""
+    """Return the parameters of an agent's class by name: of a dataclass or an `__init__`. ValueError if it is no class."""
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):

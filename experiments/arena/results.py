@@ -387,7 +387,7 @@ def _win_grid(result: Result) -> Grid:
     n, one_table = len(result.agents), result.one_table
     rated = [f"{rating:.0f}" for rating in result.elo or ()] if result.seats > 1 else []
     for i, (low, high) in enumerate(result.elo_interval or () if rated else ()):
-        rated[i] += f" ({low:.0f} … {high:.0f})".replace("inf", "∞")
+        rated[i] += f" ({low:.0f}…{high:.0f})".replace("inf", "∞")
     wins = result.seats == 1 and all(team.win is not None for team in result.teams)
     # Columns have the rows' letters: names side by side would be cut until none could be told from another.
     headings = ["agent", *(("Elo",) if rated else ()), *(["share of wins"] if one_table else [f"v {x}" for x in letters(n)])]

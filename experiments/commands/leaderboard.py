@@ -384,7 +384,7 @@ def _grid(place: TaskBoard) -> Grid:
     for number, each in enumerate(measured, start=1):
         worth = _figure(each.score, each.score_error, 4)
         if place.field and each.elo is not None and each.elo_interval is not None:
-            worth = "{:.0f} ({:.0f} … {:.0f})".format(each.elo, *each.elo_interval).replace("inf", "∞")
+            worth = "{:.0f} ({:.0f}…{:.0f})".format(each.elo, *each.elo_interval).replace("inf", "∞")
         times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
         trained = "" if each.steps is None else f"{each.steps:,}, {_figure(each.minutes, 0.0, 1)}"
         figures = (_figure(each.value, each.error, 6), worth, " / ".join(times), trained)
