@@ -192,7 +192,7 @@ def evaluate(
         seed: fixes every game.
         match: number of games that are played one after another at the same table; agents with a memory keep it.
         anytime: make intervals for those who look at the first games, then at more of them with the same seed, and stop when
-            they like: they hold at all looks together, and are 1.6 to 1.9 times as wide.
+            they like: they hold at all looks together, and are mostly 1.6 to 1.9 times as wide.
         name: of the agent in the result; its spec or class if left out.
         values: those of `dice_envs.response_values(game, opponent)`, if they are at hand.
         done: progress callback, called with the number of games that have ended since the last call.

@@ -49,7 +49,8 @@ def main(
     with random answers, and good players need about a hundredth of the games.
 
     Whoever looks at some games, plays more and stops when the result is significant is wrong far too often. With --anytime
-    intervals hold at all looks together; they are 1.6 to 1.9 times as wide. Keep the seed, and the first games are the same.
+    intervals hold at all looks together; they are mostly 1.6 to 1.9 times as wide. Keep the seed, and the first
+    games are the same.
 
     With --ray a cluster plays the games, with the same results. With --json finished games are kept beside that file; after
     a stop the same command with --resume continues.
