@@ -23,17 +23,17 @@ $(STAMP): pyproject.toml constraints.txt
 environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-cuda/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
-	$(BIN)/python -m experiments train liars_dice --preset quick --out runs/liars_dice_quick --resume
+	$(BIN)/dice-envs train liars_dice --preset quick --out runs/liars_dice_quick --resume
 
 # Self-play, to be hard to exploit: one die each, the distance from an equilibrium measured exactly on the way.
 train-nash: $(STAMP)
-	$(BIN)/python -m experiments train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --out runs/liars_dice_nash --resume
+	$(BIN)/dice-envs train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --out runs/liars_dice_nash --resume
 
 # A page in the browser with all games; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
 # environment without PyTorch and the tools, which take minutes to install.
 PLAY_VENV = $(if $(wildcard $(STAMP)),$(VENV),$(VENV)-play)
 play: $(PLAY_VENV)/.installed
-	$(PLAY_VENV)/bin/python -m experiments play --web $(ARGS)
+	$(PLAY_VENV)/bin/dice-envs play --web $(ARGS)
 
 $(VENV)-play/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-play
@@ -180,7 +180,7 @@ REPRODUCE_fatestones = fatestones --seed 1 --games 20000 --work 1 --most 1000
 results: $(RESULTS:%=result-%)
 result-%: $(STAMP)
 	mkdir -p build/results
-	$(BIN)/python -m experiments reproduce $(REPRODUCE_$*) --json build/results/$*.json
+	$(BIN)/dice-envs reproduce $(REPRODUCE_$*) --json build/results/$*.json
 	$(BIN)/python docs/generate.py "reproduce $(REPRODUCE_$*)" build/results/$*.json
 
 # Write docs/luck.json: players of all games, evaluated with and without luck. Takes about ten minutes.
@@ -189,7 +189,7 @@ luck: $(STAMP)
 
 # Write docs/language.json: scripted players of five tasks, through words. Takes about ten minutes.
 language: $(STAMP)
-	$(BIN)/python -m experiments benchmark language --json docs/language.json
+	$(BIN)/dice-envs benchmark language --json docs/language.json
 
 # Write docs/libraries.md from what `.ci/run` and then `make nightly` have recorded.
 libraries: $(STAMP)

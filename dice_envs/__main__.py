@@ -1,4 +1,4 @@
-"""The command `dice-envs`, the same as `python -m dice_envs`, and as `python -m experiments` in a checkout."""
+"""The command `dice-envs`, the same as `python -m dice_envs`, and in a clone as `python -m experiments`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main() -> None:
         commands = importlib.import_module("dice_envs.experiments.__main__")
     except ImportError as problem:
         sys.exit(f"error: {problem}")
-    commands.main("dice-envs")
+    commands.main()
 
 
 if __name__ == "__main__":

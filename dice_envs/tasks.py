@@ -1,6 +1,6 @@
 """Named tasks: a game with options, and the one quantity by which agents are compared on it.
 
-`python -m experiments leaderboard` measures agents on `TASKS`. The values of random and optimal play are not written here:
+`dice-envs leaderboard` measures agents on `TASKS`. The values of random and optimal play are not written here:
 `dice_envs.measure` computes them.
 """
 

@@ -209,16 +209,14 @@ def optimal_play(game: Game, board: str) -> str:
 _ABOUT_TASKS = (
     "Agents are shown with their scores, 0 for random play and 1 for optimal play. [The board](../../board.md) has all agents "
     "and says how it was made. [`dice_envs.measure`](../../measures.md) computes the same for any options and any agent; "
-    "`python -m experiments solve` computes optimal play itself."
+    "`dice-envs solve` computes optimal play itself."
 )
 
 
 def figures(path: Path) -> str:
     """Published figures beside ours, in a table for each source."""
     stored = json.loads(path.read_text(encoding="utf-8"))
-    parts = [
-        f"Written by `make results`, which runs `python -m experiments {stored['command']}`. ± is half of a 95 % interval."
-    ]
+    parts = [f"Written by `make results`, which runs `dice-envs {stored['command']}`. ± is half of a 95 % interval."]
     for source, rows in itertools.groupby(stored["rows"], key=lambda row: row["source"]):
         cells = [
             (row["figure"], row["published"], row["ours"], row["error"] or "exact", _AGREES[row["agrees"]], row["note"])
@@ -244,7 +242,7 @@ def keep(command: str, made: Path, kept: Path) -> None:
 
 def agents_page() -> str:
     """All agents with their parameters."""
-    parts = ["# Agents in full\n\nAll agents with their parameters, as `python -m experiments agents` lists them."]
+    parts = ["# Agents in full\n\nAll agents with their parameters, as `dice-envs agents` lists them."]
     for game in (None, *names()):
         own = agents.for_game(game)
         chosen = own if game is None else {name: own[name] for name in own if name not in agents.for_game(None)}
@@ -280,7 +278,7 @@ def presets_page() -> str:
 
 def speed_page(folder: Path) -> str:
     """The results of `bench` for each version, newest first."""
-    about = "Results of `python -m experiments bench`, beside peers in the same run. A ratio of 2 is twice as fast."
+    about = "Results of `dice-envs bench`, beside peers in the same run. A ratio of 2 is twice as fast."
     headings = ("subject", "ours", "unit", "peer", "the peer's", "ratio", "note")
     parts = [f"# Speed\n\n{about}"]
     for path in sorted(folder.glob("*.json"), key=_version, reverse=True):

@@ -1,4 +1,4 @@
-"""Programs that train, evaluate, solve and reproduce: `python -m experiments COMMAND`."""
+"""Programs that train, evaluate, solve and reproduce: `dice-envs COMMAND`."""
 
 import os
 

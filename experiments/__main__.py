@@ -1,4 +1,4 @@
-"""The command line: `python -m experiments COMMAND`."""
+"""The command line: `dice-envs COMMAND`."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _options(version: VersionOption = False) -> None:
 add_commands(app, commands(), LISTED)
 
 
-def main(name: str) -> None:
-    """Run the command line; `name` is the program's name in the help."""
+def main() -> None:
+    """Run the command line."""
     for stream, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, stream) is None:  # closed by the calling process
             setattr(sys, stream, open(os.devnull, mode))  # noqa: SIM115
@@ -48,8 +48,8 @@ def main(name: str) -> None:
         getattr(sys, stream).reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *place: f"{message}\n"  # the place is in the package, which is nothing to people
     with ends_at_once():
-        app(prog_name=name)
+        app(prog_name="dice-envs")
 
 
 if __name__ == "__main__":
-    main("python -m experiments")
+    main()

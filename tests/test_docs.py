@@ -89,7 +89,7 @@ def test_pages_name_what_is_there():
 
     commands = get_command(app).commands
     for page in [ROOT / "README.md", *PAGES]:
-        for line in re.findall(r"python -m experiments ([^`\n]*)", page.read_text()):
+        for line in re.findall(r"(?:^|`)dice-envs ([^`\n]*)", page.read_text(), re.M):
             words = line.split("#")[0].split()
             if not words or words[0] == "COMMAND":
                 continue

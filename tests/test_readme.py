@@ -14,7 +14,7 @@ from tests.support.sittings import save
 TEXT = (ROOT / "README.md").read_text()
 PAGES = TEXT + (ROOT / "docs" / "command_line.md").read_text()
 COMMANDS = sorted(
-    set(re.findall(r"^python -m experiments ((?!.*--web)[^#\n]*?)\s*(?:#.*)?$", PAGES, re.M))
+    set(re.findall(r"^dice-envs ((?!.*--web)[^#\n]*?)\s*(?:#.*)?$", PAGES, re.M))
 )  # tests of the page play on it
 ONE_DIE = "liars_dice_openspiel_1"
 LESS = {  # by command: words to replace, and arguments to add

@@ -421,7 +421,7 @@ def make_agent(spec: str) -> Agent:
 
     Args:
         spec: NAME, NAME:VALUE or NAME:KEY=VALUE,KEY=VALUE, such as "numbers:bluff=0.25". NAME is one that
-            `python -m experiments agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold".
+            `dice-envs agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold".
             Such a spec runs that code: never use one from a source that you do not trust.
 
     Raises:

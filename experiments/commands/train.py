@@ -139,7 +139,7 @@ def _say_where(result: TrainingResult) -> None:
     variant, folder = result.trained.variant, result.folder
     ui.console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
     if variant.facts.num_seats > 1:
-        ui.console.whole_line(f"play against it: python -m experiments play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
+        ui.console.whole_line(f"play against it: dice-envs play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

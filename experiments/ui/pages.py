@@ -170,7 +170,7 @@ def command_line(command: str, given: Mapping[str, Any]) -> str:
 
     Game options, named `option`, are written `-o`.
     """
-    parts = ["python -m experiments", command]
+    parts = ["dice-envs", command]
     for name, value in given.items():
         option = "-o" if name == "option" else f"--{name.replace('_', '-')}"
         if value is True:

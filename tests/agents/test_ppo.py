@@ -26,7 +26,7 @@ MOST_BYTES = 2**20
 QUICK = 3.0  # seconds; policies that take longer to measure are measured by slow tests
 TWO = configure("liars_dice", num_dice=2)
 ABOUT = {
-    "command": "python -m experiments train liars_dice",
+    "command": "dice-envs train liars_dice",
     "seed": 3,
     "steps": 1000,
     "minutes": 0.5,
@@ -463,7 +463,7 @@ def by_time(file):
 def test_a_policy_of_the_package_is_small_and_says_how_it_was_made(file):
     assert file.stat().st_size <= MOST_BYTES
     about = load_policy(file).about
-    assert about["command"].startswith("python -m experiments ")
+    assert about["command"].startswith("dice-envs ")
     assert f"--seed {about['seed']}" in about["command"]
     assert about.get("measures") or about.get("table")
 

@@ -267,7 +267,7 @@ from dice_envs.experiments.__main__ import main
 make_agent = assistant.make_agent
 assistant.make_agent = lambda *given: print("a stray line") or make_agent(*given)
 sys.argv[1:] = ["mcp"]
-main("dice-envs")
+main()
 """
 
 
@@ -304,7 +304,7 @@ from dice_envs.experiments import assistant
 from dice_envs.experiments.__main__ import main
 assistant.names = lambda: print("thinking", file=sys.stderr, flush=True) or threading.Event().wait()
 sys.argv[1:] = ["mcp"]
-main("dice-envs")
+main()
 """
 TRADE = '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}'
 LINES = {  # what a client sends, and what the answer to it holds

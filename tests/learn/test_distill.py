@@ -73,7 +73,7 @@ def test_distill_saves_what_it_measured(tmp_path):
     assert (about["seed"], about["steps"], about["method"]) == (5, 60, "distill")
     options = "".join(f" -o {each}" for each in option)
     assert about["command"] == (
-        f"python -m experiments distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01 --precision 1e-06 --seed 5"
+        f"dice-envs distill liars_dice{options} --hidden 16 --steps 60 --rate 0.01 --precision 1e-06 --seed 5"
     )
     for field, spec in (("measures", f"ppo:{out}"), ("greedy_measures", f"ppo:{out},greedy=true")):
         found = measures_as_dicts(measure(policy.variant, spec))

@@ -100,7 +100,7 @@ def test_train_saves_and_measures(tmp_path):
     assert f"A best response wins {wins:.1%} of the games against this policy: it has learned to beat" in " ".join(
         output.split()
     )
-    assert f"play against it: python -m experiments play liars_dice ppo:{folder}\n" in output
+    assert f"play against it: dice-envs play liars_dice ppo:{folder}\n" in output
     assert data["steps"] >= 4096
     assert data["curve"]
     assert (folder / "policy.npz").stat().st_size < 2**20
@@ -423,7 +423,7 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     done("agents", "--add", folder)
     policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
     about = policy.about
-    assert about["command"] == "python -m experiments train liars_dice --preset quick -o num_dice=1 --seed 3"
+    assert about["command"] == "dice-envs train liars_dice --preset quick -o num_dice=1 --seed 3"
     assert about["measures"][0]["value"] == measure("liars_dice", policy, num_dice=1).measures[0].value
     greedy = agents.make(f"ppo:{package / 'one_die.npz'},greedy=true")
     assert about["greedy_measures"][0]["value"] == measure("liars_dice", greedy, num_dice=1).measures[0].value

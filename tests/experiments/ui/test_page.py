@@ -87,7 +87,7 @@ def test_a_chapter_is_told_by_source():
 
 def test_a_command_is_told_as_it_is_typed():
     given = {"games": 5, "log": ["a b", "c"], "exact": True, "resume": False, "report": None}
-    assert command_line("arena", given) == "python -m experiments arena --games 5 --log 'a b' --log c --exact"
+    assert command_line("arena", given) == "dice-envs arena --games 5 --log 'a b' --log c --exact"
 
 
 def test_reproduce_writes_a_page(tmp_path):
@@ -98,7 +98,7 @@ def test_reproduce_writes_a_page(tmp_path):
     assert {"source", "figure", "published", "ours", "error", "agrees", "note"} == set(rows[0])
     text = shown(tree)
     assert f"{len(rows)} figures in all" in text
-    assert f"python -m experiments reproduce thirties --report {tmp_path}" in text
+    assert f"dice-envs reproduce thirties --report {tmp_path}" in text
     for row in rows[:3]:
         assert row["figure"] in text
 
