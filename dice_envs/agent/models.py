@@ -9,16 +9,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dice_envs.agent import Drawing, Promises, Turn
+from dice_envs.agent import AgentError, Drawing, Promises, Turn
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import evaluation_mode, is_of
+from dice_envs.core.options import shown
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class FunctionAgent(Drawing):
-    """A function from (observations, action masks) to action probabilities. Errors name the function.
+    """A function from (observations, action masks) to action probabilities, or from observations alone to logits.
 
-    A PyTorch module is given tensors on its device, in evaluation mode.
+    Illegal actions are masked before the softmax of logits. A PyTorch module is given tensors on its device, in evaluation
+    mode. Errors name the function.
     """
 
     function: Any
@@ -30,12 +32,53 @@ class FunctionAgent(Drawing):
 
     def probabilities(self, turn: Turn) -> Any:
         if not is_of(self.function, "torch.nn", "Module"):
-            return self.function(turn.observations, turn.legal)
+            return self._answer(self.function, turn.observations, turn.legal)
         import torch
 
         device = next((each.device for each in self.function.parameters()), None)
         with torch.no_grad(), evaluation_mode(self.function):
-            return self.function(*(torch.from_numpy(each).to(device) for each in (turn.observations, turn.legal)))
+            seen = (torch.from_numpy(each).to(device) for each in (turn.observations, turn.legal))
+            return self._answer(self.function.forward, *seen)
+
+    def _answer(self, signed: Any, observations: Any, legal: Any) -> Any:
+        """Return the probabilities that the function states, or those of its logits, in their type; `signed` has its signature.
+
+        Raises:
+            AgentError: logits of another shape.
+        """
+        if takes_masks(signed):
+            return self.function(observations, legal)
+        logits = self.function(observations)
+        if getattr(logits, "shape", None) != legal.shape:
+            got = f"shape {tuple(logits.shape)}" if hasattr(logits, "shape") else shown(logits)
+            raise AgentError(f"{self} takes observations alone, so it must return logits of shape {(*legal.shape,)}, not {got}")
+        if hasattr(logits, "detach"):  # a tensor
+            import torch
+
+            return logits.masked_fill(torch.as_tensor(legal == 0, device=logits.device), -torch.inf).softmax(dim=1)
+        logits = np.where(legal, logits, -np.inf)
+        with np.errstate(invalid="ignore"):  # NaN is reported with the probabilities
+            weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+            return weights / weights.sum(axis=1, keepdims=True)
+
+
+def takes_masks(function: Any) -> bool:
+    """Return whether a function can be called with observations and masks; False: only with observations.
+
+    True of functions whose signature cannot be read.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+
+    def takes(*given: None) -> bool:
+        try:
+            return bool(signature.bind(*given))
+        except TypeError:
+            return False
+
+    return takes(None, None) or not takes(None)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

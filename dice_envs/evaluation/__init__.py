@@ -164,7 +164,7 @@ class Evaluation(Adjusted):
 
 def evaluate(
     game: str | Game | Variant,
-    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    agent: str | Agent | Callable[..., Any],
     opponent: str | Agent | None = None,
     games: int = 1000,
     *,

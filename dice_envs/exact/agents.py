@@ -299,9 +299,7 @@ class Asked:
         return ""
 
 
-def asked(
-    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any], variant: Variant, seen: tuple[int, int] = (0, 0)
-) -> Any:
+def asked(agent: str | Agent | Callable[..., Any], variant: Variant, seen: tuple[int, int] = (0, 0)) -> Any:
     """Return the agent as a game's `measure` sees it. `agent` is what `dice_envs.measure` takes, `seen` as for `Asked`.
 
     Raises:

@@ -40,13 +40,13 @@ _FRESH = "measured as the agent plays when a match begins, with nothing to remem
 
 def measure(
     game: str | Game | Variant,
-    agent: str | Agent | Callable[[np.ndarray, np.ndarray], Any],
+    agent: str | Agent | Callable[..., Any],
     *,
     seed: int = 0,
     sample: int | None = None,
     done: Callable[[float, float], Any] | None = None,
     apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]] = map,
-    against: Sequence[str | Agent | Callable[[np.ndarray, np.ndarray], Any]] = (),
+    against: Sequence[str | Agent | Callable[..., Any]] = (),
     **options: Any,
 ) -> Measures:
     """Measure how far an agent is from optimal play, exactly where the game allows it.
@@ -56,9 +56,10 @@ def measure(
             physician, one player's turn of Thirties).
         agent: a spec such as "numbers:bluff=0.25"; an Agent; or a function from observations (n, size) float32 and
             action masks (n, actions) int8 to action probabilities (n, actions): an array, or a PyTorch tensor on any device.
-            A PyTorch module is such a function of tensors on the device of its parameters. A model such as MaskablePPO sees
-            what the VecNormalize of its environment makes of them, if it has one: `load` takes it as `env`. Both are asked in
-            evaluation mode and left as they were.
+            A PyTorch module is such a function of tensors on the device of its parameters. A function or module that takes one
+            argument gets observations alone and returns logits (n, actions); illegal actions are masked before the softmax.
+            A model such as MaskablePPO sees what the VecNormalize of its environment makes of observations, if it has one:
+            `load` takes it as `env`. Modules and models are asked in evaluation mode and left as they were.
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line
@@ -245,7 +246,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
 
 def response_values(
     game: str | Game | Variant,
-    opponent: str | Agent | Callable[[np.ndarray, np.ndarray], Any] | None = None,
+    opponent: str | Agent | Callable[..., Any] | None = None,
     *,
     done: Callable[[float, float], Any] = lambda amount, total: None,
     **options: Any,

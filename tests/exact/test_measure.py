@@ -156,6 +156,56 @@ def test_a_module_is_asked_with_tensors_on_its_device_in_evaluation_mode(device)
         module.layers[0].num_features, module.layers[0].running_mean = 2, torch.zeros(2, device=device)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_module_of_observations_alone_returns_logits_which_are_masked(dtype):
+    options = {"rules": "openspiel", "num_dice": 1, "num_faces": 3}
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.LazyLinear(16), torch.nn.Tanh(), torch.nn.LazyLinear(7))
+    net(torch.zeros(1, configure("liars_dice", **options).facts.observation_size))
+
+    class Logits(torch.nn.Module):
+        def forward(self, observations):
+            return net(observations).to(dtype)
+
+    def in_numpy(observations):
+        with torch.no_grad():
+            return net(torch.from_numpy(observations)).numpy()
+
+    def both(observations, masks=None):
+        chances = np.exp(in_numpy(observations)) * masks
+        return chances / chances.sum(axis=1, keepdims=True)
+
+    expected = measure("liars_dice", both, **options).measures[0].value
+    assert expected > 0.1
+    close = 0.02 if dtype == torch.bfloat16 else 1e-5
+    for agent in (Logits(), in_numpy) + (net,) * (dtype == torch.float32):
+        assert measure("liars_dice", agent, **options).measures[0].value == pytest.approx(expected, abs=close)
+
+
+class Unreadable:
+    """A policy whose signature cannot be inspected."""
+
+    __signature__ = "none"
+
+    def __call__(self, *seen):
+        _, masks = seen
+        return masks / masks.sum(axis=1, keepdims=True)
+
+
+def test_the_number_of_inputs_decides_what_outputs_mean():
+    options = {"rules": "openspiel", "num_dice": 1, "num_faces": 2}
+    for uniform in (Unreadable(), lambda *seen: Unreadable()(*seen), lambda observations: np.zeros((len(observations), 5))):
+        assert measure("liars_dice", uniform, **options).score == pytest.approx(0, abs=1e-9)
+    for logits, words in (
+        (lambda observations: observations[:, :2], r"must return logits of shape \(\d+, 5\), not shape \(\d+, 2\)"),
+        (lambda observations: (observations,), r"must return logits of shape \(\d+, 5\), not \(array"),
+        (lambda observations: np.full((len(observations), 5), np.nan), "must be a finite number, not nan"),
+        (lambda observations: np.full((len(observations), 5), -np.inf), "must be a finite number, not nan"),
+    ):
+        with pytest.raises(AgentError, match=words):
+            measure("liars_dice", logits, **options)
+
+
 def test_a_score_has_an_error_where_it_is_known():
     options = {"num_dice": 3, "target": 14}
     exact, repeated = (measure("thirties", agent, **options) for agent in ("thirties", ActsOnly("random")))
