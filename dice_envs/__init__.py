@@ -19,13 +19,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import pettingzoo
 
 from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform, make_agent
 from dice_envs.agent.casting import Pool
 from dice_envs.core.batch import Batch, IllegalActionError
-from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register
+from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register, register_id
 from dice_envs.core.state import state_dtype
 from dice_envs.core.view import Block, Picture, Row
 from dice_envs.envs import aec
@@ -104,13 +103,7 @@ if not TYPE_CHECKING:  # a checker would take every misspelt name for one of the
 
 def _register(name: str) -> None:
     game = load(name)
-    gymnasium.register(
-        id=f"dice_envs/{game.env_name}-v0",
-        entry_point="dice_envs.envs.gym:SeatEnv",
-        vector_entry_point="dice_envs.envs.gym:SeatVectorEnv",
-        kwargs={"game": name},
-        disable_env_checker=False,
-    )
+    register_id(game)
     module_name = f"{__name__}.{name}_v0"
     module = aec.make_module(name, module_name)
     sys.modules[module_name] = module

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
 
+import gymnasium
 import numpy as np
 
 from dice_envs.core.dice import choose_from_mask, next_u64, uniform
@@ -597,6 +598,8 @@ _registered: dict[str, Game] = {}  # the user's own games
 def register(game: Game) -> Game:
     """Let agents, policies and commands find a game of your own by its name. Returns the game.
 
+    Gymnasium knows it as `dice_envs/ENV_NAME-v0`, or by its name where another game has its `env_name`.
+
     A game registered before under the name is replaced, with a warning, as when a notebook's cell runs again. What has been
     made of the old one keeps it. Other processes, such as workers of Ray, must import the module that registers the game.
 
@@ -611,7 +614,21 @@ def register(game: Game) -> Game:
     if _registered.get(game.name, game) is not game:
         warnings.warn(f"the game registered as {shown(game.name)} before is replaced", stacklevel=2)
     _registered[game.name] = game
+    register_id(game)
     return game
+
+
+def gym_id(game: Game) -> str:
+    """Return the game's id in Gymnasium: `dice_envs/Pig-v0`, by its `env_name`; by its name if another game has that one."""
+    known = gymnasium.registry.get(wanted := f"dice_envs/{game.env_name}-v0")
+    return wanted if known is None or known.kwargs["game"] == game.name else f"dice_envs/{game.name}-v0"
+
+
+def register_id(game: Game) -> None:
+    """Let `gymnasium.make` and `gymnasium.make_vec` find a game that `load` knows."""
+    gymnasium.registry.pop(name := gym_id(game), None)  # Gymnasium warns of an id that it knows
+    places = {"entry_point": "dice_envs.envs.gym:SeatEnv", "vector_entry_point": "dice_envs.envs.gym:SeatVectorEnv"}
+    gymnasium.register(id=name, kwargs={"game": game.name}, disable_env_checker=False, **places)
 
 
 def configure(game: str | Game | Variant, /, **options: Any) -> Variant:

@@ -14,6 +14,7 @@ from rich.text import Text
 from dice_envs import configure, layout, load, measure, names
 from dice_envs.agents import aliases, for_game, ppo
 from dice_envs.core.files import read_json
+from dice_envs.core.game import gym_id
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid, figure_text
@@ -33,8 +34,8 @@ def list_games(
         variant = configure(name)
         defaults = vars(variant.options)
         _heading(name, variant.game.title)
-        if name in names():  # Gymnasium and PettingZoo do not know a game of one's own
-            _flow(f"Gymnasium: dice_envs/{variant.game.env_name}-v0; PettingZoo: dice_envs.{name}_v0")
+        module = f"; PettingZoo: dice_envs.{name}_v0" * (name in names())  # which a game of one's own has none of
+        _flow(f"Gymnasium: {gym_id(variant.game)}{module}")
         if not game:
             _flow(f"options: {options_text(defaults)}")
             continue

@@ -3,13 +3,14 @@
 import copy
 import dataclasses
 import json
+import warnings
 from pathlib import Path
 
 import gymnasium
 import pytest
 
 import dice_envs
-from dice_envs.core.own import split_own
+from dice_envs.core.own import load_own, split_own
 from dice_envs.experiments.web import make_agent
 from dice_envs.learn.presets import PRESETS
 from dice_envs.table.sitting import Sitting
@@ -214,7 +215,21 @@ def test_a_game_of_ones_own_in_commands(pig, players):
 def test_a_game_of_ones_own_is_listed_with_what_there_is_of_it(pig):
     listed = done("games", pig)
     assert "target=" in listed
-    assert "Gymnasium" not in listed, "it knows the package's own only"
+    assert "Gymnasium: dice_envs/Pig-v0\n" in listed
+
+
+def test_gymnasium_knows_a_registered_game_by_its_id(pig):
+    game = load_own(*split_own(pig)[:2], "game")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dice_envs.register(game) is game is dice_envs.register(game)
+    env = gymnasium.make("dice_envs/Pig-v0", target=20)
+    assert (env.unwrapped.variant.game, env.unwrapped.variant.options.target) == (game, 20)
+    assert gymnasium.make_vec("dice_envs/Pig-v0", 3, target=20).reset(seed=1)[0].shape == (3, 4)
+    other = dataclasses.replace(dice_envs.load("thirties"), name="slower_thirties")
+    dice_envs.register(other)  # its env_name is that of the old game, which keeps its id
+    assert gymnasium.make("dice_envs/slower_thirties-v0").unwrapped.variant.game is other
+    assert gymnasium.make("dice_envs/Thirties-v0").unwrapped.variant.game is dice_envs.load("thirties")
 
 
 def test_what_is_no_game_is_refused_in_one_line(players, pig, tmp_path):
@@ -227,8 +242,6 @@ def test_what_is_no_game_is_refused_in_one_line(players, pig, tmp_path):
 
 
 def test_names_of_games_are_kept_apart(pig):
-    from dice_envs.core.own import load_own
-
     game = load_own(*split_own(pig)[:2], "game")
     assert dice_envs.register(game) is game is dice_envs.register(game)
     other = copy.copy(game)
