@@ -627,8 +627,8 @@ def gym_id(game: Game) -> str:
 def register_id(game: Game) -> None:
     """Let `gymnasium.make` and `gymnasium.make_vec` find a game that `load` knows."""
     gymnasium.registry.pop(name := gym_id(game), None)  # Gymnasium warns of an id that it knows
-    places = {"entry_point": "dice_envs.envs.gym:SeatEnv", "vector_entry_point": "dice_envs.envs.gym:SeatVectorEnv"}
-    gymnasium.register(id=name, kwargs={"game": game.name}, disable_env_checker=False, **places)
+    one, many = "dice_envs.envs.gym:SeatEnv", "dice_envs.envs.gym:SeatVectorEnv"
+    gymnasium.register(name, one, kwargs={"game": game.name}, disable_env_checker=False, vector_entry_point=many)
 
 
 def configure(game: str | Game | Variant, /, **options: Any) -> Variant:
