@@ -1,8 +1,13 @@
 """Wrong options of each game are refused by name, with the value and what is allowed."""
 
+import itertools
+import typing
+
 import pytest
 
-from dice_envs import configure
+from dice_envs import configure, load, names
+from dice_envs.core.game import single_seat
+from dice_envs.core.options import option_kinds
 
 WRONG = {
     "fatestones": [
@@ -27,7 +32,8 @@ WRONG = {
         ),
         ({"wild": "sixes"}, "wild"),
         ({"next_starter": "caller"}, "next_starter must be one of 'loser', 'after_caller', not 'caller'"),
-        ({"rules": "perudo", "next_starter": "after_caller"}, "next_starter must be 'loser' with palifico=True, not 'after"),
+        ({"rules": "perudo", "next_starter": "after_caller"}, "next_starter must be 'loser' with rules=\"perudo\", not 'after"),
+        ({"palifico": True, "next_starter": "after_caller"}, "palifico must be false with next_starter='after_caller'"),
         ({"rules": "textarena", "raise_rule": "either"}, "raise_rule must be 'nondecreasing' with rules=\"textarena\""),
         ({"rounds": "double"}, "rounds"),
         ({"starter": 1}, "starter"),
@@ -35,7 +41,7 @@ WRONG = {
         ({"rules": "dudo"}, "rules"),
         ({"rules": "openspiel", "wild": "ones"}, "wild must be 'highest' with rules="),
         ({"num_dices": 5}, "no option 'num_dices'; its options are: num_players"),
-        ({"raise_rule": "perudo"}, "wild must be 'ones' with raise_rule=\"perudo\", not None"),
+        ({"raise_rule": "perudo"}, "raise_rule must not be 'perudo' with wild=None: it needs wild='ones'"),
         ({"rules": "perudo", "wild": "highest"}, "wild must be 'ones' with rules=\"perudo\", not 'highest'"),
         ({"palifico": 1}, "palifico must be true or false, not 1"),
         ({"exact_call": "yes"}, "exact_call must be true or false, not 'yes'"),
@@ -61,7 +67,8 @@ WRONG = {
         ({"efficacy": 3}, 'efficacy must be left at 2 with variation="cooperative"'),
         ({"num_patients": 0}, "num_patients must be a whole number from 1 to 200, not 0"),
         ({"goal": 13}, "goal must be a whole number from 1 to 12, not 13"),
-        ({"num_patients": 3}, "goal must be a whole number from 1 to 3, not 5"),
+        ({"num_patients": 4}, "num_patients must be at least 5, the goal if none is given, not 4"),
+        ({"num_patients": 4, "goal": 5}, "goal must be a whole number from 1 to 4, not 5"),
     ],
     "thirties": [
         ({"num_dice": 9}, "num_dice must be a whole number from 1 to 8, not 9"),
@@ -84,3 +91,22 @@ def test_wrong_options_are_refused(name, options, words):
     with pytest.raises(ValueError, match=".") as caught:
         configure(name, **options)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [configure, single_seat])
+@pytest.mark.parametrize("name", names())
+def test_an_error_is_about_an_option_that_was_given(name, make):
+    """Of every option alone, and of every two, with values at and beyond their limits."""
+    given = {}
+    for option, kinds in option_kinds(load(name).options).items():
+        choices = [value for kind in kinds if typing.get_origin(kind) is typing.Literal for value in typing.get_args(kind)]
+        given[option] = [*choices, None, True, 0, 1, 2, 4, 8, 9, 200, "x", (), (2, 2), (6,) * 4, ("a", "b")]
+    alone = [{option: value} for option, values in given.items() for value in values]
+    refused = {}
+    for options in (*alone, *({**one, **other} for one, other in itertools.combinations(alone, 2))):
+        try:
+            make(name, **options)
+        except ValueError as problem:
+            refused[str(problem)] = options
+    assert len(refused) > len(given)
+    assert not {words: options for words, options in refused.items() if words.split()[0] not in options}

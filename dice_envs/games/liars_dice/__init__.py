@@ -91,7 +91,7 @@ Dice = Annotated[int, Range(1, MAX_DICE)]  # number of one player's dice
 _PRESETS: dict[str, dict[str, Any]] = {
     "standard": {},
     "openspiel": {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"},
-    "perudo": {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True},
+    "perudo": {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True, "next_starter": "loser"},
     "textarena": {"raise_rule": "nondecreasing", "starter": "first", "next_starter": "after_caller"},
 }
 
@@ -153,9 +153,9 @@ class Options:
                 raise ValueError(f'{name} must be {value!r} with rules="{self.rules}", not {shown(given)}')
             object.__setattr__(self, name, value)
         if self.raise_rule == "perudo" and self.wild != "ones":
-            raise ValueError(f"wild must be 'ones' with raise_rule=\"perudo\", not {shown(self.wild)}")
+            raise ValueError(f"raise_rule must not be 'perudo' with wild={shown(self.wild)}: it needs wild='ones'")
         if self.palifico and self.next_starter != "loser":
-            raise ValueError(f"next_starter must be 'loser' with palifico=True, not {shown(self.next_starter)}")
+            raise ValueError(f"palifico must be false with next_starter={self.next_starter!r}, not True")
         if isinstance(self.num_dice, tuple) and len(self.num_dice) != self.num_players:
             raise ValueError(
                 f"num_dice must be one number or {self.num_players}, one for each seat, not {shown(self.num_dice)}"

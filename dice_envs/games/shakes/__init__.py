@@ -143,6 +143,8 @@ class Options:
             raise ValueError(
                 'open_efficacies must be false with variation="competitive", where all efficacies are equal and known'
             )
+        if self.goal is None and self.to_win > self.patients:
+            raise ValueError(f"num_patients must be at least {self.to_win}, the goal if none is given, not {self.patients}")
         check_range("goal", self.to_win, 1, self.patients)
         for option, given in (("treatments", self.treatments), ("maesters", self.maesters)):
             if given is None or (option == "treatments" and isinstance(given, str) and given == "rules"):
