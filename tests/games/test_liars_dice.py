@@ -157,6 +157,7 @@ GAMES = [
     {"num_dice": (3, 2), "num_faces": 4, "wild": "ones"},
     {"num_players": 5, "num_dice": 2, "wild": "highest", "reward": "dice"},
     {"rules": "textarena", "num_players": 4, "num_dice": (2, 1, 3, 2)},
+    {"rules": "textarena_1", "num_players": 4, "num_dice": (2, 1, 3, 2)},
     {"num_players": 3, "num_dice": 2, "raise_rule": "reset_quantity", "rounds": "single"},
     {"num_players": 3, "num_dice": 2, "exact_call": True, "raise_rule": "either", "starter": "first"},
     {"num_dice": (3, 2), "raise_rule": "perudo", "wild": "ones", "num_faces": 2, "palifico": True},

@@ -2,6 +2,9 @@
 
 Importing this module registers every game with TextArena: `textarena.make("dice_envs/liars_dice-v0", num_dice=2)`. With `-raw`
 at the end of its name it comes without `LLMObservationWrapper`, which makes one text of all that a player has read.
+
+The option `rules` of Liar's Dice has the rules of TextArena's own `LiarsDice`: "textarena" those of release 0.7.4,
+"textarena_1" those of version 1.0.0 of its repository.
 """
 
 from __future__ import annotations

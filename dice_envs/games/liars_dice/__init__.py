@@ -93,6 +93,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "openspiel": {"num_players": 2, "raise_rule": "either", "wild": "highest", "rounds": "single", "starter": "first"},
     "perudo": {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True, "next_starter": "loser"},
     "textarena": {"raise_rule": "nondecreasing", "starter": "first", "next_starter": "after_caller"},
+    "textarena_1": {"raise_rule": "either", "starter": "first", "next_starter": "loser"},
 }
 
 
@@ -127,8 +128,9 @@ class Options:
         past_rounds: false: agents forget the dice shown in earlier rounds; the observation lacks the block `past_bids`.
         rules: whose rules are played: those that the other options say, or a set of them. "openspiel" stands for
             num_players=2, raise_rule="either", wild="highest", rounds="single" and starter="first"; "perudo" for
-            raise_rule="perudo", wild="ones", palifico=True and exact_call=True; "textarena" for
-            raise_rule="nondecreasing", starter="first" and next_starter="after_caller".
+            raise_rule="perudo", wild="ones", palifico=True and exact_call=True; "textarena" (TextArena's releases up to 0.7.4)
+            for raise_rule="nondecreasing", starter="first" and next_starter="after_caller"; "textarena_1" (version 1.0.0 of
+            its repository) for raise_rule="either", starter="first" and next_starter="loser".
     """
 
     num_players: Annotated[int, Range(2, MAX_SEATS)] = 2
@@ -143,7 +145,7 @@ class Options:
     next_starter: Literal["loser", "after_caller"] = "loser"
     reward: Literal["win", "dice"] = "win"
     past_rounds: bool = True
-    rules: Literal["standard", "openspiel", "perudo", "textarena"] = "standard"
+    rules: Literal["standard", "openspiel", "perudo", "textarena", "textarena_1"] = "standard"
 
     def __post_init__(self) -> None:
         check_types(self)
