@@ -11,13 +11,13 @@ Source
     "Investigation" for its simulator.
 
 Readings
-    - The bag `fair` holds one of each of the 32 dice that average 3.5 (the source's avgfaces.txt), `all` one of each
-      of the 462. A list of codes is itself the bag, and may repeat a code.
+    - One bag (`fair`) holds one of each of the 32 dice that average 3.5 (the source's avgfaces.txt), another (`all`) one
+      of each of the 462. A list of dice is itself the bag, and may repeat a die.
     - The source's rules redraw after a scratch (`scratch="redraw"`). Its simulator records the scratch and stops
       (`scratch="draw"`, reward 0 for both).
-    - A bag whose dice can only tie would be redrawn forever, so after MAX_DRAWS scratches the game ends in a draw. With
-      the fair dice a scratch has probability 1/200, so the cap is never reached in practice.
-    - The remaining dice are renumbered after a tie, as in the source's logs: action k is the k-th die left, from 0.
+    - A bag whose dice can only tie would be redrawn forever, so after 100 scratches (`MAX_DRAWS`) the game ends in a draw.
+      With the dice that average 3.5 a scratch has probability 1/200, so the cap is never reached in practice.
+    - The remaining dice are numbered anew after a tie, as in the source's logs (action `k` is the k-th die left, from 0).
 
 Actions
     0 … hand_size-1     which of its remaining dice the seat rolls; seat 0 commits, then seat 1, which cannot see it
@@ -324,9 +324,9 @@ def _rules_in_short(options: Options) -> list[str]:
     ending = "the game is a draw" if options.scratch == "draw" else "both draw new ones"
     return [
         f"Both players draw from one bag of {bag}: {options.hand_size} each, for all to see.",
-        "Both choose one of their dice in secret and roll it. The higher roll wins the game.",
+        "Both choose a die of theirs in secret and roll it. The higher roll wins the game.",
         "After a tie both dice are put away, and both choose again.",
-        f"When all dice have tied, {ending}.",
+        f"When all dice have tied, it is a scratch: {ending}.",
     ]
 
 

@@ -3,22 +3,22 @@
 Play
     A (seat 0) and B (seat 1) roll their pools. There are as many columns as the smaller pool has dice; the larger
     pool's spare lowest dice are dropped. In each column both secretly choose one of their remaining dice, then both
-    dice are shown: the higher one scores a point. The option `ties` says what equal dice score. The score is A's points
-    minus B's.
+    dice are shown: the higher one scores a point. Equal dice score nothing, unless the rules in force say otherwise (option
+    `ties`). The score is A's points minus B's.
 
 Source
     Isaksen, Holmgård, Togelius, Nealen: "Characterising Score Distributions in Dice Games", Game and Puzzle Design
-    2(1), 2016. Its *sorted* game is this one with both players always choosing their highest die (sections 3.1,
-    5.1, 6, 7.1, 8.1), its *unsorted* game with both choosing at random (sections 3.2, 5.2, 7.2, 8.2).
+    2(1), 2016. Its "sorted" game is this one with both players always choosing their highest die (sections 3.1,
+    5.1, 6, 7.1, 8.1), its "unsorted" game with both choosing at random (sections 3.2, 5.2, 7.2, 8.2).
 
 Readings
     - A die is identified by its place in the pool, largest dice first. Both players see which dice are still held. Of
       two dice with equal faces the one in the earlier place counts as the higher.
     - The paper drops spare dice in the sorted game only. Here the lowest are always dropped, and laid aside face up.
-    - `ties="reroll"`: after the last column the tied dice are rolled again, and played as above, among themselves.
-      When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after
-      MAX_ROLLS rolls score nothing, so that every game ends. Even for 24d2 sorted the probability of that is below
-      2**-46.
+    - Where ties are rolled again (`ties="reroll"`), the tied dice are rolled after the last column, and played as above,
+      among themselves. When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that
+      still tie after 64 rolls (`MAX_ROLLS`) score nothing, so that every game ends. Even for 24d2 sorted the probability of
+      that is below 2**-46.
 
 Actions
     k           choose the die in place k of one's own pool, 0 for the first
@@ -401,7 +401,7 @@ def _rules_in_short(options: Options) -> list[str]:
     lines = [f"A rolls {_pool_in_words(pool_a)}, B rolls {_pool_in_words(pool_b)} (2d6: two dice of six faces)."]
     if len(pool_a) != len(pool_b):
         lines.append("The lowest dice of the larger pool are dropped, until both have equally many.")
-    lines.append("Again and again both choose one of their dice in secret, then show it: the higher one scores a point.")
+    lines.append("Again and again both choose a die of theirs in secret, then show it: the higher one scores a point.")
     lines.append(_TIES[options.ties])
     seen = (
         "You see the dice that the other holds." if options.open_hands else "You see the other's dice only when they are shown."

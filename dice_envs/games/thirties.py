@@ -16,10 +16,10 @@ Readings
     - The paper's text gives "the number of x's aside + x" points. But both its 7x points for six dice aside and its
       program count pips, and so does this game.
     - With other dice or another target, x may exceed the highest face: then the highest face is put aside.
-    - Nothing bounds the length of the second stage. Here it starts again at most MAX_RESTARTS times, so that points
-      are bounded. With six dice the probability of reaching this limit is 1e-71.
-    - The winners share +1 and the others share -1; when all have the same points everybody gets 0. Seat 0 begins
-      every round.
+    - Nothing bounds the length of the second stage. Here it starts again at most 40 times (`MAX_RESTARTS`), so that
+      points are bounded. With six dice the probability of reaching this limit is `1e-71`.
+    - The winners share +1 and the others share -1; when all have the same points everybody gets 0. The first
+      seat begins every round.
 
 Environments
     With `num_players=1`, the default of `gymnasium.make`, one turn is played, and at its end `goal` decides the reward.
@@ -63,9 +63,9 @@ class Options:
     """Options of the game of 30s; ValueError names the option, the value and what is allowed.
 
     Attributes:
-        num_players: 1 (one turn, rewarded by `goal`) or 2 to 6 (the table game).
+        num_players: players at the table, 1 to 6; one alone plays one turn, rewarded by `goal`.
         rounds: turns of each player in the table game, 1 to 1000; one player plays one turn.
-        num_dice: 1 to 8.
+        num_dice: dice of the first throw, 1 to 8.
         num_faces: faces of every die, 2 to 8.
         target: the lowest score that costs no points, 1 to 64.
         goal: what one player is rewarded for: "maximize": the score; "minimize_loss": minus the points below the
@@ -392,7 +392,7 @@ _GOALS = {
 def _rules_in_short(options: Options) -> list[str]:
     target, dice = options.target, options.num_dice
     lines = [
-        f"Throw {dice} dice of {options.num_faces} faces. Put at least one aside and throw the rest, until all are aside.",
+        f"Throw {dice} dice of {options.num_faces} faces. Keep at least one and throw the lowest again, until you keep all.",
         "The score is the sum of the dice.",
     ]
     if options.num_players == 1:

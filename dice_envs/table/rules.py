@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import itertools
 import re
 import sys
 import textwrap
@@ -96,6 +97,8 @@ def attributes(thing: Any) -> dict[str, str]:
 
 # --- for players --------------------------------------------------------------------------------------------------------
 
+_FOR_PROGRAMS = re.compile(r"[`*]|\w_\w|\w=|[gG]ymnasium|PettingZoo|environment|episode")
+
 
 class OptionWords(NamedTuple):
     """An option as players read it."""
@@ -128,18 +131,16 @@ def option_words(game: Game) -> dict[str, OptionWords]:
 
 def _briefly(text: str) -> str:
     """Return the beginning of what a docstring says of an option or a value, without parentheses."""
-    text = re.split(r"; |\. | and -1", re.sub(r"\s*\([^()]*\)", "", text))[0]
+    text = re.split(r"; |\. | and -1", re.sub(r"\s*\([^()]*\)", "", text))[0].strip(" .:")
+    text = re.sub(r'"\w+"', lambda quoted: quoted[0].replace("_", " "), text)
     return without_code(text.replace("true: ", "yes: ").replace("false: ", "no: "))
 
 
 def without_code(text: str) -> str:
-    """Return a sentence of a docstring without what only programs need: code, and parentheses that hold code."""
+    """Return a paragraph of a docstring without what only programs need: parentheses that hold code, and from the first
+    sentence on that has code elsewhere, all that follows, since it may refer to that."""
     text = re.sub(r"\s*\([^()]*(?:[`=]|seat \d)[^()]*\)", "", text)
-    text = re.sub(r",? (?:with|for|by) `?\w+=\"?\w+\"?`?,?", "", text)
-    text = re.sub(r"`?\b(\w+)=\"?(\w+)\"?`?", lambda code: f"{code[1]} {code[2]}".replace("_", " "), text)
-    text = re.sub(r"`([^`]*)`", lambda code: code[1].removeprefix("num_").replace("_", " "), text)
-    text = re.sub(r'"\w+"', lambda quoted: quoted[0].replace("_", " "), text)
-    return re.sub(r"\bnum_(\w+)", r"\1", text).strip(" .:")
+    return ". ".join(itertools.takewhile(lambda each: not _FOR_PROGRAMS.search(each), text.split(". ")))
 
 
 def known_as(variant: Variant) -> str:
@@ -159,14 +160,10 @@ def variant_words(variant: Variant) -> str:
     return ", ".join(words[name].value(value) for name, value in changed.items())
 
 
-_FOR_PROGRAMS = re.compile(r"\w_\w|\*\*|gymnasium|PettingZoo|environment|episode", re.IGNORECASE)
-
-
 def rules_for_players(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules in full without code: how the game is played, where it is from, and how its rules are read."""
     found = []
     for heading, paragraphs in sections(game):
-        plain = [". ".join(s for s in without_code(each).split(". ") if not _FOR_PROGRAMS.search(s)) for each in paragraphs]
-        if heading in ("Play", "Source", "Sources", "Readings"):
-            found.append(RuleSection(heading, tuple(f"{each}." for each in plain if each)))
-    return tuple(found)
+        plain = [without_code(each) for each in paragraphs if heading in ("Play", "Source", "Sources", "Readings")]
+        found.append(RuleSection(heading, tuple(f"{each.removesuffix('.')}." for each in plain if each)))
+    return tuple(section for section in found if section.paragraphs)

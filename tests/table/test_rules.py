@@ -103,17 +103,36 @@ def test_players_read_no_code(game):
     for words in option_words(load(game)).values():
         texts += [words.label, words.help, *words.meanings.values()]
     assert sum(len(text) for text in texts) > 500
-    assert [text for text in texts if re.search(r"`|\w_\w|==|\w=\w", text)] == []
+    assert [text for text in texts if re.search(r"`|\w_\w|==|\w=\w|\*", text)] == []
+
+
+@pytest.mark.parametrize("game", names())
+def test_the_rules_for_players_are_sentences_of_the_docstring_with_all_of_how_to_play(game):
+    """Code goes with its parentheses or with its sentence: put into other words it left "the rule raise rule quantity"."""
+    written = {section.heading: section.paragraphs for section in sections(load(game))}
+    shown = {section.heading: section.paragraphs for section in rules_for_players(load(game))}
+    assert shown.keys() == written.keys() & {"Play", "Source", "Sources", "Readings"}
+    for heading, paragraphs in shown.items():
+        whole = [re.sub(r" \([^()]*`[^()]*\)|\s*\(seat \d\)", "", each) for each in written[heading]]
+        assert all(any(each.startswith(text) for each in whole) for text in paragraphs), heading
+        assert heading == "Readings" or list(paragraphs) == whole, "nothing is left out"
+
+
+@pytest.mark.parametrize(("game", "options"), MARKED)
+def test_short_rules_have_the_words_of_actions(game, options):
+    variant = configure(game, **options)
+    rules = " ".join(rules_in_short(variant)).lower()
+    said = " ".join(map(variant.describe_action, range(variant.facts.num_actions))).lower()
+    named = {name.lower() for name in vars(variant.options).get("treatments") or ()}
+    words = set(re.findall(r"\b[a-z]{2,}\b", said)) - {"or", *(word for name in named for word in name.split())}
+    assert [word for word in words if not re.search(rf"\b{word}s?\b", rules)] == []
 
 
 def test_values_of_an_option_are_explained_one_by_one():
     words = option_words(load("liars_dice"))
     assert words["rounds"].meanings == {"elimination": "the whole game", "single": "the first call ends the game"}
     assert words["num_players"].help == "players at the table, 2 to 6"
-    assert (
-        without_code('One round with exact calls (`rounds="single"`): a right one wins.')
-        == "One round with exact calls: a right one wins"
-    )
+    assert without_code('One round (`rounds="single"`): a call ends it. `x` is it. So is y.') == "One round: a call ends it"
 
 
 def test_an_option_of_which_the_docstring_says_nothing_has_its_name():

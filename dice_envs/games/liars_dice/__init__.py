@@ -11,16 +11,16 @@ Play
     down to one die starts a palifico round without wild dice, and who says that a bid is exactly right wins a die back.
 
 Sources
-    D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and the rule `raise_rule="quantity"`;
-    OpenSpiel's `liars_dice` for `rules="openspiel"`. For `rules="perudo"`: Wikipedia, "Dudo"; the glossary of perudo.com;
-    Board Game Arena's help for "dudo" (Asmodée's edition); RULES.md of github.com/nathkrill/liars-dice.
+    D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and its rule of raising (`raise_rule="quantity"`).
+    OpenSpiel's game of this name for its own rules (`rules="openspiel"`). For Perudo (`rules="perudo"`): Wikipedia, "Dudo";
+    the glossary of perudo.com; Board Game Arena's help for "dudo" (Asmodée's edition); RULES.md of
+    github.com/nathkrill/liars-dice.
 
 Readings
     - The article's sentence on who loses a call is wrong in two of its three cases: fewer dice than were bid, and
       more. Both calls of its example game, and its program, follow the rule above.
     - The article sets no limit to a bid. Here the quantity is at most the number of dice still in play, since a
-      higher bid could never hold. Its "after 6 the next bid can be 6 or 1" holds here for the highest face,
-      whatever `num_faces` is.
+      higher bid could never hold. Its "after 6 the next bid can be 6 or 1" holds here for the highest face of any dice.
     - A player without dice is out at once: its episode ends there, with the reward -1/(n-1).
     - Palifico: the glossary forbids to change the face at all, but also lets players with one die change it. Others let
       those change it who have had a palifico round. Here players with one die may, by the usual rule without halving.
@@ -107,8 +107,9 @@ class Options:
         num_faces: faces of every die, 2 to 8.
         raise_rule: "quantity": the quantity must rise and the face may not fall, but face 1 may follow the highest
             face (the article). "either": a higher quantity with any face, or the same quantity with a higher face.
-            "perudo", with wild="ones": as "either" among the other faces. A bid on ones needs at least half the last
-            quantity, rounded up, and the bid after it more than twice as many, or more ones. The first bid is not on ones.
+            "perudo", with wild="ones": a higher quantity, or the same quantity with a higher face, and half as many of ones. A
+            bid on ones needs at least half the last quantity, rounded up, and the bid after it more than twice as many, or more
+            ones. The first bid is not on ones.
             "nondecreasing": a higher quantity or a higher face, and neither lower (TextArena). "reset_quantity": a higher
             quantity of the same face, or any quantity of a higher face (OpenSpiel's bidding rule "reset-quantity").
         wild: "ones" or "highest": dice that show this face count for every face, but a bid on this face counts

@@ -39,11 +39,12 @@ def rules_in_short(options: Any) -> list[str]:
         lines.append("One call ends the game: all but the loser win.")
     if options.palifico and options.rounds == "elimination":
         lines.append(
-            "Who comes down to one die begins a round without wild dice, in which only players with one die change the face."
+            "Who comes down to one die begins a palifico round: no dice are wild, and only players with one die change faces."
         )
     if options.exact_call:
         ending = "you win a die back, else you lose one" if options.rounds == "elimination" else "you win, else you lose"
-        lines.append(f"You may also say that the last bid is exactly right: if it is {ending}.")
+        except_in = " Not in a palifico round." if options.palifico and options.rounds == "elimination" else ""
+        lines.append(f'Or you say "exact": the last bid is exactly right. If it is {ending}.{except_in}')
     return lines
 
 
@@ -104,7 +105,11 @@ def picture(options: Any, state: Any, viewer: int | None) -> Picture:
         elif viewer not in (None, seat):
             dice = (None,) * len(dice)
         mark = "to move" if seat == state["seat"] else ""
-        exact_left = f"exact calls left: {state['exact_left'][seat]}" if options.exact_call and not over else ""
+        exact_left = (
+            f"exact calls left: {state['exact_left'][seat]}"
+            if options.exact_call and not over and not state["palifico"]
+            else ""
+        )
         rows.append(Row(whose, dice, detail=exact_left, mark=mark, groups=tuple(made[seat])))
     if not over and state["bid"] != NO_BID:
         lead, faces = _bid_shown(options, int(state["bid"]))
@@ -125,7 +130,7 @@ def picture(options: Any, state: Any, viewer: int | None) -> Picture:
         left = np.flatnonzero(state["dice"])
         won = f": {with_verb(seat_name(int(left[0]), viewer), 'win')}" if len(left) == 1 else ""
         notes.append(f"the game is over{won}")
-    return Picture("Liar's Dice", tuple(rows), tuple(notes))
+    return Picture("Perudo" if options.rules == "perudo" else "Liar's Dice", tuple(rows), tuple(notes))
 
 
 def _bid_shown(options: Any, bid: int) -> tuple[str, tuple[int]]:

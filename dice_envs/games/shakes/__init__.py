@@ -19,18 +19,18 @@ Source
 
 Readings
     - In the rules maesters always argue, so their players decide nothing. Here a maester may also yield, so that the
-      players together can follow any policy. The agent `dogmatic` always argues.
+      players together can follow any policy. A dogmatic player (the agent `dogmatic`) always argues.
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
-      hidden: otherwise nothing is left to learn. `reroll_hidden` draws them from the exact posterior. The option
-      `open_efficacies` shows them to everybody, as the rules do. The die thrown for a patient is hidden in any case:
-      everybody sees only whether the patient recovered.
-    - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, unless the
-      option `efficacy` says otherwise.
+      hidden (`reroll_hidden` draws them from the exact posterior): otherwise nothing is left to learn. They can be shown to
+      everybody, as the rules do (`open_efficacies`). The die thrown for a patient is hidden in any case: everybody sees
+      only whether the patient recovered.
+    - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, but another
+      can be chosen (`efficacy`).
     - The rules let maesters argue in any order. Here they speak in seat order with open dice. A random seat opens the
       first argument, the next seat the next one, and so on. If all others have yielded, the last to speak must argue.
-    - The rules do not bound a competitive game. Here it ends without a winner after `num_patients`, so it has at most
-      num_patients * num_players actions. With the default of 200, six players and efficacy 2, fewer than one game in
-      10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
+    - The rules do not bound a competitive game. Here it ends without a winner after 200 patients, or as many as are chosen
+      (`num_patients`). So it has at most num_patients * num_players actions. With 200, six players and efficacy 2, fewer
+      than one game in 10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
 
 Actions
     physician   0 … N-1: the treatment the patient gets
@@ -98,7 +98,7 @@ class Options:
 
     Attributes:
         num_players: maesters, each with a treatment, 2 to 6.
-        mode: "maesters": num_players seats that argue or yield; "physician": one seat that picks treatments.
+        mode: "maesters": a seat for each, who argues or yields; "physician": one seat that picks treatments.
         variation: "cooperative" or "competitive" (maesters only).
         reward: "saved": 1 for each patient saved (cooperative: to every seat; competitive: to the maester who saved
             it); "win": at the end, cooperative 1 to every seat if the team has won, competitive 1 to the winner and
@@ -107,7 +107,7 @@ class Options:
         efficacy: every treatment's efficacy in the competitive variation, 1 to 5.
         num_patients: patients that come, 1 to 200. None: 12 with 2 or 3 players and 18 with more; in the competitive
             variation 200, after which the game ends without a winner.
-        goal: saved patients that win, 1 to `num_patients`. None: 5 with 2 or 3 players and 7 with more; 3 in the
+        goal: saved patients that win, at most as many as come. None: 5 with 2 or 3 players and 7 with more; 3 in the
             competitive variation.
         open_efficacies: true: everybody sees the efficacies, as on the rules' score sheet; false: nobody does. For the
             cooperative variation only: in the competitive one all are equal and known.
