@@ -460,7 +460,7 @@ AGENTS = {"numbers": Numbers, "reader": Reader}
 LEVELS = {
     "beginner": "random",
     "careful player": "numbers:bluff=0",
-    "bluffer": "numbers:bluff=0.25",
+    "bluffer": "numbers:bluff=0.25,threshold=0.3",
     "mind reader": "reader",
     "optimal player": "nash",
 }
