@@ -12,7 +12,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: train train-nash play example check test test-golden test-slow test-web test-survival test-thorough test-interpreted test-rllib test-tianshou test-words
-.PHONY: test-cuda test-lowest test-newest nightly libraries environments gpu mutants docs docs-links results luck language lint format types golden stubs clean
+.PHONY: test-cuda test-lowest test-newest nightly libraries environments gpu mutants docs docs-links pages pictures results luck language lint format types golden stubs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -195,8 +195,15 @@ language: $(STAMP)
 libraries: $(STAMP)
 	$(BIN)/python -m tests.support.libraries write .libraries
 
+# Write the pages that are made from the code, such as docs/games, and their tables. `pictures` draws the games' moving pictures.
+pages: $(STAMP)
+	$(CHECKED) $(BIN)/python docs/generate.py pages
+
+pictures: $(STAMP)
+	$(BIN)/python docs/generate.py pictures
+
 # Build the documentation, with warnings as errors and without network access. `docs-links` checks links to other sites.
-docs: $(STAMP)
+docs: pages
 	$(CHECKED) $(BIN)/python -m sphinx -b html --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 docs-links: $(STAMP)
@@ -224,4 +231,4 @@ stubs: $(STAMP)
 	$(BIN)/python -m tests.support.stubs
 
 clean:
-	rm -rf docs/_build docs/generated $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-cuda $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build $(VENV) $(VENV)-play $(VENV)-rllib $(VENV)-tianshou $(VENV)-words $(VENV)-cuda $(VENV)-lowest $(VENV)-newest build dist .pytest_cache .mypy_cache .ruff_cache

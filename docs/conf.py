@@ -1,15 +1,8 @@
-"""Sphinx settings. `generate.py` writes the generated pages before Sphinx reads them."""
+"""Sphinx settings."""
 
 from __future__ import annotations
 
-import sys
 from importlib import metadata
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-from generate import write_pages  # noqa: E402 - found by the path above
 
 project = "dice-envs"
 author = "the dice-envs contributors"
@@ -29,7 +22,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
-exclude_patterns = ["_build", "generated/index.md"]
+exclude_patterns = ["_build"]
 default_role = "code"  # single backticks in docstrings
 autodoc_inherit_docstrings = False  # methods without their own docstring are left out
 autodoc_member_order = "bysource"
@@ -47,8 +40,3 @@ html_title = "dice-envs"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 html_theme_options = {"source_repository": "", "navigation_with_keys": True}
-
-
-def setup(app: object) -> None:
-    """Write the generated pages."""
-    write_pages(HERE)

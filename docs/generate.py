@@ -1,7 +1,7 @@
-"""Write the pages that are made from the code: a page for each game, agents, presets, and tables of stored results.
+"""Write the pages that are made from the code and from stored results: a page a game, agents, presets, speed, and tables.
 
-The pages go into `generated`, which is not under version control. The files in `results` and `bench` were written by commands
-that the tables name.
+`make pages` writes them; they are under version control, and a test compares them with what is made. The files in `results` and
+`bench` were written by commands that the tables name.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from dice_envs import TASKS, Batch, Game, Variant, agents, configure, evaluate, 
 from dice_envs.core.game import OVER, single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON
+from dice_envs.experiments.commands.agents import rewards_text
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import presets_of
-from dice_envs.pictures.render import svg
+from dice_envs.pictures.render import frame_size, rgb_array
 from dice_envs.table.rules import attributes, is_table, sections
+from dice_envs.table.sitting import Sitting
 
-SEED = 1  # of the random play that leads to the pictured positions
-MOVES = 6  # played before the picture
-
-
-def write_pages(docs: Path) -> None:
-    """Write all generated pages below `docs`/generated. Unchanged pages are left alone."""
-    for name in names():
-        _write(docs / "generated" / "games" / f"{name}.md", game_page(load(name), docs))
-        _write(docs / "generated" / "games" / f"{name}.svg", svg(_position(single_seat(load(name)))))
-    _write(docs / "generated" / "gallery.txt", gallery())
-    _write(docs / "generated" / "agents.md", agents_page())
-    _write(docs / "generated" / "speed.md", speed_page(docs / "bench"))
-    _write(docs / "generated" / "presets.md", presets_page())
-    _write(docs / "generated" / "luck.txt", luck_table(docs / "luck.json"))
-    _write(docs / "generated" / "language.txt", language_table(docs / "language.json"))
+SEED = 1
+DOCS = Path(__file__).parent
 
 
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+def pages() -> dict[Path, str]:
+    """Return all pages that are made, or that have a part that is made, with their text."""
+    made = {DOCS / "games" / f"{name}.md": game_page(load(name)) for name in names()}
+    made |= {DOCS / "agents_in_full.md": agents_page(), DOCS / "presets.md": presets_page(), DOCS / "speed.md": speed_page()}
+    parts = {"index": gallery(), "luck": luck_table(DOCS / "luck.json"), "language": language_table(DOCS / "language.json")}
+    return made | {DOCS / f"{name}.md": _with_part(DOCS / f"{name}.md", part) for name, part in parts.items()}
+
+
+def _with_part(path: Path, part: str) -> str:
+    """Return a page with what stands between its two marks replaced."""
+    before, begin, after = path.read_text(encoding="utf-8").partition(_BEGIN)
+    return f"{before}{begin}\n\n{part.strip()}\n\n{_END}{after.partition(_END)[2]}"
+
+
+_BEGIN, _END = "<!-- made by docs/generate.py -->", "<!-- end -->"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> str:
@@ -64,70 +64,107 @@ def _cell(value: Any) -> str:
 # --- games ------------------------------------------------------------------------------------------------------------
 
 
-def game_page(game: Game, docs: Path) -> str:
-    """The page of a game: rules, picture, options, environments, observation, agents, optimal play, published figures."""
+def game_page(game: Game) -> str:
+    """The page of a game: picture, rules, how to make it, actions, observation, options, agents, training, what is known."""
     variant, alone = configure(game), single_seat(game)
+    told = {heading: "\n\n".join(_markdown(paragraphs)) for heading, paragraphs in sections(game)}
+    actions = told.pop("Actions")
     parts = [
         f"# {game.title}",
-        card(variant, alone),
-        rules(game),
-        f"```{{figure}} {game.name}.svg\n:alt: {game.title}\n:width: 100%\n\nA position with everything shown.\n```",
+        f"![A game: {game.title}]({game.name}.gif)",
+        told.pop(""),
+        "## Play\n\n" + told.pop("Play"),
+        "## Make it\n\n" + environments(game, variant, alone),
+        f"## Actions and observations\n\n{actions}\n\n{_blocks(alone)}",
         "## Options\n\n" + options_table(game),
-        "## Interfaces\n\n" + environments(game, variant, alone),
-        "## Observation\n\n" + _blocks(alone),
-        "## Agents\n\n" + _agents_of(game),
+        "## Baselines\n\n" + _agents_of(game),
+        "## Train\n\n" + training(game),
+        "## What is known exactly\n\n" + optimal_play(game, (DOCS / "board.md").read_text(encoding="utf-8")),
+        *(f"## {heading}\n\n{text}" for heading, text in told.items()),
+        "## Published figures beside ours\n\n" + figures(DOCS / "results" / f"{game.name}.json"),
     ]
-    if any(task.game == game.name for task in TASKS.values()):
-        parts.append("## Optimal play\n\n" + optimal_play(game, (docs / "board.md").read_text(encoding="utf-8")))
-    published = docs / "results" / f"{game.name}.json"
-    if published.exists():
-        parts.append("## Published figures beside ours\n\n" + figures(published))
     return "\n\n".join(parts) + "\n"
 
 
 def gallery() -> str:
-    """The cards of all games, for the first page: a picture that leads to the game's page, and what an agent sees and does.
-
-    The game that most people come for is the first.
-    """
+    """The cards of all games, for the first page: a picture, and what an agent sees and does. The best known comes first."""
     parts = []
     for name in sorted(names(), key=lambda name: name != "liars_dice"):
-        game, about = load(name), f"generated/games/{name}"
-        image = f"```{{figure}} {about}.svg\n:alt: {game.title}\n:width: 420px\n:target: {about}.html\n```"
-        parts.append(f"### [{game.title}]({about}.md)\n\n{image}\n\n{card(configure(game), single_seat(game))}")
+        game, page = load(name), f"games/{name}"
+        card = environments_table(game, configure(game), single_seat(game))
+        parts.append(f"### [{game.title}]({page}.md)\n\n![{game.title}]({page}.gif)\n\n{card}")
     return "\n\n".join(parts) + "\n"
 
 
-def card(variant: Variant, alone: Variant) -> str:
-    """A table of what an agent meets in a game: seats, spaces, rewards, length, and what is known exactly."""
-    facts = variant.facts
-    kind = "zero-sum" if facts.zero_sum else "shared by all seats" if facts.cooperative else "each seat its own"
-    every = ", chosen simultaneously" if facts.simultaneous else ""
-    tasks = [task for task in TASKS.values() if task.game == variant.game.name]
-    exact = list(dict.fromkeys(task.headline for task in tasks if not task.field))
-    rows = [
-        ("make", f'`gymnasium.make("dice_envs/{variant.game.env_name}-v0")`, `dice_envs.{variant.game.name}_v0.env()`'),
-        ("seats", facts.num_seats if facts.num_seats == alone.facts.num_seats else f"{facts.num_seats}; 1 in Gymnasium"),
-        ("actions", f"`Discrete({facts.num_actions})`, illegal ones masked{every}"),
-        ("observation", f"`Box(0, 1, ({facts.observation_size},), float32)`"),
-        ("rewards", f"{facts.min_return:g} to {facts.max_return:g} in a game, {kind}"),
-        ("length", f"at most {facts.max_steps:,} moves"),
-    ]
-    if exact:
-        count = f"{len(tasks)} task" + "s" * (len(tasks) > 1)
-        rows.append(("measured by", f"{', '.join(exact)}, exactly; {count} on the board"))
-    return table(("", ""), rows)
+def environments_table(game: Game, variant: Variant, alone: Variant) -> str:
+    """Both ways to make a game, side by side: players, spaces, rewards and length of each."""
+    headings, columns = ["", "Gymnasium", "PettingZoo AEC"], []
+    makes = f'gymnasium.make("dice_envs/{game.env_name}-v0")', f"dice_envs.{game.name}_v0.env()"
+    for make, each in zip(makes, (alone, variant), strict=True):
+        facts, gym = each.facts, make.startswith("gym")
+        others = facts.num_seats - 1
+        mine = gym and others > 0
+        moves = mean_moves(each) / (facts.num_seats if mine else 1)
+        most = f"at most {facts.max_steps:,} moves" + " of all seats" * mine
+        columns.append({
+            "make": f"`{make}`",
+            "players": "one" + f" against `opponents`, by default {others} × `random`" * mine if gym else f"{facts.num_seats}",
+            "actions": f"`Discrete({facts.num_actions})`" + ", chosen simultaneously" * facts.simultaneous,
+            "legal ones": '`info["action_mask"]`' if gym else '`observation["action_mask"]`',
+            "observation": f"`Box(0, 1, ({facts.observation_size},), float32)`"
+            + ', as `observation["observation"]`' * (not gym),
+            "rewards": rewards_text(facts),
+            "length": f"{most}; {moves:.3g} moves " + "of its own " * mine + "on average if all play at random",
+        })  # fmt: skip
+    return table(headings, [(row, *(column[row] for column in columns)) for row in columns[0]])
 
 
-def rules(game: Game) -> str:
-    """A game's rules as Markdown: headings, paragraphs, lists, and tables as preformatted text."""
-    parts = []
-    for heading, paragraphs in sections(game):
-        parts += [f"## {heading}"] if heading else []
-        for kind, lines in itertools.groupby(paragraphs, key=_kind):
-            text = ("\n\n" if kind == "text" else "\n").join(lines)
-            parts.append(f"```text\n{text}\n```" if kind == "table" else text)
-    return "\n\n".join(parts)
+def mean_moves(variant: Variant, games: int = 2000) -> float:
+    """Return how many moves a game takes on average, of all seats together, if all play at random."""
+    batch, rng, moves = Batch(variant, games, seed=SEED), np.random.default_rng(SEED), 0
+    while len(alive := np.flatnonzero(batch.seats != OVER)):
+        masks = batch.legal()[alive]
+        batch.play((masks * rng.uniform(1, 2, masks.shape)).argmax(axis=1), alive)
+        moves += len(alive)
+    return moves / games
+
+
+def environments(game: Game, variant: Variant, alone: Variant) -> str:
+    """Both ways to make a game, a program that plays by each, and the others."""
+    others = [f'`gymnasium.make_vec("dice_envs/{game.env_name}-v0", num_envs=64)`']
+    others += [f"`dice_envs.{game.name}_v0.parallel_env()`"] if variant.facts.simultaneous else []
+    others += [f'`dice_envs.envs.sb3.make_vec_env("{game.name}", 64)`']
+    made = environments_table(game, variant, alone)
+    return f"{made}\n\n{_PROGRAM.format(game=game)}\n\nAlso {', '.join(others)}: see [interfaces](../interfaces.md)."
+
+
+_PROGRAM = """```python
+import gymnasium
+from dice_envs import {game.name}_v0
+
+env = gymnasium.make("dice_envs/{game.env_name}-v0")  # one learner
+observation, info = env.reset(seed=1)
+done = False
+while not done:
+    action = env.action_space.sample(info["action_mask"])
+    observation, reward, terminated, truncated, info = env.step(action)
+    done = terminated or truncated
+print(reward)
+
+env = {game.name}_v0.env()  # all seats
+env.reset(seed=1)
+for agent in env.agent_iter():
+    observation, reward, terminated, truncated, info = env.last()
+    over = terminated or truncated
+    env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
+```"""
+
+
+def _markdown(paragraphs: Sequence[str]) -> Iterable[str]:
+    """Paragraphs of rules as Markdown: text, lists, and tables as preformatted text."""
+    for kind, lines in itertools.groupby(paragraphs, key=_kind):
+        text = ("\n\n" if kind == "text" else "\n").join(lines)
+        yield f"```text\n{text}\n```" if kind == "table" else text
 
 
 def _kind(paragraph: str) -> str:
@@ -141,25 +178,6 @@ def options_table(game: Game) -> str:
     return table(
         ("option", "default", "meaning"), [(f"`{name}`", f"`{defaults.get(name)!r}`", text) for name, text in listed.items()]
     )
-
-
-def environments(game: Game, variant: Variant, alone: Variant) -> str:
-    """A table of environments: how to make each, and its spaces."""
-    rows = [("PettingZoo AEC", f"`from dice_envs import {game.name}_v0`, `{game.name}_v0.env()`", variant)]
-    if variant.facts.simultaneous:
-        rows.append(("PettingZoo parallel", f"`{game.name}_v0.parallel_env()`", variant))
-    rows.append(("Gymnasium, single and vector", f'`gymnasium.make("dice_envs/{game.env_name}-v0")`, `make_vec`', alone))
-    rows.append(("Stable-Baselines3", f'`dice_envs.envs.sb3.make_vec_env("{game.name}", 8)`', alone))
-    cells = [(*row[:2], each.facts.num_seats, each.facts.num_actions, each.facts.observation_size) for *row, each in rows]
-    made = table(("interface", "made by", "seats", "actions", "observation"), cells, ("seats", "actions", "observation"))
-    facts = variant.facts
-    kind = "zero-sum" if facts.zero_sum else "not zero-sum"
-    commits = ", and players choose simultaneously" if facts.simultaneous else ""
-    said = (
-        f"With the default options a game takes at most {facts.max_steps:,} moves, returns lie between "
-        f"{facts.min_return:g} and {facts.max_return:g}, the game is {kind}{commits}."
-    )
-    return f"{made}\n\nActions are whole numbers, observations float32 in [0, 1]. {said}"
 
 
 def _blocks(variant: Variant) -> str:
@@ -178,22 +196,111 @@ def _agents_of(game: Game) -> str:
     rows = [(f"`{name}`", _summary(factory)) for name, factory in own.items()]
     others = ", ".join(f"`{name}`" for name in any_game)
     listed = table(("agent", "plays"), rows)
-    return f"{listed}\n\nAgents for any game: {others}. [All agents](../agents.md) with their parameters."
+    return f"{listed}\n\nAgents for any game: {others}. [All agents](../agents_in_full.md) with their parameters."
 
 
 def _summary(factory: Any) -> str:
     return (inspect.getdoc(factory) or "").partition("\n\n")[0]
 
 
-def _position(variant: Variant) -> Any:
-    """A picture of a game in progress, with everything shown."""
-    batch, rng = Batch(variant, 1, seed=SEED), np.random.default_rng(SEED)
-    for _ in range(MOVES):
-        before = batch.states.copy()
-        batch.play(np.array([rng.choice(np.flatnonzero(batch.legal()[0]))]))
-        if batch.seats[0] == OVER:
-            return variant.picture(before[0])
-    return variant.picture(batch.states[0])
+# --- training: twenty lines, and what they reach ------------------------------------------------------------------------
+
+PROGRAM = """import dice_envs
+import gymnasium
+import numpy as np
+
+game = dice_envs.configure("{name}"{options})
+print("random play:", dice_envs.measure(game, "random", seed=1).measures[{number}])
+
+trained = dice_envs.train(game, preset="{preset}", steps={steps:_}, seed=1)
+print("trained:", dice_envs.measure(game, trained.policy, seed=1).measures[{number}])
+trained.save("{name}.npz")  # the player ppo:{name}.npz
+
+envs = gymnasium.make_vec("dice_envs/{env}-v0", num_envs=1000{options})
+observations, infos = envs.reset(seed=1)
+earned = ended = 0
+for _ in range(200):
+    logits = np.where(infos["action_mask"] == 1, trained.policy.logits(observations), -np.inf)
+    observations, rewards, terminated, truncated, infos = envs.step(logits.argmax(axis=1))
+    earned, ended = earned + rewards.sum(), ended + (terminated | truncated).sum()
+print(f"{{earned / ended:.3f}} a game, likeliest actions")"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What PROGRAM trains in a game, and the figure that it reaches."""
+
+    steps: int
+    reached: tuple[float, ...]  # with seeds 1, 2, …
+    error: float  # half-width of the 95 % interval of each; 0: exact
+    options: str = ""  # of the game
+    preset: str = "quick"
+    number: int = 0  # of the figure in `measure`
+
+
+TRAINED = {
+    "fatestones": Trained(4_000_000, (0.7935,), 0.0146, number=1),
+    "liars_dice": Trained(1_000_000, (0.0793,), 0, ', rules="openspiel", num_dice=1', "equilibrium"),
+    "score_dice": Trained(1_000_000, (0.3214,), 0.0026),
+    "shakes": Trained(1_000_000, (6.3261,), 0, ', mode="physician"'),
+    "thirties": Trained(1_000_000, (30.1198,), 0, ", num_players=1"),
+}
+
+
+def program(game: Game) -> str:
+    """A program that trains in the game, measures the policy, and plays with it."""
+    each = TRAINED[game.name]
+    return PROGRAM.format(name=game.name, env=game.env_name, **dataclasses.asdict(each))
+
+
+def training(game: Game) -> str:
+    """The program, and what it reaches."""
+    each = TRAINED[game.name]
+    first, *others = (f"{value:.4f}" + f" ± {each.error:.4f}" * (each.error > 0) for value in each.reached)
+    more = f"Seeds {', '.join(map(str, range(2, 2 + len(others))))}: {', '.join(others)}. " if others else ""
+    return (
+        f"The program prints a measure of random play, and with seed 1 **{first}** of the trained policy "
+        f"({'95 % interval' if each.error else 'exact'}). {more}"
+        f"[PPO results](../ppo.md) says what longer training reaches.\n\n```python\n{program(game)}\n```"
+    )
+
+
+# --- moving pictures ----------------------------------------------------------------------------------------------------
+
+# game → options, the agent at every seat, seed
+PLAYED: dict[str, tuple[dict[str, Any], str, int]] = {
+    "fatestones": ({"hand_size": 5}, "strongest", 1),
+    "liars_dice": ({"num_dice": 3}, "reader", 1),
+    "score_dice": ({}, "highest", 1),
+    "shakes": ({}, "dogmatic", 1),
+    "thirties": ({"num_players": 2}, "heuristic", 1),
+}
+FRAMES = 16  # at most
+WIDTH = 480  # in pixels
+COLOURS = 48
+
+
+def write_pictures() -> None:
+    """Write a moving picture of each game, everything shown."""
+    from PIL import Image
+
+    for name, (options, agent, seed) in PLAYED.items():
+        variant = configure(name, **options)
+        sitting, size, frames = Sitting(variant, seed, [agent] * variant.facts.num_seats), frame_size(variant), []
+        while True:
+            image = Image.fromarray(rgb_array(sitting.picture(), size))
+            small = image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
+            frames.append(small.quantize(COLOURS))
+            if sitting.over or len(frames) == FRAMES:
+                break
+            sitting.step()
+        times = [1500] * (len(frames) - 1) + [4000]
+        path = DOCS / "games" / f"{name}.gif"
+        frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True)
+        print(f"{path}: {len(frames)} frames, {path.stat().st_size:,} bytes")
+
+
+# --- what is known ------------------------------------------------------------------------------------------------------
 
 
 def optimal_play(game: Game, board: str) -> str:
@@ -207,8 +314,8 @@ def optimal_play(game: Game, board: str) -> str:
 
 
 _ABOUT_TASKS = (
-    "Agents are shown with their scores, 0 for random play and 1 for optimal play. [The board](../../board.md) has all agents "
-    "and says how it was made. [`dice_envs.measure`](../../measures.md) computes the same for any options and any agent; "
+    "Agents are shown with their scores, 0 for random play and 1 for optimal play. [The board](../board.md) has all agents "
+    "and says how it was made. [`dice_envs.measure`](../measures.md) computes the same for any options and any agent; "
     "`dice-envs solve` computes optimal play itself."
 )
 
@@ -276,12 +383,12 @@ def presets_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def speed_page(folder: Path) -> str:
+def speed_page() -> str:
     """The results of `bench` for each version, newest first."""
     about = "Results of `dice-envs bench`, beside peers in the same run. A ratio of 2 is twice as fast."
     headings = ("subject", "ours", "unit", "peer", "the peer's", "ratio", "note")
     parts = [f"# Speed\n\n{about}"]
-    for path in sorted(folder.glob("*.json"), key=_version, reverse=True):
+    for path in sorted((DOCS / "bench").glob("*.json"), key=_version, reverse=True):
         bench = json.loads(path.read_text(encoding="utf-8"))
         rows = []
         for row in bench["rows"]:
@@ -372,7 +479,14 @@ def _with_error(value: float, error: float, share: bool) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "luck":
-        evaluate_all(Path(__file__).parent / "luck.json")
-    else:
-        keep(sys.argv[1], Path(sys.argv[2]), Path(__file__).parent / "results" / Path(sys.argv[2]).name)
+    match sys.argv[1:]:
+        case ["pages"]:
+            (DOCS / "games").mkdir(exist_ok=True)
+            for page, text in pages().items():
+                page.write_text(text, encoding="utf-8")
+        case ["pictures"]:
+            write_pictures()
+        case ["luck"]:
+            evaluate_all(DOCS / "luck.json")
+        case [command, file]:
+            keep(command, Path(file), DOCS / "results" / Path(file).name)

@@ -14,19 +14,19 @@ from rich.text import Text
 from dice_envs import configure, layout, load, measure, names
 from dice_envs.agents import aliases, for_game, ppo
 from dice_envs.core.files import read_json
-from dice_envs.core.game import gym_id
+from dice_envs.core.game import Facts, gym_id
 from dice_envs.core.options import options_text, shown
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid, figure_text
-from dice_envs.table.rules import attributes, docstring, rules_in_short
+from dice_envs.table.rules import attributes, docstring, rules_in_short, sections
 
 
 def list_games(
-    game: Annotated[str | None, typer.Argument(help="A game, to see its rules, options and observation.")] = None,
+    game: Annotated[str | None, typer.Argument(help="A game, to see its rules, options, actions and observation.")] = None,
 ) -> None:
     """List the games, their environments, and their options with the defaults.
 
-    With a game: its rules in short, the meaning of each option, and the observation.
+    With a game: its rules in short, the meaning of each option, actions, rewards, and the observation.
 
     Example: games liars_dice
     """
@@ -46,11 +46,22 @@ def list_games(
         meanings = attributes(variant.game.options)
         for option, value in defaults.items():
             _flow(": ".join(filter(None, (options_text({option: value}), meanings.get(option)))), 4)
+        ui.console.print("\n  Actions")
+        for line in (line for heading, lines in sections(variant.game) if heading == "Actions" for line in lines):
+            _flow(line, 4, 8)
+        ui.console.print("\n  Rewards, with these options")
+        _flow(f"{rewards_text(variant.facts)}; at most {variant.facts.max_steps:,} moves", 4)
         ui.console.print("\n  Observation, with these options: entries, block, meaning")
         for line in layout(variant).splitlines():
             _flow(line, 4, 8)
     if not game:
         ui.console.print("\n`games GAME` says what each option means.")
+
+
+def rewards_text(facts: Facts) -> str:
+    """Say between which bounds one seat's rewards of a game lie, and whose they are."""
+    kind = "zero-sum" if facts.zero_sum else "shared by all seats" if facts.cooperative else "each seat its own"
+    return f"{facts.min_return:g} to {facts.max_return:g} in a game" + f", {kind}" * (facts.num_seats > 1)
 
 
 def _heading(name: str, title: str) -> None:
