@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.browser import WAIT, find, play_on, serving, wait_for
+from tests.experiments.web.browser import WAIT, ask_hint, find, play_on, serving, wait_for
 
 GAMES = {
     "perudo": ("liars_dice", {"rules": "perudo"}, 21, [PERSON, "reader"]),
@@ -50,8 +50,7 @@ def play(page, moves):
 
 def hint(page):
     page.wait_for_timeout(5 * SETTLED)  # a click is lost if the page changes in that moment
-    page.click("[data-name=hint]")
-    page.wait_for_selector(".hint, .q-notification")
+    ask_hint(page)
 
 
 def documentation(browser, folder, links):
@@ -63,10 +62,9 @@ def documentation(browser, folder, links):
     save(page, folder / "page_fatestones.png")
     page.goto(links["liars_dice"])
     play(page, 0)
-    frames = [picture(page, False)]
     hint(page)
     save(page, folder / "page_liars_dice.png")
-    frames.append(picture(page, False))
+    frames = [picture(page, False)]  # a hint is what whoever does not wait sees
     play(page, 1)
     frames.append(picture(page, False))
     play(page, 100)
