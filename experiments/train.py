@@ -20,8 +20,8 @@ from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import named_in_errors
 from dice_envs.core.game import single_seat
-from dice_envs.core.options import check_range, option_texts
-from dice_envs.exact.progress import TooLong, up_to
+from dice_envs.core.options import check_choice, check_range, option_texts
+from dice_envs.exact.progress import TooLong, up_to, within
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import Result
@@ -32,7 +32,11 @@ from dice_envs.learn import TrainingCallback
 from dice_envs.learn.presets import presets_of
 from dice_envs.learn.run import TrainingRun
 
-MOST_POSITIONS = 20_000_000  # at which a stochastic policy is evaluated after training
+LEVELS = ("none", "quick", "full")  # of measuring after training
+SHORT = 1.0  # minutes: a shorter training, of fewer steps than its preset's, is measured quickly unless asked otherwise
+MOST_POSITIONS, QUICK_POSITIONS = 20_000_000, 1_000_000  # at which a stochastic policy is evaluated after training
+MOST_PLAYED, QUICK_PLAYED = 20_000, 2000  # games of each pair or table
+QUICK_MINUTES = 0.1  # of each part of a quick measurement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +48,7 @@ class TrainingResult:
     command: str  # makes the same policy again
     steps_per_second: float | None  # None where nothing was left to train
     measures: list[Measures]  # of the policy and of its likeliest actions
-    notes: list[str]  # why these are not known, or which command measures them
+    notes: list[str]  # why these are not known, or which command measures what was left out
     # The final cross table, for two seats and more; with two also what was won from opponents whose best response is known.
     table: Result | None = None
     # For three seats and more, a table with each opponent of the training, by its name, at all other seats.
@@ -125,20 +129,23 @@ def train(
     steps: int | None = None,
     seed: int | None = None,
     resume: bool = False,
-    evaluation_games: int = 20_000,
+    evaluation_games: int | None = None,
+    measuring: str | None = None,
     learner: str | None = None,
     device: str = "cpu",
     threads: int | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> TrainingResult:
-    """Train and measure. The arguments are those of the command `train`; `settings` are fields of the preset.
+    """Train and measure. The arguments are those of the command `train`; `settings` are fields of the preset, `measuring` is
+    --measure.
 
     Raises:
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
         Stopped: Ctrl-C or SIGTERM came during training; everything is saved.
     """
     variant, _, policy = cast(game, ui.game_options(option), opponents or (), single_seat)
-    check_range("evaluation_games", evaluation_games, 1, MOST_GAMES)
+    check_range("evaluation_games", 1 if evaluation_games is None else evaluation_games, 1, MOST_GAMES)
+    check_choice("--measure", measuring or LEVELS[0], LEVELS)
     folder = out or Path("runs") / f"{variant.game.name}_{preset}"
     if (folder / "checkpoint.pt").exists() and not resume:
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
@@ -156,37 +163,62 @@ def train(
     new = trained.steps - shown.first
     if new:
         ui.console.print(f"{new:,} steps in {seconds:,.0f} s: {new / seconds:,.0f} a second")
-    usual = presets_of(variant.game.name)[preset].threads
-    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", trained.preset.threads, usual))
+    usual, threads = presets_of(variant.game.name)[preset], trained.preset.threads
+    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", threads, usual.threads))
     tried = [f"{name}={setting_text(value)}" for name, value in (settings or {}).items()]
     typed: dict[str, Any] = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
     typed |= {"opponent": [*(opponents or ())], "set": tried, "steps": steps, "seed": trained.seed}
     typed |= {name: value for name, value, default in changed if value != default}
     command = command_line(f"train {variant.game.name}", typed)
-    found = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed)
-    table = _played(trained, evaluation_games) if variant.facts.num_seats > 1 else None
-    pool = _against_pool(trained, evaluation_games) if variant.facts.num_seats > 2 else None
-    return TrainingResult(trained, folder, command, new / seconds if new else None, *found, table, pool)
+    short = trained.minutes < SHORT and trained.steps < usual.steps
+    found = _measured_at(measuring or ("quick" if short else "full"), trained, folder, evaluation_games, command)
+    return TrainingResult(trained, folder, command, new / seconds if new else None, *found)
 
 
 # --- measures and games at the end ----------------------------------------------------------------------------------
 
 
-def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> tuple[list[Measures], list[str]]:
+def _measured_at(
+    level: str, trained: TrainingRun, folder: Path, games: int | None, command: str
+) -> tuple[list[Measures], list[str], Result | None, dict[str, Result] | None]:
+    """Return the measures, notes and games of a TrainingResult, of which a level leaves some out; a note then says which."""
+    variant, left = trained.variant, None if level == "full" else list[str]()
+    measures, notes, table, pool = list[Measures](), list[str](), None, None
+    if level != "none":
+        count = games or (MOST_PLAYED if left is None else QUICK_PLAYED)
+        measures, notes = measured(variant, trained.policy, f"ppo:{folder / 'policy.npz'}", trained.seed, left)
+        table = _played(trained, count, left) if variant.facts.num_seats > 1 else None
+        pool = _against_pool(trained, count) if variant.facts.num_seats > 2 else None
+        if left is not None and table is not None and count < MOST_PLAYED and games is None:
+            left.append(f"{MOST_PLAYED - count:,} of {MOST_PLAYED:,} games of each pair or table")
+    elif left is not None:
+        left.append("all measures and games")
+    if left:
+        again = f"{command} --out {shlex.quote(str(folder))} --resume --measure full"
+        notes.append(f"left out to be quick: {', '.join(left)}. This command adds it: {again}")
+    return measures, notes, table, pool
+
+
+def measured(
+    variant: Variant, policy: NetworkPolicy, spec: str, seed: int, left: list[str] | None = None
+) -> tuple[list[Measures], list[str]]:
     """Return the distance from optimal play of the policy, sampled and greedy, and why it is not known.
 
     Without a floor the policy gives every action some probability. If that makes too many positions, a note has the command
-    that measures it instead, in which `spec` names the policy.
+    that measures it instead, in which `spec` names the policy. A quick measurement adds to `left` what takes longer.
     """
     measures, notes = list[Measures](), list[str]()
     for name, agent, its_spec in (("ppo", policy, spec), ("ppo greedy", Likeliest(policy), f"{spec},greedy=true")):
         try:
             with ui.progress(f"measuring {name}") as done:
-                told = up_to(MOST_POSITIONS, done) if agent is policy and not policy.floor else done
+                told = _limited(done, agent is policy and (left is not None or not policy.floor), left)
                 found = measure(variant, agent, seed=seed, done=told)
         except TooLong as problem:
+            if left is not None:
+                left.append(f"the distance of {name} from optimal play ({problem})")
+                continue
             options = "".join(f" -o {shlex.quote(part)}" for part in option_texts(variant.changed_options()))
-            command = f"measure {variant.game.name} {its_spec}{options}"
+            command = f"dice-envs measure {variant.game.name} {its_spec}{options}"
             notes.append(f"{name} is not measured here: there are {problem} to evaluate. This command does it: {command}")
         except ValueError as problem:
             return measures, [*notes, f"not measured against optimal play: {problem}"]
@@ -195,7 +227,14 @@ def measured(variant: Variant, policy: NetworkPolicy, spec: str, seed: int) -> t
     return measures, notes
 
 
-def _played(trained: TrainingRun, games: int) -> Result:
+def _limited(done: Callable[..., Any], everywhere: bool, left: list[str] | None) -> Callable[[float, float], Any]:
+    """Return the progress callback of a measurement, which stops it if there are too many positions and all are asked about
+    (`everywhere`), and a quick one, with `left`, also if it takes too long."""
+    told = done if left is None else within(QUICK_MINUTES, done)
+    return up_to(MOST_POSITIONS if left is None else QUICK_POSITIONS, told) if everywhere else told
+
+
+def _played(trained: TrainingRun, games: int, left: list[str] | None) -> Result:
     """Return the final cross table, for games of two or more seats; with two, also the shares of edges.
 
     With two seats it is of pairs, without luck where the values of choices against an opponent are known and found fast.
@@ -211,9 +250,11 @@ def _played(trained: TrainingRun, games: int) -> Result:
     for place in range(2, len(row)) if seats == 2 and games > 1 else ():
         with ui.progress(f"measuring values against {row[place]}") as done:
             # Agents with `memoryless` need far fewer evaluations than positions are counted.
-            told = done if promises_of(players[place]).memoryless else up_to(MOST_POSITIONS, done)
+            told = _limited(done, not promises_of(players[place]).memoryless, left)
             (values[place],), reasons = known_values(variant, [row[place]], [players[place]], told)
         notes += reasons
+        if left is not None and reasons:
+            left.append(f"what a best response wins from {row[place]}")
     with ui.progress("cross table", num_meetings(variant, len(row)) * games) as done:
         table = tournament(variant, row, games, trained.seed, done, players, values=values)
     table.notes = notes

@@ -65,8 +65,9 @@ def up_to(most: int, done: Callable[[float, float], Any] = lambda amount, total:
     return checked
 
 
-def within(minutes: float) -> Callable[[float, float], Any]:
-    """Return a progress callback that raises TooLong after the time limit, or when it will clearly be exceeded.
+def within(minutes: float, done: Callable[[float, float], Any] = lambda amount, total: None) -> Callable[[float, float], Any]:
+    """Return a progress callback that raises TooLong after the time limit, or when it will clearly be exceeded, and else calls
+    `done`.
 
     Positions that an agent never reaches are skipped, so the whole may take far less than the first part suggests.
     """
@@ -78,6 +79,7 @@ def within(minutes: float) -> Callable[[float, float], Any]:
         seconds = time.perf_counter() - start
         if seconds > 60 * minutes or (seconds > LOOKS and seconds * total > MUCH_LESS * 60 * minutes * amount_done):
             raise TooLong(f"{total:,.0f} positions")
+        done(amount, total)
 
     return checked
 

@@ -63,7 +63,8 @@ def _trained(preset: str, device: str, *more: str) -> tuple[float, dict[str, Any
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "dice_envs.experiments", "train", "liars_dice", "--preset", preset, "--seed", "1"]
         start = time.perf_counter()
-        subprocess.run([*command, "--device", device, "--out", folder, *more], check=True, stdout=subprocess.DEVNULL)
+        command += ["--device", device, "--out", folder, "--measure", "full"]
+        subprocess.run([*command, *more], check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - start, json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
 
 

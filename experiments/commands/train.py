@@ -36,7 +36,13 @@ def main(
     steps: Annotated[int | None, ui.count_option(help="Learner steps in all, instead of the preset's number.")] = None,
     seed: ui.SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    evaluation_games: Annotated[int, ui.count_option(help="Games for each pair of agents in the final cross table.")] = 20_000,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="none, quick (seconds) or full (minutes), after training. Default: quick after less than a minute."),
+    ] = None,
+    evaluation_games: Annotated[
+        int | None, ui.count_option(help="Games of each pair in the final cross table; 20,000, or 2,000 with --measure quick.")
+    ] = None,
     learner: Annotated[
         str | None, typer.Option(help="ppo: this package's own PPO, or sb3: MaskablePPO of SB3-contrib as it is.")
     ] = None,
@@ -63,6 +69,9 @@ def main(
     match in Liar's Dice of many rounds, learn by self-play to be hard to beat. Exact gaps are recorded during training
     where they are cheap.
 
+    A training that is shorter than a minute and than its preset's is measured quickly, and a line says what was left out and
+    which command adds it; --measure full measures all.
+
     The agent is saved as OUT/policy.npz; `ppo:OUT` names it in every command, with its game options. Ctrl-C saves
     everything and stops; --resume continues the run, even after a kill, and ends exactly like an undisturbed run. In The
     Shakes it trains a physician, in the game of 30s a player alone; -o chooses the game with others.
@@ -80,7 +89,9 @@ def main(
     if (ray is not None or jobs != 1) and not several:
         raise ValueError("--jobs and --ray share out several runs: add --seeds or --recipe, or --set with several values")
     common: dict[str, Any] = {"option": option or [], "opponents": opponents, "steps": steps, "resume": resume, "json": json}
-    common |= {"evaluation_games": evaluation_games, "learner": learner, "device": device, "verbose": verbose}
+    measuring = measure or ("full" if several else None)  # runs that are compared have the same measures
+    common |= {"evaluation_games": evaluation_games, "measuring": measuring, "learner": learner, "device": device}
+    common["verbose"] = verbose
     if not several or plain is None:  # `train` refuses a game or preset that does not exist
         chosen = {name: each for name, (each,) in values.items()}
         make_run(game, preset, out, seed=seed, threads=threads, settings=chosen, report=report, **common)
@@ -106,7 +117,7 @@ def make_run(
     """Make a run, show what it was for, and write its files. `arguments` are those of `train`."""
     result = train(game, preset, out, **arguments)
     for note in result.notes:
-        ui.console.print(note)
+        ui.console.whole_line(note)
     if verbose:
         for found in result.measures:
             show_all([measures_grid(found)])
@@ -155,10 +166,11 @@ def _show_verdict(result: TrainingResult) -> None:
     elif result.pool:
         _pool_grid(result.pool, result).show()
     wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
+    whose = "this policy" if measures and measures[0].agent == "ppo" else "its likeliest actions"
     if against and wins:
         others = " or ".join(name for name, each in presets_of(trained.variant.game.name).items() if each.self_play)
         ui.console.print(
-            f"A best response wins {wins[0]:.1%} of the games against this policy: it has learned to beat these opponents, "
+            f"A best response wins {wins[0]:.1%} of the games against {whose}: it has learned to beat these opponents, "
             f"not to be hard to beat. For that, train with --preset {others}."
         )
     elif measures:
@@ -171,7 +183,7 @@ def distances_grid(measures: Sequence[Measures]) -> Grid:
     for each in zip(*(found.measures for found in measures), strict=True):
         values = [plus_minus(one.value, one.error or None, 4) for one in each]
         rows.append((each[0].name, *values, f"{each[0].optimum:.4f}"))
-    headings = ("policy", "its likeliest actions")[: len(measures)]
+    headings = ("policy" if found.agent == "ppo" else "its likeliest actions" for found in measures)
     return Grid("How far it is from optimal play", ("", *headings, "optimal"), rows)
 
 

@@ -148,6 +148,40 @@ def test_training_does_not_end_with_what_takes_long(tmp_path, monkeypatch):
     output, data = train("--out", tmp_path / "run", "--seed", 3, "-o", "num_dice=1", using=using)
     assert [each["agent"] for each in data["measures"]] == ["ppo greedy"]
     assert "ppo is not measured here: there are " in output
+    assert "left out" not in output, "it is as long as its preset's"
+
+
+def test_a_short_training_is_measured_quickly_and_says_what_was_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "QUICK_POSITIONS", 10)
+    monkeypatch.setattr(training, "QUICK_PLAYED", 60)
+    monkeypatch.setattr(training, "MOST_PLAYED", 70)
+    folder = tmp_path / "run"
+    arguments = ("train", "liars_dice", "--out", folder, "--steps", 1024, "--seed", 3, "-o", "num_dice=1")
+
+    def left(*more):
+        output, data = with_json(tmp_path, *arguments, *more)
+        line = next((line for line in output.splitlines() if line.startswith("left out to be quick: ")), "")
+        assert line in [*data["notes"], ""]
+        return line, data, output
+
+    line, data, output = left()
+    assert "quick: the distance of ppo from optimal play (" in line
+    assert ", 10 of 70 games of each pair or table. This command adds it: " in line
+    assert [each["agent"] for each in data["measures"]] == ["ppo greedy"]
+    assert data["table"]["games"] == 60
+    assert re.search(r"A best response wins \d+.\d% of the games against its likeliest actions", " ".join(output.split()))
+    again = line.partition("adds it: dice-envs ")[2]
+    assert again.endswith(f" --steps 1024 --seed 3 --out {folder} --resume --measure full")
+    done(*again.split())
+    data = json.loads((folder / "results.json").read_text())
+    assert ([each["agent"] for each in data["measures"]], data["table"]["games"]) == (["ppo", "ppo greedy"], 70)
+    line, data, _ = left("--resume", "--measure", "none")
+    assert line.startswith("left out to be quick: all measures and games. This command adds it: dice-envs train liars_dice ")
+    assert (data["measures"], "table" in data) == ([], False)
+    assert not left("--resume", "--measure", "full")[0]
+    monkeypatch.setattr(training, "SHORT", 0.0)
+    assert not left("--resume")[0], "who trains for minutes waits for all measures"
+    refused("--measure must be one of 'none', 'quick', 'full', not 'ful'; did you mean 'full'", "--measure", "ful")
 
 
 @pytest.mark.parametrize(("changes", "kept"), [({"self_share": 0.0}, 0), ({}, 2), ({"self_play": 1.0}, 0)])
