@@ -21,6 +21,7 @@ from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 Matrix = list[list[float | None]]
 PARTS_END = (10, 50)  # a match is shown in parts: its first 10 games, the next 40, the rest
 LEAST_EDGE = 0.005  # over half of the games; of less nobody can be said to have a share
+WIDEST, USEFUL = 0.5, 0.2  # half-widths of a share's interval: a wider one is not shown, and what more games are to give
 FIGURES = ("win_rate", "ci95", "draws", "mean_return", "mean_return_ci95")  # of meetings, in JSON files
 WITHOUT_LUCK = ("plain_win_rate", "plain_ci95", "variance_ratio")  # the same where luck is taken out
 
@@ -259,9 +260,10 @@ class Result:
     def compare(self, best: Sequence[Best | None], whose: int | None = None) -> None:
         """Fill in `edges`, from what a best response to each agent wins; None where that is not known.
 
-        With `whose` only edges of that many agents, the first ones, are filled in. A share whose interval is as wide as the
-        whole edge on each side says nothing, and is left out.
+        With `whose` only edges of that many agents, the first ones, are filled in. Where games are too few for a share, a note
+        says how many it takes.
         """
+        needed = 0.0
         for each in self.meetings:
             against = best[each.column] if each.row < (whose or len(self.agents)) else None
             if against is None or against.wins - 0.5 < LEAST_EDGE:
@@ -269,10 +271,15 @@ class Result:
             edge = against.wins - 0.5
             share = (each.win_rate - 0.5) / edge
             half = math.hypot(each.ci95, share * against.ci95) / edge
-            if half >= 1:
-                continue
             names = self.agents[each.row], self.agents[each.column]
             self.edges.append(Edge(*names, each.win_rate, *against, share, half))
+            if half > WIDEST and share >= -half:
+                needed = max(needed, self.games * (half / USEFUL) ** 2)
+        if needed:
+            self.notes.append(
+                f"too few games for a share of the edge: within ± {USEFUL:.0%} it takes about {float(f'{needed:.1e}'):,.0f}. "
+                "Where the game allows it, --without-luck takes fewer, and `measure` none"
+            )
 
     def _matrix(self, values: Sequence[float | None]) -> Matrix:
         """Arrange values, one for each meeting, in rows and columns."""
@@ -333,7 +340,8 @@ def edge_grid(edges: Sequence[Edge], title: str, digits: int = 1) -> Grid:
     first, *others = dict.fromkeys(short(edge.agent) for edge in edges)
     for edge in edges:
         best = plus_minus(edge.best_response_wins, edge.best_response_ci95 or None, digits, percent=True)
-        share = "none" if edge.share < -edge.ci95 else plus_minus(edge.share, edge.ci95, 1, percent=True)
+        share = "too few games" if edge.ci95 > WIDEST else plus_minus(edge.share, edge.ci95, 1, percent=True)
+        share = "none" if edge.share < -edge.ci95 else share
         names = f"{short(edge.agent)} v {short(edge.opponent)}" if others else short(edge.opponent)
         rows.append((names, plus_minus(edge.wins, None, digits, percent=True), best, share))
     who = "the first" if others else "it" if first == "ppo" else first

@@ -166,6 +166,20 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
     assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result)
 
 
+def test_too_few_games_for_a_share_are_said_in_words_with_how_many_it_takes(tmp_path):
+    result, data = with_json(tmp_path, "arena", "fatestones", "strongest", "random", "--games", 1000, "--seed", 1)
+    (first, second) = data["edges"]
+    assert first["ci95"] > 0.5
+    assert first["best_response_wins"] == pytest.approx(0.518, abs=0.001), "what could be won stands there all the same"
+    words = r"too few games for a share of the edge: within ± 20% it takes about ([0-9,]+)\. Where .*--without-luck takes fewer"
+    (games,) = (int(each.replace(",", "")) for each in re.findall(words, result))
+    assert games == pytest.approx(1000 * (max(first["ci95"], second["ci95"]) / 0.2) ** 2, rel=0.1)
+    assert re.search(r"│ strongest v random +│ +[0-9.]+ │ +[0-9.]+ ± 0.0\d │ +too few games │", result)
+    result, data = with_json(tmp_path, "arena", "fatestones", "strongest", "random", "--games", games, "--seed", 1)
+    assert {round(edge["ci95"], 1) for edge in data["edges"]} == {0.2}
+    assert "too few" not in result
+
+
 def test_exact_results_of_a_table_have_four_digits():
     result = done("arena", "liars_dice", "random", "numbers", "random", "--exact", "-o", "num_players=3", *SMALL)
     assert re.search(r"│ B  numbers │ +\d\d\.\d{4} │ +0\.\d{4} │", result)
