@@ -441,14 +441,13 @@ def _plot(folder: Path, scores: Sequence[Score]) -> None:
         f"{task}: how often each player bluffs, beside how often the solution does at the same positions, with 95 % intervals."
     )
     with saved_plot(folder, f"bluffs_{task}", caption, figsize=(9, 6.5)) as (_, axes):
-        axes.plot((0, 1), (0, 1), color="#999999", linestyle="--", label="as often as the solution")
+        axes.axline((0, 0), (1, 1), color="#999999", linestyle="--", label="as often as the solution")
         for number, each in enumerate(scores):
             shift = 0.006 * (number - (len(scores) - 1) / 2)  # side by side, so that intervals can be told apart
             axes.errorbar(
                 [own.solution + shift for own in each.bluffs],
                 [own.player for own in each.bluffs],
                 [[min(own.error, own.player) for own in each.bluffs], [min(own.error, 1 - own.player) for own in each.bluffs]],
-                marker="o",
                 linestyle="none",
                 capsize=3,
                 label=each.player,

@@ -294,7 +294,7 @@ def _plot(axes: Any, found: Group, scale: Scale) -> None:
     places = np.arange(1, len(given) + 1)
     means = np.cumsum(given) / places
     axes.plot(places, given, "o", color=pages.BLUE, label="a game")
-    axes.plot(places, means, color=pages.ORANGE, label="mean so far")
+    axes.plot(places, means, color=pages.ORANGE, marker="", label="mean so far")
     if len(given) > 1:
         halves = np.array([half_width(given[:count], 0.0, factor * scale.spread) for count in places[1:]])
         low, high = np.maximum(means[1:] - halves, 0.0), means[1:] + halves

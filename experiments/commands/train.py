@@ -251,11 +251,17 @@ def _plot_points(folder: Path, name: str, run: TrainingRun, what: str, axis: str
     with saved_plot(folder, name, f"{variant}: {what} against the learner's steps, seed {run.seed}.") as (_, axes):
         for key in sorted({key for point in points for key in point} - {"steps"}):
             line = [(point["steps"] / 1e6, point[key]) for point in points if key in point]
-            (drawn,) = axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, marker="." if gaps else "")
+            (drawn,) = axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, markevery=0.1)
             if key in best:
-                axes.axhline(best[key], color=drawn.get_color(), linestyle="--", linewidth=1)
+                style = {"color": drawn.get_color(), "marker": drawn.get_marker(), "linestyle": "--", "linewidth": 1}
+                axes.plot((0, line[-1][0]), [best[key]] * 2, markevery=[1], **style)
         if gaps and max(values) > 5 * min(values):  # else a logarithmic axis has hardly a label
             logarithmic(axes, "y")
+        elif not gaps:  # the first steps would leave little room for what is learned later
+            late = [point for point in points if 5 * point["steps"] >= points[-1]["steps"]]
+            least = min(value for point in late for key, value in point.items() if key != "steps")
+            most = max(*values, *best.values(), least + 1e-9)
+            axes.set_ylim(1.1 * least - 0.1 * most, 1.05 * most - 0.05 * least)
         axes.set_xlim(left=0)
         axes.set_xlabel("learner steps, millions")
         axes.set_ylabel(axis)

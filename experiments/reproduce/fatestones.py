@@ -1,10 +1,10 @@
-"""The FateStones project's table, recounted and replayed with its own search; and searches that find what it misses.
+"""The FateStones project's table, recounted and replayed with its search; and searches that find what that one misses.
 
-Source of the project's own
+Source of its search
     The project's `gameSimulator.py` (GameAISchool2025members/FateStones, commit 5de8e6c), which passes its positions to
     L. H. Miles's minimal MCTS (the gist that the project's README names). Reimplemented from their behaviour.
 
-Behaviour of the project's own, which does not find the best die
+Behaviour of its search, which does not find the best die
     A position becomes a tree with three kinds of nodes in turn: dice in hand, a pair of dice chosen, a pair of faces rolled.
     After a tie the tree continues with the dice that are left. Four traits keep it from finding the best die:
 
@@ -61,17 +61,17 @@ PUBLISHED = {
 }
 
 RULES = {  # the curves: label → agent; {} is its number of simulations
-    "the project's own": "project:{}",
+    "the source's search": "project:{}",
     "UCT that picks both dice": "joint:{}",
-    "decoupled UCT": "mcts:{},select=uct",
-    "decoupled UCT, mixed": "mcts:{},select=uct,final=mixed",
-    "regret matching": "mcts:{},select=regret",
-    "regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
+    "mcts, decoupled UCT": "mcts:{},select=uct",
+    "mcts, decoupled UCT, mixed": "mcts:{},select=uct,final=mixed",
+    "mcts, regret matching": "mcts:{},select=regret",
+    "mcts, regret matching, rolls averaged": "mcts:{},select=regret,expect=true",
 }
 SIZES = (10, 50, 200, 1000, 10_000, 100_000)  # numbers of simulations
 LEAST_DRAWS = 20  # on which a search is measured
-MOST_FOR_OWN = 50_000  # draws for the project's own search: its share is small, so it takes many to measure
-PROJECT = (10, 50, 1000)  # simulations with which the project's own search is measured: the published numbers, and many more
+MOST_FOR_OWN = 50_000  # draws for the source's search: its share is small, so it takes many to measure
+PROJECT = (10, 50, 1000)  # simulations with which the source's search is measured: the published numbers, and many more
 # Settings of searches that know that their opponent plays at random, and their numbers of simulations.
 AGAINST_RANDOM = {"opponent=random": (50, 1000, 100_000), "opponent=random,expect=true": (50,)}
 
@@ -257,7 +257,7 @@ def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float
 
 
 def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> list[Finding]:
-    """Return the share of the edge against random that searches capture: the project's own on a larger sample of draws."""
+    """Return the share of the edge against random that searches capture: the source's on a larger sample of draws."""
     own = draw_hands(configure("fatestones"), MOST_FOR_OWN, *derived_seeds(seed, "own search"))
     parts = [(f"project:{size}", _affordable(own, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
     for settings, sizes in AGAINST_RANDOM.items():
@@ -266,7 +266,7 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
         found = workers.run(_captured, (seed,), parts, done=done)
     rows = []
     for (spec, some), (share, error) in zip(parts, found, strict=True):
-        whose = "the project's own; " if spec.startswith("project:") else ""
+        whose = "the source's search; " if spec.startswith("project:") else ""
         note = f"{whose}{len(some):,} draws"
         rows.append(Finding("search", f"{spec}: share of the edge", None, share, error, note=note))
     return rows
@@ -311,7 +311,7 @@ def _draw(report: Path, points: list[dict[str, Any]]) -> None:
             for rule in RULES:
                 mine = [point for point in points if point["rule"] == rule]
                 line = [[point[name] for point in mine] for name in ("simulations", quantity, f"{quantity}_ci95")]
-                axes.errorbar(*line, marker="o", capsize=3, label=rule)
+                axes.errorbar(*line, capsize=3, label=rule)
             logarithmic(axes, "x")
             axes.set(xlabel="simulations a move", ylabel=label)
             axes.set_title(title, fontsize=12)
@@ -441,7 +441,7 @@ def _choose(params, options, state, stream):
 
 @dataclasses.dataclass(frozen=True)
 class ProjectSearch(Checked, OfOneGame, KernelAgent, Deterministic):
-    """The FateStones project's own search. Ties are broken at random; the source takes the first of a set.
+    """The search of the FateStones project. Ties are broken at random; the source takes the first of a set.
 
     Attributes:
         simulations: for each choice, 1 to 1,000,000; the source publishes 10 and 50.

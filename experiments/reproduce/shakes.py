@@ -307,7 +307,7 @@ def _draw_distributions(report: Path, exact: dict[str, Performance], played: lis
     caption = "How many of 18 patients are saved, 4 players: exact for five policies, and as played through both environments."
     with saved_plot(report, "shakes_distributions", caption, figsize=(10, 5.5)) as (_, axes):
         for name in ("random", "argument", "thompson:permutations", "bayes:saved", "bayes:win"):
-            axes.plot(exact[name].distribution, "o-", markersize=3, label=f"{name}, exact")
+            axes.plot(exact[name].distribution, label=f"{name}, exact")
         for (name, counts, _), marker in zip(played, "x+", strict=True):
             axes.plot(np.arange(len(counts)), counts / counts.sum(), f"k{marker}", label=f"{name}, {counts.sum():,} games")
         axes.set(xlabel="patients saved", ylabel="probability", title="Patients saved, 4 players, 18 patients")

@@ -259,11 +259,11 @@ def _draw(folder: Path) -> None:
     """Save the paper's plot: the distribution of the score under each strategy of section 5.2."""
     caption = "The exact distribution of the score under each strategy of section 5.2; the dotted line is the target of 30."
     with saved_plot(folder, "thirties_scores", caption, figsize=(9, 5)) as (_, axes):
-        for (name, (label, _)), marker in zip(STRATEGIES.items(), "osD^v", strict=True):
+        for name, (label, _) in STRATEGIES.items():
             found = _analysis(name).distribution
             scores = range(found.first, found.first + len(found.weights))
             share = [100 * weight / found.total for weight in found.weights]
-            axes.plot(scores, share, marker=marker, markersize=4, linewidth=1, label=label)
+            axes.plot(scores, share, linewidth=1, label=label)
         axes.axvline(30, color="grey", linewidth=0.8, linestyle=":")
         axes.set(xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %")
         axes.set_title("The game of 30s: scores of the strategies")

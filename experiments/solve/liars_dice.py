@@ -18,7 +18,7 @@ from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray
 from dice_envs.experiments.ui.grids import Grid, plus_minus
-from dice_envs.experiments.ui.pages import saved_plot
+from dice_envs.experiments.ui.pages import HATCHES, saved_plot
 
 PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins
@@ -156,7 +156,8 @@ def _draw(folder: Path, solution: Solution) -> None:
     with saved_plot(folder, "liars_dice_shares", caption, figsize=(8, 1.5 + 0.3 * len(rounds))) as (_, panel):
         for player, share in enumerate(shares.T):
             left = shares[:, :player].sum(axis=1)
-            panel.barh(range(len(rounds)), share, left=left, label=f"{player} after it" if player else "starter")
+            label, hatch = f"{player} after it" if player else "starter", HATCHES[player]
+            panel.barh(range(len(rounds)), share, left=left, label=label, hatch=hatch, edgecolor="white")
         panel.set_yticks(range(len(rounds)), map(_named, rounds))
         panel.set_xlabel(what)
         panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=shares.shape[1])

@@ -327,7 +327,7 @@ def progress(
         that is the whole. Without a total that is a share of the whole.
     """
     errors = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    if not errors.is_terminal:
+    if not (errors.is_interactive and sys.stderr.isatty()):  # FORCE_COLOR makes a terminal of a log, too
         yield _Lines(what, total, clock)
         return
     counted = TaskProgressColumn() if total is None else MofNCompleteColumn()

@@ -62,7 +62,13 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "axes.prop_cycle": (  # lines are told apart without colours, too
+        "cycler(color=['#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#e377c2', '#7f7f7f'])"
+        " + cycler(marker=['o', 's', '^', 'D', 'v', 'P', 'X', '*'])"
+    ),
 }
+HATCHES = ("", "//", "..", "xx", "--", "++")  # the same for bars
 
 
 @contextlib.contextmanager

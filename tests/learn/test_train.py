@@ -16,8 +16,9 @@ from dice_envs import TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import train as training
-from dice_envs.experiments.commands.train import gap_label, run_sections
+from dice_envs.experiments.commands.train import _plot_points, gap_label, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
+from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
 from dice_envs.learn.presets import GPU_GAMES, GPU_TIMES, MOST_STEPS, PRESETS, Preset, plan_of, preset_of
@@ -373,6 +374,25 @@ def test_gaps_are_called_exact_only_where_they_are():
     assert sampled.measures[0].error > 0
     assert gap_label([sampled]).endswith(f"± {sampled.measures[0].error:.2g}")
     assert gap_label([]) == "gap from optimal play"
+
+
+def test_a_learning_curve_shows_what_is_near_the_best_response(tmp_path, monkeypatch):
+    """It begins at 0 and ends just below lines that are close to each other."""
+    best, drawn = {"a": 0.95, "b": 0.97}, []
+
+    @contextlib.contextmanager
+    def kept(*arguments):
+        with saved_plot(*arguments) as (canvas, axes):
+            drawn.append(axes)
+            yield canvas, axes
+
+    monkeypatch.setattr("dice_envs.experiments.commands.train.saved_plot", kept)
+    curve = [{"steps": step, **{name: min(share - 0.02, step / 10) for name, share in best.items()}} for step in range(100)]
+    trained = dataclasses.replace(runs.TrainingRun(configure("liars_dice"), TINY, 1), curve=curve)
+    _plot_points(tmp_path, "learning_curve", trained, "share won", "share won", "PPO", best)
+    (axes,) = drawn
+    assert axes.get_ylim() == pytest.approx((0.926, 0.972), abs=0.001)
+    assert [line.get_marker() for line in axes.lines] == ["o", "o", "s", "s"], "a curve, and what is best"
 
 
 @pytest.mark.thorough

@@ -16,7 +16,7 @@ import typer
 from dice_envs import configure
 from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, write_json
-from dice_envs.experiments.ui.pages import bars, logarithmic, saved_plot
+from dice_envs.experiments.ui.pages import HATCHES, bars, logarithmic, saved_plot
 from tests.conftest import ROOT
 from tests.support.commands import error_of, process, run, with_json
 from tests.support.policies import save_random_policy
@@ -227,11 +227,16 @@ def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
         done()
 
 
-def test_a_terminal_gets_a_bar(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then treats standard error as a terminal
-    with progress("[/games]", 10) as done:
-        done(10)
-    assert "[/games]" in capsys.readouterr().err
+def test_a_terminal_gets_a_bar_and_a_log_lines(capsys, monkeypatch):
+    """FORCE_COLOR, which services for continuous integration set, makes rich take a log for a terminal."""
+    for is_terminal in (False, True):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
+        with progress("[/games]", 10, iter((0.0, 11.0, 11.0)).__next__) as done:
+            done(10)
+        shown = capsys.readouterr().err
+        assert (shown == "[/games]: 100 %, 10 of 10\n") != is_terminal
+        assert "[/games]" in shown
 
 
 def test_plots_need_nothing_that_the_users_own_settings_ask_for(tmp_path):
@@ -253,6 +258,17 @@ def test_logarithmic_axes_are_labelled_with_plain_numbers(tmp_path):
         canvas.canvas.draw()
         labels = [label.get_text() for label in axes.get_yticklabels()]
         assert {"0.05", "0.1", "0.2"} <= set(labels)
+
+
+def test_lines_and_bars_are_told_apart_without_colours(tmp_path):
+    with saved_plot(tmp_path, "plot") as (_, axes):
+        for number in range(8):
+            axes.plot([1, 2], [number, 1])
+            axes.errorbar([1, 2], [1, number], [1, 1])
+        assert (
+            len({line.get_marker() for line in axes.lines if len(line.get_marker()) == 1} - {"_", "|"}) == len(HATCHES) + 2 == 8
+        )
+    assert len(set(HATCHES)) == 6, "seats of a game"
 
 
 def test_bars_whose_interval_is_not_known_are_hatched(tmp_path):
