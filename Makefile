@@ -23,11 +23,11 @@ $(STAMP): pyproject.toml constraints.txt
 environments: $(STAMP) $(VENV)-rllib/.installed $(VENV)-tianshou/.installed $(VENV)-words/.installed $(VENV)-cuda/.installed $(VENV)-lowest/.installed
 
 train: $(STAMP)
-	$(BIN)/dice-envs train liars_dice --preset quick --out runs/liars_dice_quick --resume
+	$(BIN)/dice-envs train liars_dice --preset quick --seed 1 --out runs/liars_dice_quick --resume
 
 # Self-play, to be hard to exploit: one die each, the distance from an equilibrium measured exactly on the way.
 train-nash: $(STAMP)
-	$(BIN)/dice-envs train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --out runs/liars_dice_nash --resume
+	$(BIN)/dice-envs train liars_dice --preset equilibrium -o rules=openspiel -o num_dice=1 --steps 5000000 --set minibatch=512 --set settle=true --seed 1 --out runs/liars_dice_nash --resume
 
 # A page in the browser with all games; ARGS=--no-browser opens no browser. Uses $(VENV) if it is there, else a smaller
 # environment without PyTorch and the tools, which take minutes to install.

@@ -22,7 +22,8 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate, best_seconds
 
 VECTOR_GAMES = 4096
-SPIEL = "pyspiel liars_dice from Python"
+SPIEL = "pyspiel from Python, the same game"
+ONE_ROUND = {"rules": "openspiel", "num_dice": 5}  # the game that OpenSpiel has
 
 # Run in a fresh process: the import, and the first game, observation, mask and action.
 FIRST_STEP = """
@@ -108,7 +109,7 @@ def _score_dice_batch(quick: bool) -> Iterator[BenchRow]:
 def _batched(quick: bool) -> Iterator[BenchRow]:
     """Time the play of random legal actions, with every observation and mask afterwards; the choice is not timed."""
     n, steps = 1024, (20 if quick else 200) + 10
-    batch = Batch("liars_dice", n, seed=0)
+    batch = Batch("liars_dice", n, seed=0, **ONE_ROUND)
     streams, index = new_streams(1, n), np.arange(n)
     facts, params, kernels = batch.variant.facts, batch.variant.params, batch.variant.kernels
     observations, masks = np.empty((n, facts.observation_size), np.float32), np.empty((n, facts.num_actions), np.int8)
@@ -126,12 +127,13 @@ def _batched(quick: bool) -> Iterator[BenchRow]:
         timed += (time.perf_counter() - start) * (step >= 10)  # the first ones compile
     ours = n * (steps - 10) / timed / 1e6
 
-    yield BenchRow("batched steps with observation and mask", ours, "M/s", 10.0, spiel_rate(quick), SPIEL)
+    name = "one round of five dice each: batched steps with observation and mask"
+    yield BenchRow(name, ours, "M/s", 10.0, spiel_rate(quick, 2), SPIEL)
 
 
 @functools.cache
-def spiel_rate(quick: bool) -> float:
-    """Return pyspiel's millions of steps a second from Python, with every observation and mask."""
+def spiel_rate(quick: bool, learners: int) -> float:
+    """Return pyspiel's millions of random steps a second from Python: those of the first players, with observation and mask."""
     import pyspiel
 
     game = pyspiel.load_game("liars_dice(numdice=5)")
@@ -145,11 +147,12 @@ def spiel_rate(quick: bool) -> float:
                 if state.is_chance_node():
                     state.apply_action(int(rng.integers(6)))
                     continue
-                state.information_state_tensor()
-                state.legal_actions_mask()
+                if state.current_player() < learners:
+                    state.information_state_tensor()
+                    state.legal_actions_mask()
+                    done += 1
                 legal = state.legal_actions()
                 state.apply_action(legal[int(rng.random() * len(legal))])
-                done += 1
         return done
 
     spiel_games(100)
@@ -161,8 +164,8 @@ def spiel_rate(quick: bool) -> float:
 
 def _vector(quick: bool) -> Iterator[BenchRow]:
     """Time `step` of Gymnasium's vector environment, one seat of many games, with the opponents' moves."""
-    for opponents, aim in (("random", 8.0), ("numbers", 5.0)):
-        vector = gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=VECTOR_GAMES, opponents=opponents)
+    for opponents, options, aim in (("random", ONE_ROUND, None), ("random", {}, 8.0), ("numbers", {}, 5.0)):
+        vector = gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=VECTOR_GAMES, opponents=opponents, **options)
         streams, actions = new_streams(1, VECTOR_GAMES), np.empty(VECTOR_GAMES, np.int64)
         _, infos = vector.reset(seed=0)
         steps = (15 if quick else 150) + 5
@@ -173,8 +176,9 @@ def _vector(quick: bool) -> Iterator[BenchRow]:
             _, _, _, _, infos = vector.step(actions)
             timed += (time.perf_counter() - start) * (step >= 5)
         rate = VECTOR_GAMES * (steps - 5) / timed / 1e6
-        name, note = f"gym.make_vec, {VECTOR_GAMES} games against {opponents}", "learner steps"
-        yield BenchRow(name, rate, "M/s", aim, spiel_rate(quick), SPIEL, note)
+        name = "one round of five dice each: " * bool(options) + f"gym.make_vec, {VECTOR_GAMES} games against {opponents}"
+        peer = (spiel_rate(quick, 1), SPIEL) if options else (None, "")
+        yield BenchRow(name, rate, "M/s", aim, *peer, "learner steps")
 
 
 def _aec_rate(make: Callable[[], Any], count: int) -> float:
@@ -201,12 +205,10 @@ def _aec_rate(make: Callable[[], Any], count: int) -> float:
 
 def _raw_env(quick: bool) -> Iterator[BenchRow]:
     from open_spiel.python import rl_environment
-    from pettingzoo.classic import connect_four_v3
 
     count = (2_000 if quick else 20_000) + 100
-    ours = _aec_rate(liars_dice_v0.raw_env, count)
-    four = _aec_rate(connect_four_v3.env, count // 4)
-    spiel = rl_environment.Environment("liars_dice", include_full_state=False)
+    ours = _aec_rate(lambda: liars_dice_v0.raw_env(**ONE_ROUND), count)
+    spiel = rl_environment.Environment("liars_dice", include_full_state=False, numdice=5)
     rng = np.random.default_rng(0)
 
     def spiel_steps() -> None:
@@ -218,9 +220,9 @@ def _raw_env(quick: bool) -> Iterator[BenchRow]:
                 step = spiel.step([legal[int(rng.random() * len(legal))]])
                 done += 1
 
-    yield BenchRow("raw_env", ours, "/s", 60_000, four, "PettingZoo connect_four through env()", "one game, from Python")
-    yield BenchRow("raw_env", ours, "/s", 60_000, best_rate(spiel_steps, count, 2), "OpenSpiel rl_environment")
-    yield BenchRow("env()", _aec_rate(liars_dice_v0.env, count // 4), "/s", None, four, "PettingZoo connect_four through env()")
+    peer = best_rate(spiel_steps, count, 2), "OpenSpiel rl_environment, the same game"
+    yield BenchRow("one round of five dice each: raw_env", ours, "/s", 60_000, *peer, "one game, from Python")
+    yield BenchRow("env()", _aec_rate(liars_dice_v0.env, count // 4), "/s", note="one game, from Python")
 
 
 def _first_step(quick: bool) -> Iterator[BenchRow]:
