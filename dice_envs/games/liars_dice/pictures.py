@@ -30,21 +30,22 @@ def rules_in_short(options: Any) -> list[str]:
     lines.append(
         "Instead of bidding you may call the last bid. All dice are shown: if it is true the caller loses, else the bidder."
     )
-    if options.rounds == "elimination":
+    whole, palifico = options.rounds == "elimination", options.palifico and options.rounds == "elimination"
+    if options.exact_call:
+        ending = "you win a die back, else you lose one" if whole else "you win, else you lose"
+        where = " (not in a palifico round)" if palifico else ""
+        lines.append(f'Or you say "exact"{where}: that there are exactly as many. If so {ending}.')
+    if whole:
         begins = (
             "and starts the next round" if options.next_starter == "loser" else "and the player after the caller starts anew"
         )
         lines.append(f"The loser gives up a die {begins}. The last player with dice wins.")
     else:
         lines.append("One call ends the game: all but the loser win.")
-    if options.palifico and options.rounds == "elimination":
+    if palifico:
         lines.append(
             "Who comes down to one die begins a palifico round: no dice are wild, and only players with one die change faces."
         )
-    if options.exact_call:
-        ending = "you win a die back, else you lose one" if options.rounds == "elimination" else "you win, else you lose"
-        except_in = " Not in a palifico round." if options.palifico and options.rounds == "elimination" else ""
-        lines.append(f'Or you say "exact": the last bid is exactly right. If it is {ending}.{except_in}')
     return lines
 
 
@@ -93,7 +94,7 @@ def picture(options: Any, state: Any, viewer: int | None) -> Picture:
         bidder = playing[(playing.index(state["starter"]) + i) % len(playing)]
         tone = Tone.BRIGHT if i == state["num_bids"] - 1 else Tone.PLAIN
         made[bidder].append(Group(*_bid_shown(options, int(state["bids"][i])), tone=tone))
-    rows = []
+    says_exact, rows = options.exact_call and not over and not state["palifico"], []
     for seat in range(options.num_players):
         whose = seat_name(seat, viewer)
         if not state["in_round"][seat]:
@@ -105,11 +106,7 @@ def picture(options: Any, state: Any, viewer: int | None) -> Picture:
         elif viewer not in (None, seat):
             dice = (None,) * len(dice)
         mark = "to move" if seat == state["seat"] else ""
-        exact_left = (
-            f"exact calls left: {state['exact_left'][seat]}"
-            if options.exact_call and not over and not state["palifico"]
-            else ""
-        )
+        exact_left = f"exact calls left: {state['exact_left'][seat]}" if says_exact else ""
         rows.append(Row(whose, dice, detail=exact_left, mark=mark, groups=tuple(made[seat])))
     if not over and state["bid"] != NO_BID:
         lead, faces = _bid_shown(options, int(state["bid"]))
