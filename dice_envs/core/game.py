@@ -186,6 +186,7 @@ class Game:
     rules_in_short: Callable[[Any], Sequence[str]] | None = None
     first_game: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options of a short game to learn with
     known_as: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # another title → options it stands for
+    usual_table: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # such a title → others at first
     # Optional. Search uses `retract` and `expect`. Training on expected rewards needs `expect` or `play_expected`. The latter
     # plays and draws as `play` does, but pays the expected reward, given at least what the seat to move knows.
     retract: Retract | None = None

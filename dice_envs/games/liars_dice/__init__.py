@@ -704,4 +704,5 @@ GAME = Game.of(
     reset_options=("dice",),
     first_game={"num_dice": 2},
     known_as={"Perudo": {"rules": "perudo"}},
+    usual_table={"Perudo": {"num_players": 4}},
 )
