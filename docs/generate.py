@@ -68,7 +68,7 @@ def game_page(game: Game) -> str:
     """The page of a game: picture, rules, how to make it, actions, observation, options, agents, training, what is known."""
     variant, alone = configure(game), single_seat(game)
     told = {heading: "\n\n".join(_markdown(paragraphs)) for heading, paragraphs in sections(game)}
-    actions = told.pop("Actions")
+    actions, published = told.pop("Actions"), DOCS / "results" / f"{game.name}.json"
     parts = [
         f"# {game.title}",
         f"![A game: {game.title}]({game.name}.gif)",
@@ -78,10 +78,14 @@ def game_page(game: Game) -> str:
         f"## Actions and observations\n\n{actions}\n\n{_blocks(alone)}",
         "## Options\n\n" + options_table(game),
         "## Baselines\n\n" + _agents_of(game),
-        "## Train\n\n" + training(game),
-        "## What is known exactly\n\n" + optimal_play(game, (DOCS / "board.md").read_text(encoding="utf-8")),
+        *(["## Train\n\n" + training(game)] if game.name in TRAINED else []),
+        *(
+            ["## What is known exactly\n\n" + optimal_play(game)]
+            if any(task.game == game.name for task in TASKS.values())
+            else []
+        ),
         *(f"## {heading}\n\n{text}" for heading, text in told.items()),
-        "## Published figures beside ours\n\n" + figures(DOCS / "results" / f"{game.name}.json"),
+        *(["## Published figures beside ours\n\n" + figures(published)] if published.exists() else []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -155,16 +159,18 @@ env = {game.name}_v0.env()  # all seats
 env.reset(seed=1)
 for agent in env.agent_iter():
     observation, reward, terminated, truncated, info = env.last()
-    over = terminated or truncated
-    env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
+    action = env.action_space(agent).sample(observation["action_mask"])
+    env.step(None if terminated or truncated else action)
 ```"""
 
 
 def _markdown(paragraphs: Sequence[str]) -> Iterable[str]:
-    """Paragraphs of rules as Markdown: text, lists, and tables as preformatted text."""
-    for kind, lines in itertools.groupby(paragraphs, key=_kind):
+    """Paragraphs of rules as Markdown: text, lists and tables."""
+    for kind, group in itertools.groupby(paragraphs, key=_kind):
+        lines = list(group)
         text = ("\n\n" if kind == "text" else "\n").join(lines)
-        yield f"```text\n{text}\n```" if kind == "table" else text
+        cells = [re.split(r"\s{2,}", line.strip()) for line in lines] if kind == "table" else []
+        yield table([""] * len(cells[0]), cells) if cells else text
 
 
 def _kind(paragraph: str) -> str:
@@ -216,12 +222,15 @@ trained = dice_envs.train(game, preset="{preset}", steps={steps:_}, seed=1)
 print("trained:", dice_envs.measure(game, trained.policy, seed=1).measures[{number}])
 trained.save("{name}.npz")  # the player ppo:{name}.npz
 
-envs = gymnasium.make_vec("dice_envs/{env}-v0", num_envs=1000{opponents}{options})
+envs = gymnasium.make_vec(
+    "dice_envs/{env}-v0", num_envs=1000{opponents}{options}
+)
 observations, infos = envs.reset(seed=1)
 returns, going = np.zeros(1000), np.ones(1000, bool)
 while going.any():
-    logits = np.where(infos["action_mask"] == 1, trained.policy.logits(observations), -np.inf)
-    observations, rewards, terminated, truncated, infos = envs.step(logits.argmax(axis=1))
+    logits = trained.policy.logits(observations)
+    actions = np.where(infos["action_mask"] == 1, logits, -np.inf).argmax(axis=1)
+    observations, rewards, terminated, truncated, infos = envs.step(actions)
     returns += going * rewards
     going &= ~(terminated | truncated)
 print(f"{{returns.mean():.3f}} a game, likeliest actions")"""
@@ -234,6 +243,9 @@ class Trained:
     steps: int
     reached: tuple[float, ...]  # with seeds 1, 2, …
     error: float  # half-width of the 95 % interval of each; 0: exact
+    what: str  # the figure in words
+    random: float  # of random play
+    best: float  # of optimal play
     options: str = ""  # of the game
     preset: str = "quick"
     number: int = 0  # of the figure in `measure`
@@ -241,11 +253,15 @@ class Trained:
 
 
 TRAINED = {
-    "fatestones": Trained(4_000_000, (0.7935, 0.8286), 0.015, number=1),
-    "liars_dice": Trained(1_000_000, (0.07929, 0.08506), 0, ', rules="openspiel", num_dice=1', "equilibrium"),
-    "score_dice": Trained(4_000_000, (0.4341,), 0.002, opponents=', opponents="highest"'),
-    "shakes": Trained(1_000_000, (6.326, 6.326), 0, ', mode="physician"'),
-    "thirties": Trained(1_000_000, (30.12, 30.12), 0, ", num_players=1"),
+    "fatestones": Trained(4_000_000, (0.7935, 0.8286, 0.8184), 0.015, "share of a best response's edge", 0, 1, number=1),
+    "liars_dice": Trained(
+        1_000_000, (0.07929, 0.08506, 0.08159), 0, "exploitability", 0.7807, 0, ', rules="openspiel", num_dice=1', "equilibrium"
+    ),
+    "score_dice": Trained(
+        4_000_000, (0.4341, 0.5281), 0.002, "mean return against sorted play", 0, 0.5475, opponents=', opponents="highest"'
+    ),
+    "shakes": Trained(1_000_000, (6.326, 6.326, 6.326), 0, "number of patients saved", 4, 6.362, ', mode="physician"'),
+    "thirties": Trained(1_000_000, (30.12, 30.12, 30.14), 0, "mean score", 24.45, 30.15, ", num_players=1"),
 }
 
 
@@ -259,10 +275,10 @@ def training(game: Game) -> str:
     """The program, and what it reaches."""
     each = TRAINED[game.name]
     first, *others = (f"{value:.4g}" + f" ± {each.error:.2g}" * (each.error > 0) for value in each.reached)
-    more = f"Seeds {', '.join(map(str, range(2, 2 + len(others))))}: {', '.join(others)}. " if others else ""
+    kind = "95 % intervals" if each.error else "exact"
     return (
-        f"The program prints a measure of random play, and with seed 1 **{first}** of the trained policy "
-        f"({'95 % interval' if each.error else 'exact'}). {more}"
+        f"It prints the {each.what}, first of random play. With seed 1 the trained policy has **{first}**, with seeds 2 and 3 "
+        f"{' and '.join(others)} ({kind}); random play has {each.random:g}, optimal play {each.best:g}. "
         f"[PPO results](../ppo.md) says what longer training reaches.\n\n```python\n{program(game)}\n```"
     )
 
@@ -305,13 +321,15 @@ def write_pictures() -> None:
 # --- what is known ------------------------------------------------------------------------------------------------------
 
 
-def optimal_play(game: Game, board: str) -> str:
+def optimal_play(game: Game) -> str:
     """The values of random and optimal play in the game's tasks and the best agents: rows of the board's first table."""
-    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in board.splitlines() if line.startswith("|")]
+    board = (DOCS / "board.md").read_text(encoding="utf-8").splitlines()
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in board if line.startswith("|")]
     headings, rows = lines[0], {line[0]: line for line in lines[2:]}
     tasks = [task for task in TASKS.values() if task.game == game.name]
     asked = "\n".join(f"- `{task.name}`: {task.asks}" for task in tasks)
-    listed = table(headings, [rows[task.name] for task in tasks], ("random play", "optimal play"))
+    cells = [(*rows[task.name][:4], ", ".join(filter(None, rows[task.name][4:]))) for task in tasks]
+    listed = table((*headings[:4], "best agents"), cells, ("random play", "optimal play"))
     return f"{asked}\n\n{listed}\n\n{_ABOUT_TASKS}"
 
 

@@ -82,7 +82,7 @@ def test_the_presets_page_has_every_setting_with_its_meaning(generate):
 
 
 def test_rules_become_lists_and_tables(generate):
-    made = ["Throw dice.\n\nTwice.", "- One.\n- Two.", "```text\n0    hold\n1    roll\n```"]
+    made = ["Throw dice.\n\nTwice.", "- One.\n- Two.", "|  |  |\n| :-- | :-- |\n| 0 | hold |\n| 1 | roll |"]
     assert list(generate._markdown(["Throw dice.", "Twice.", "- One.", "- Two.", "0    hold", "1    roll"])) == made
 
 
