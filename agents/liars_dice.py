@@ -47,7 +47,7 @@ NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the probabili
 _FAINT = 1e-5  # the article's program adds this to each face's count before it draws a bluff
 
 
-_STYLE = np.dtype(
+STYLE = np.dtype(
     [
         ("bluff", np.float64),
         ("threshold", np.float64),  # or NO_THRESHOLD
@@ -129,7 +129,8 @@ def _bluff(params, state, style, counts, stream):
 
 
 @kernel(allocates=False)
-def _choose_by_numbers(params, style, state, stream):
+def choose_by_numbers(params, style, state, stream):
+    """Return the action of `Numbers`; `style` is its parameters."""
     counts = state["counts"][state["seat"]]
     if state["bid"] == NO_BID:
         return _opening(params, state, counts)
@@ -140,28 +141,35 @@ def _choose_by_numbers(params, style, state, stream):
     return lowest_raise(params, state, _most_held(params, state, counts)[0])
 
 
+@kernel(allocates=False)
+def chance_by_numbers(params, style, state, action):
+    """Return the probability of an action of `choose_by_numbers`."""
+    counts = state["counts"][state["seat"]]
+    if state["bid"] == NO_BID:
+        return 1.0 if action == _opening(params, state, counts) else 0.0
+    call = 1.0 if count_raises(params, state) == 0 else _call_chance(params, state, style)
+    if action >= params.call:
+        return call if action == params.call else 0.0
+    face = face_of(params, action)
+    if action != lowest_raise(params, state, face):
+        return 0.0
+    bluff = style["bluff"] * _bluff_weight(params, state, style, counts, face) / _total_weight(params, state, style, counts)
+    honest = 1.0 - style["bluff"] if face == _most_held(params, state, counts)[0] else 0.0
+    return (1.0 - call) * (bluff + honest)
+
+
 @kernel
 def _probabilities(params, states, styles, out):
-    """Write the probability of each action of `_choose_by_numbers`. In place."""
-    style = styles[0]
+    """Write the probability of each action of `choose_by_numbers`. In place."""
     for i in range(len(states)):
         state = states[i]
-        counts = state["counts"][state["seat"]]
         if state["bid"] == NO_BID:
-            out[i, _opening(params, state, counts)] = 1.0
+            out[i, _opening(params, state, state["counts"][state["seat"]])] = 1.0
             continue
-        if count_raises(params, state) == 0:
-            out[i, params.call] = 1.0
-            continue
-        call = _call_chance(params, state, style)
-        out[i, params.call] = call
-        total = _total_weight(params, state, style, counts)
-        for face in range(params.num_faces):
-            weight = _bluff_weight(params, state, style, counts, face)
-            if weight > 0.0:
-                out[i, lowest_raise(params, state, face)] = (1.0 - call) * style["bluff"] * weight / total
-        best = lowest_raise(params, state, _most_held(params, state, counts)[0])
-        out[i, best] += (1.0 - call) * (1.0 - style["bluff"])
+        out[i, params.call] = chance_by_numbers(params, styles[0], state, params.call)
+        for k in range(count_lowest(params, state)):
+            action = nth_lowest(params, state, k)
+            out[i, action] = chance_by_numbers(params, styles[0], state, action)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,19 +199,20 @@ class Numbers(Checked, OfOneGame, KernelAgent):
     bluff_faces: Literal["uniform", "own"] | None = None
 
     @property
-    def _style(self) -> np.ndarray:
+    def style(self) -> np.ndarray:
+        """The parameters as kernels read them, () of STYLE."""
         article = self.preset == "article"
         more = (self.chance or ("more" if article else "at_least")) == "more"
         own_faces = (self.bluff_faces or ("own" if article else "uniform")) == "own"
-        return np.array((self.bluff, NO_THRESHOLD if self.threshold is None else self.threshold, more, own_faces), _STYLE)
+        return np.array((self.bluff, NO_THRESHOLD if self.threshold is None else self.threshold, more, own_faces), STYLE)
 
     def kernel(self, variant: Variant) -> AgentKernel:
-        return fair_kernel(_choose_by_numbers, self._style)
+        return fair_kernel(choose_by_numbers, self.style)
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         self.check_variant(turn.variant)
         out = np.zeros((len(turn), turn.variant.facts.num_actions))
-        _probabilities(turn.params, turn.states, self._style[None], out)
+        _probabilities(turn.params, turn.states, self.style[None], out)
         return out
 
 
@@ -314,7 +323,7 @@ def _at_least(row, need):
     return tail
 
 
-_READING = np.dtype(
+READING = np.dtype(
     [
         ("learn", np.int64),
         ("nerve", np.float64),
@@ -325,14 +334,26 @@ _READING = np.dtype(
 
 
 @kernel
-def _choose_by_reading(params, reading, state, stream):
+def choose_by_reading(params, reading, state, stream):
+    """Return the action of `Reader`; `reading` is its parameters."""
+    return choose_surest(params, reading, state, read_bids(params, reading, state))
+
+
+@kernel
+def read_bids(params, reading, state):
+    """Return what the seat to move believes of the others' dice: see `believe`."""
+    total = np.empty((MAX_FACES, MAX_SEATS * MAX_DICE + 1))  # the others hold at most all dice
     named = np.empty(MAX_SEATS, np.int64)
-    total = np.empty((MAX_FACES, MAX_SEATS * MAX_DICE + 1))
-    seat = np.int64(state["seat"])
+    believe(params, state, np.int64(state["seat"]), reading["learn"] != 0, reading["most"], reading["blind"], named, total)
+    return total
+
+
+@kernel
+def choose_surest(params, reading, state, total):
+    """Return the action of a reader that believes `total`, given the own dice of the seat to move."""
     faces = params.num_faces
-    counts = state["counts"][seat]
+    counts = state["counts"][state["seat"]]
     wild = wild_face(params, state)
-    believe(params, state, seat, reading["learn"] != 0, reading["most"], reading["blind"], named, total)
     bid = np.int64(state["bid"])
     if bid == NO_BID:
         best = np.int64(NO_BID)
@@ -392,10 +413,14 @@ class Reader(Checked, OfOneGame, KernelAgent, Deterministic):
         """Whether past rounds make a difference."""
         return Promises(looks_back=self.learn)
 
-    def kernel(self, variant: Variant) -> AgentKernel:
+    def reading(self, variant: Variant) -> np.ndarray:
+        """Return the parameters as kernels read them, () of READING."""
         faces = variant.params.num_faces
         known = chance_blind(faces, variant.params.most_dice), chance_most(faces)
-        return fair_kernel(_choose_by_reading, np.array((self.learn, self.nerve, *known), _READING))
+        return np.array((self.learn, self.nerve, *known), READING)
+
+    def kernel(self, variant: Variant) -> AgentKernel:
+        return fair_kernel(choose_by_reading, self.reading(variant))
 
 
 # --- optimal play ------------------------------------------------------------------------------------------------------

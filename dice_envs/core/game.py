@@ -181,6 +181,9 @@ class Game:
     # (options, state, action) → one line that says why the action is not legal now, or "". It may use only what the seat to
     # move knows.
     explain_illegal: Callable[[Any, Any, int], str] | None = None
+    # (options, state, action, chance) → why the action may be best, given the chance that what it claims is true, in a sentence
+    # for people. It may use only what the seat to move knows.
+    reason: Callable[[Any, Any, int, float], str] | None = None
     seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: numbers
     # options → the rules in force, in a few sentences for people who have never played; if left out, the docstring's "Play"
     rules_in_short: Callable[[Any], Sequence[str]] | None = None

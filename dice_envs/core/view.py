@@ -130,3 +130,20 @@ def seat_name(seat: int, viewer: int | None, kind: str = "player") -> str:
 def with_verb(name: str, verb: str) -> str:
     """A seat's name and a verb: "you win", "you (A) win", "player 1 wins"."""
     return f"{name} {verb}" if name.partition(" (")[0] == "you" else f"{name} {verb}s"
+
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_SHARES = [(k, n) for n in (2, 3, 4, 5, 10) for k in range(1, n)]
+
+
+def in_letters(number: int) -> str:
+    """A number in letters up to ten: "two"; larger ones in digits."""
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def how_often(verb: str, chance: float) -> str:
+    """A verb and a chance in words, as the nearest simple share: "holds one time in four", "hardly ever holds" below 5 %."""
+    if not 0.05 <= chance <= 0.95:
+        return f"{'hardly ever' if chance < 0.5 else 'almost always'} {verb}"
+    k, n = min(_SHARES, key=lambda share: abs(chance - share[0] / share[1]))
+    return f"{verb} {in_letters(k)} time{'s' * (k > 1)} in {in_letters(n)}"

@@ -122,6 +122,8 @@ class ActionValues(NamedTuple):
         errors: (num_actions,) float64, half-widths of the 95 % intervals of `values`; None if these are exact.
         reached: whether the solution's own play can reach the position. If not, it implies nothing about the others' dice,
             and `values` take these for random.
+        chances: (num_actions,) float64, the probability that what an action claims is true, such as that a bid holds, given
+            what the seat may infer; NaN where that is not known. None: actions claim nothing.
     """
 
     values: np.ndarray
@@ -130,6 +132,7 @@ class ActionValues(NamedTuple):
     mix: np.ndarray | None = None
     errors: np.ndarray | None = None
     reached: bool = True
+    chances: np.ndarray | None = None
 
     @property
     def wins(self) -> np.ndarray:

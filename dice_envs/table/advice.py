@@ -19,7 +19,7 @@ from dice_envs.agent import players
 from dice_envs.agent.casting import make_player
 from dice_envs.agent.compiled import team_of
 from dice_envs.core.batch import checked_record
-from dice_envs.core.dice import new_streams
+from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
 from dice_envs.evaluation.games import NO_COST
@@ -32,6 +32,9 @@ from dice_envs.table.sitting import Entry, Sitting
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
 LEAST, MOST = 100, 20_000  # playouts of a choice in a round
+MOST_ROWS = 5  # shown where not all choices have been tried
+LEAST_SHARE = 0.005  # of a choice in optimal play; what is rarer is not shown
+MOST_WORSE = 0.02  # where optimal play makes a choice that is worse than the best by more, it has not foreseen the position
 WON = f"% of {GAMES_WON}"
 _MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
 
@@ -56,6 +59,7 @@ class Advice:
     meaning: str  # that of the values, such as "chance to win"
     rows: tuple[MoveWorth, ...]  # the best first
     note: str  # what the values assume
+    sentence: str  # the best choice and why, for a person
 
 
 def figure(value: float, values: ActionValues, error: float | None = None, sign: bool = False) -> str:
@@ -81,39 +85,66 @@ def values_of(
 ) -> ActionValues | None:
     """Return exact values; where these are unknown or too slow those of playouts; None if these do not tell choices apart.
 
-    `errors` of playouts are half-widths of the 95 % intervals: of the best value, and of the distances of the others from it.
-    `seed` fixes them; beyond `most` moves (None: MOST_MOVES) each choice has LEAST playouts in a round. `played` is an action
-    whose distance from the best matters; None: all matter.
+    Playouts also value choices where the opponent has left optimal play, which has no answer there. Their `errors` are
+    half-widths of the 95 % intervals: of the best value, and of the distances of the others from it. `seed` fixes them; beyond
+    `most` moves (None: MOST_MOVES) each choice has LEAST playouts in a round. `played` is an action whose distance from the
+    best matters; None: all matter.
 
     Raises:
         ValueError: `state` is no record in which a seat is to move.
     """
     state = checked_record(variant, state)
+    trial = players().trial_of(variant, state)
     try:
-        return percent_of_winning(variant, action_values(variant, state, in_passing=True))
+        exact = percent_of_winning(variant, action_values(variant, state, in_passing=True))
+        if trial is None or _is_answered(exact):
+            return exact
     except ValueError:
-        return _playouts(variant, state, seed, MOST_MOVES if most is None else most, played)
+        pass
+    return _playouts(variant, state, trial or _Usual(variant, state), seed, MOST_MOVES if most is None else most, played)
 
 
-def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | None) -> ActionValues | None:
-    """Return mean results of each choice if all then play as the game's usual opponent; see `values_of`.
+def _is_answered(values: ActionValues) -> bool:
+    """Return whether the solution reaches the position, and makes no choice there that is clearly worse than the best."""
+    if values.mix is None:
+        return True
+    worse = np.nanmax(values.values) - np.nan_to_num(values.values) > MOST_WORSE
+    return values.reached and not (worse & (values.mix >= LEAST_SHARE)).any()
 
-    All that the seat cannot know is drawn anew for each playout, and all choices are tried in the same ones.
+
+class _Usual:
+    """Games in which choices are tried if all then play as the game's usual opponent; see `dice_envs.agents.trial_of`."""
+
+    def __init__(self, variant: Variant, state: Any) -> None:
+        self._variant, self._state, spec = variant, state, players().usual(variant)
+        team = team_of([make_player(variant, spec)], variant)
+        self._team = None if spec == "random" else team
+        self.actions: list[int] = variant.legal_actions(state) if self._team else []
+        self.note = f"the others hold any dice, and all play on as the {players().in_words(variant, spec)} does"
+
+    def play(self, actions: Sequence[int], hidden: np.ndarray, streams: np.ndarray) -> tuple[np.ndarray, int]:
+        assert self._team is not None
+        return play_out(self._variant, self._team, self._state, actions, hidden, streams)
+
+
+def _playouts(variant: Variant, state: Any, trial: Any, seed: int, most: int, played: int | None) -> ActionValues | None:
+    """Return mean results of each choice in games; see `values_of`.
+
+    All that the seat cannot know is drawn anew for each game, and all choices are tried in the same ones.
     """
-    spec = players().usual(variant)
-    team = team_of([make_player(variant, spec)], variant)
-    if team is None or spec == "random":
+    rest = np.array(sorted({*trial.actions, *([] if played is None else [played])}))
+    if not trial.actions:
         return None
-    rest = np.array(variant.legal_actions(state))
     behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
     low, high = variant.facts.likely_returns
-    level, games, moves, played_out, told = 0.0, LEAST, 0, 0, False
+    level, games, moves, played_out, told = 0.0, LEAST, 0, 0, len(rest) == 1
+    hidden, streams = np.zeros((2, 0), STREAM)
     for number in range(ROUNDS):
         if number:
             left = (most - moves) * played_out // moves  # playouts
             games = min(MOST, max(LEAST, left // (ROUNDS - number) // len(rest)))
         hidden, streams = (new_streams(np.random.SeedSequence(seed, spawn_key=(number, k)), games) for k in range(2))
-        earned, more = play_out(variant, team, state, rest.tolist(), hidden, streams)
+        earned, more = trial.play(rest.tolist(), hidden, streams)
         moves += more
         played_out += earned.size
         best = int(earned.mean(axis=1).argmax())
@@ -129,22 +160,34 @@ def _playouts(variant: Variant, state: Any, seed: int, most: int, played: int | 
             rest = np.unique([first, played])  # a fresh sample tells what the move cost
     if not told:
         return None
-    words = players().in_words(variant, spec)
-    note = f"estimated: the others hold any dice, and all play on as the {words} does; 95 % intervals, seed {seed}"
-    return percent_of_winning(variant, ActionValues(level - behind, "return", note, errors=errors))
+    note = f"estimated: {trial.note}; 95 % intervals, seed {seed}"
+    chances = trial.chances(hidden) if hasattr(trial, "chances") else None
+    return percent_of_winning(variant, ActionValues(level - behind, "return", note, errors=errors, chances=chances))
 
 
-def _advice(variant: Variant, values: ActionValues, title: str) -> Advice:
+def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
     legal = np.flatnonzero(~np.isnan(values.values))
     best_first = legal[np.argsort(-values.values[legal], kind="stable")].tolist()
     rows: list[MoveWorth] = []
-    for action in best_first:
+    for action in best_first if len(best_first) == len(variant.legal_actions(state)) else best_first[:MOST_ROWS]:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
         close = not rows or (error is not None and rows[0].worth - worth <= error)
         rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
-    return Advice(title, _MEANINGS.get(values.unit, values.unit.removeprefix("% of ")), tuple(rows), values.note)
+    meaning = _MEANINGS.get(values.unit, values.unit.removeprefix("% of "))
+    return Advice(title, meaning, tuple(rows), values.note, _sentence(variant, state, values, rows[0]))
+
+
+def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWorth) -> str:
+    """Return the advice for a person: the best choice and the reason, by what it claims or else by its value."""
+    chance = math.nan if values.chances is None else float(values.chances[best.action])
+    if variant.game.reason is not None and not math.isnan(chance):
+        return variant.game.reason(variant.options, state, best.action, chance)
+    said = best.words[:1].upper() + best.words[1:]
+    if values.unit == WON:
+        return f"{said}: it wins {100 * best.worth:.0f} games in 100."
+    return f"{said}: {_MEANINGS.get(values.unit, 'worth')} {figure(best.worth, values)}."
 
 
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
@@ -160,7 +203,8 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
     if values is None:
         advice = give_odds(variant, state, seed)
         return dataclasses.replace(advice, note=f"{advice.note}; nobody knows the best move here, and no sample tells it")
-    return _advice(variant, values, "what each choice is worth" + (", estimated" if values.errors is not None else ""))
+    title = "what each choice is worth" + (", estimated" if values.errors is not None else "")
+    return _advice(variant, state, values, title)
 
 
 def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
@@ -168,7 +212,7 @@ def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
 
     Arguments and errors are those of `give_hint`.
     """
-    return _advice(variant, percent_of_winning(variant, odds(variant, state, seed)), "the odds")
+    return _advice(variant, state, percent_of_winning(variant, odds(variant, state, seed)), "the odds")
 
 
 # --- reviews ---------------------------------------------------------------------------------------------------------
@@ -196,7 +240,7 @@ class Judged:
     before: float | None = None  # the result that the seat could expect before the move; None where it is not known
     after: float | None = None  # the same after the move
     mark: Mark = "best"  # how much it cost; see FINE and SLIP
-    # False where optimal play of the others could not have led here: the cost takes their dice for random, and no sum has it.
+    # False where optimal play of the others could not have led here: the cost weighs their dice by their bids; no sum has it.
     counted: bool = True
 
 
@@ -325,7 +369,16 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     if not each:
         return Review((), {}, {}, "what these moves have cost is not known")
     found = next(iter(each.values()))
-    return _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
+    reviewed = _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
+    if not found.are_shares:
+        return reviewed
+    # Each move keeps a share of the chance to win that it found. What all together have not kept is at most the whole game.
+    kept = dict.fromkeys(seats, 1.0)
+    for move, values in zip(moves, each.values(), strict=True):
+        kept[move.seat] *= 1 - move.cost / max(float(np.nanmax(values.values)), NO_COST)
+    lost = {seat: 1 - share for seat, share in kept.items()}
+    texts = {seat: f"{figure(share, found)} of the chances to win" if share else "nothing lost" for seat, share in lost.items()}
+    return dataclasses.replace(reviewed, totals=lost, texts=texts)
 
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
@@ -348,7 +401,7 @@ def _by_response_values(
     positions = [sitting.position(entry.number - 1) for entry in entries]
     scale = scale_of(sitting.variant, values)
     unit = f"% of {scale.unit}" if scale.is_share else scale.unit
-    moves = []
+    moves, most = [], MOST_REVIEWED // max(len(entries), 1)
     found: ActionValues | None = None
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
@@ -360,7 +413,8 @@ def _by_response_values(
         if single.reached:
             moves.append(dataclasses.replace(move, before=best, after=after))
         else:
-            move = _judged(sitting.variant, entry, percent_of_winning(sitting.variant, single), scale.spread)
+            weighed = values_of(sitting.variant, position.state, entry.number, most, entry.action)
+            move = _judged(sitting.variant, entry, weighed or percent_of_winning(sitting.variant, single), scale.spread)
             moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
     note = f"{values.note.replace('nash', 'optimal play')}; luck is all that was not the player's own choice: the dice{others}"

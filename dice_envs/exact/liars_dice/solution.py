@@ -238,6 +238,8 @@ class Solution:
         starter = int(state["starter"])
         dice = int(state["dice"][starter]), int(state["dice"][1 - starter])
         wins, reached = self.rounds[dice].action_wins(self.variant, state)
+        chances, call = np.full(len(wins), np.nan), self.variant.params.call
+        chances[call] = wins[call]
         mix = self.probabilities(np.array([state]))[0]
         player = 0 if state["seat"] == starter else 1
         worth = rest_of(self.variant.options, dice, {each: found.responds for each, found in self.certificates.items()})
@@ -249,4 +251,4 @@ class Solution:
         if not reached:
             note += ", which would not have bid this way: its dice are taken for fair"
         what = "rounds" if self.variant.options.rounds == "single" else "games"
-        return ActionValues(wins, f"% of {what} won", note, mix, reached=reached)
+        return ActionValues(wins, f"% of {what} won", note, mix, reached=reached, chances=chances)

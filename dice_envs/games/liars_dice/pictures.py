@@ -8,8 +8,10 @@ import numpy as np
 
 from dice_envs.core.dice import faces_of
 from dice_envs.core.state import OVER
-from dice_envs.core.view import Die, Group, Picture, Row, Tone, seat_name, with_verb
+from dice_envs.core.view import Die, Group, Picture, Row, Tone, how_often, in_letters, seat_name, with_verb
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, lowest_quantities, rule_number
+
+_FACES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
 def rules_in_short(options: Any) -> list[str]:
@@ -81,6 +83,27 @@ def explain_illegal(options: Any, state: Any, action: int) -> str:
     if state["palifico"] and state["dice"][seat] > 1:
         needed += "; in a palifico round only players with one die may change the face"
     return f"{said} does not raise {describe_action(options, bid)}: {needed}"
+
+
+def reason(options: Any, state: Any, action: int, chance: float) -> str:
+    """Return why an action may be best, given the chance that the bid holds or the call is right, in a sentence for people."""
+    said, bids = describe_action(options, action), sum(options.dice_per_seat) * options.num_faces
+    if action < bids:
+        bluff = ", and still no other choice is better" if chance < 0.5 else ""
+        return f"Bid {said}: it {how_often('holds', chance)}{bluff}."
+    quantity, face = divmod(int(state["bid"]), options.num_faces)
+    wild = None if state["palifico"] or options.wild_face == face else options.wild_face
+    faces = f"{_FACES[face]}s" + ("" if wild is None else f" or {_FACES[wild]}s")
+    if action > bids:
+        return f"Say exact: there {how_often('are', chance)} exactly {in_letters(quantity + 1)} {faces}."
+    seat = int(state["seat"])
+    own = sum(int(state["counts"][seat, each]) for each in {face, wild} - {None})
+    others = [each for each in range(options.num_players) if each != seat and state["dice"][each]]
+    who, needs, has = (seat_name(others[0], seat), "needs", "has") if len(others) == 1 else ("the others", "need", "have")
+    needed = quantity + 1 - own
+    if needed <= 0:
+        return f"Call: your own dice make {describe_action(options, int(state['bid']))} true, and a raise would cost more."
+    return f"Call: {who} {needs} {in_letters(needed)} more {faces}, and {how_often(has + ' them', 1 - chance)}."
 
 
 def picture(options: Any, state: Any, viewer: int | None) -> Picture:
