@@ -258,7 +258,7 @@ TRAINED = {
         1_000_000, (0.07929, 0.08506, 0.08159), 0, "exploitability", 0.7807, 0, ', rules="openspiel", num_dice=1', "equilibrium"
     ),
     "score_dice": Trained(
-        4_000_000, (0.4341, 0.5281), 0.002, "mean return against sorted play", 0, 0.5475, opponents=', opponents="highest"'
+        4_000_000, (0.4341, 0.5281, 0.5268), 0.002, "mean return against sorted play", 0, 0.5475, opponents=', opponents="highest"'
     ),
     "shakes": Trained(1_000_000, (6.326, 6.326, 6.326), 0, "number of patients saved", 4, 6.362, ', mode="physician"'),
     "thirties": Trained(1_000_000, (30.12, 30.12, 30.14), 0, "mean score", 24.45, 30.15, ", num_players=1"),
