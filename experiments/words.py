@@ -156,10 +156,10 @@ def help_text(variant: Variant) -> str:
 
 
 def advice_text(advice: Advice) -> str:
-    """Return advice as a table, the best choices first."""
+    """Return advice in a sentence, if it has one, and as a table, the best choices first."""
     rows = advice.rows[:MOST_ADVISED]
     words, texts = max(len(row.words) for row in rows), max(len(row.text) for row in rows)
-    lines = [f"{advice.title}: {advice.meaning}"]
+    lines = [*filter(None, [advice.sentence]), f"{advice.title}: {advice.meaning}"]
     for row in rows:
         share = "" if row.share is None else f"   optimal play does it {100 * row.share:5.1f} % of the time"
         lines.append(f"  {row.words:{words}}  {row.text:>{texts}}{share}")

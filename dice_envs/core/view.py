@@ -146,4 +146,6 @@ def how_often(verb: str, chance: float) -> str:
     if not 0.05 <= chance <= 0.95:
         return f"{'hardly ever' if chance < 0.5 else 'almost always'} {verb}"
     k, n = min(_SHARES, key=lambda share: abs(chance - share[0] / share[1]))
+    if n == 2:
+        return f"{verb} half of the time"
     return f"{verb} {in_letters(k)} time{'s' * (k > 1)} in {in_letters(n)}"

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from dice_envs.agent.compiled import team_of
 from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import Variant
+from dice_envs.core.view import how_often
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
@@ -59,7 +61,7 @@ class Advice:
     meaning: str  # that of the values, such as "chance to win"
     rows: tuple[MoveWorth, ...]  # the best first
     note: str  # what the values assume
-    sentence: str  # the best choice and why, for a person
+    sentence: str  # the best choice and why, for a person; "" for odds
 
 
 def figure(value: float, values: ActionValues, error: float | None = None, sign: bool = False) -> str:
@@ -167,7 +169,8 @@ def _playouts(variant: Variant, state: Any, trial: Any, seed: int, most: int, pl
 
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
     legal = np.flatnonzero(~np.isnan(values.values))
-    best_first = legal[np.argsort(-values.values[legal], kind="stable")].tolist()
+    often = np.zeros(len(legal)) if values.mix is None else values.mix[legal]
+    best_first = legal[np.lexsort((-often, -values.values[legal].round(3)))].tolist()  # equal ones as optimal play likes them
     rows: list[MoveWorth] = []
     for action in best_first if len(best_first) == len(variant.legal_actions(state)) else best_first[:MOST_ROWS]:
         error = None if values.errors is None else float(values.errors[action])
@@ -185,9 +188,14 @@ def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWort
     if variant.game.reason is not None and not math.isnan(chance):
         return variant.game.reason(variant.options, state, best.action, chance)
     said = best.words[:1].upper() + best.words[1:]
-    if values.unit == WON:
-        return f"{said}: it wins {100 * best.worth:.0f} games in 100."
-    return f"{said}: {_MEANINGS.get(values.unit, 'worth')} {figure(best.worth, values)}."
+    if best.share is not None and best.share < 0.95:
+        said += f", as optimal play {how_often('does', best.share)}"
+    won = re.fullmatch("% of (.+) won", values.unit)
+    return (
+        f"{said}: it wins {100 * best.worth:.0f} {won[1]} in 100."
+        if won
+        else f"{said}: {best.worth:.1f} {values.unit} on average."
+    )
 
 
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
@@ -202,7 +210,8 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
     values = values_of(variant, state, seed)
     if values is None:
         advice = give_odds(variant, state, seed)
-        return dataclasses.replace(advice, note=f"{advice.note}; nobody knows the best move here, and no sample tells it")
+        note = f"{advice.note}; nobody knows the best move here, and no sample tells it"
+        return dataclasses.replace(advice, note=note, sentence="No choice is clearly better than the others.")
     title = "what each choice is worth" + (", estimated" if values.errors is not None else "")
     return _advice(variant, state, values, title)
 
@@ -212,7 +221,8 @@ def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
 
     Arguments and errors are those of `give_hint`.
     """
-    return _advice(variant, state, percent_of_winning(variant, odds(variant, state, seed)), "the odds")
+    advice = _advice(variant, state, percent_of_winning(variant, odds(variant, state, seed)), "the odds")
+    return dataclasses.replace(advice, sentence="")
 
 
 # --- reviews ---------------------------------------------------------------------------------------------------------
