@@ -88,17 +88,6 @@ def usual(variant: Variant) -> str:
     return [*levels(variant).values(), "random", "random"][1]
 
 
-def trial_of(variant: Variant, state: Any) -> Any:
-    """Return games in which choices of the seat to move are tried; None for a game for which no module has any.
-
-    A module lists them as TRIALS: game → class, made from the variant and one state record. It has `actions`, those worth
-    trying; `play(actions, hidden, streams)`, which returns what the seat may expect, (actions, games), and the number of moves;
-    `chances(streams)`, how likely each bid holds or call is right, (num_actions,); and `note`, what it assumes of the others.
-    """
-    made = next((trials[variant.game.name] for trials in by_module("TRIALS").values() if variant.game.name in trials), None)
-    return made and made(variant, state)
-
-
 def games_of(player: Any) -> tuple[str, ...]:
     """Return the games that an agent or its class plays; none if it plays any game."""
     played: str | tuple[str, ...] = getattr(player, "plays", ())

@@ -1,9 +1,9 @@
-"""`hint` plays the best choice of a hint. For Liar's Dice without a known solution this module also finds what hints show.
+"""`hint` plays the best choice of a hint; `values_of` finds what choices are worth, for hints, reviews and this player.
 
-The others' dice are weighed by what their owners have said in the round. Each owner is a known player or anybody, and sometimes
-acts at random; given such a player and its dice, the probability of each of its bids is known. Bayes' rule then gives the
-probability of each hand and player. Everybody acts on the own dice and on what all have seen alone, so the others' hands are
-independent of each other.
+In Liar's Dice without a known solution, the others' dice are weighed by what their owners have said in the round. Each owner is
+a known player or anybody, and sometimes acts at random; given such a player and its dice, the probability of each of its bids is
+known. Bayes' rule then gives the probability of each hand and player. Everybody acts on the own dice and on what all have seen
+alone, so the others' hands are independent of each other.
 
 A choice is valued by games in which the others hold such hands. The round is played to its end by those players, and by
 `reader` for the seat itself. After the round each die left is as likely to be lost next: a race, whose chances are exact.
@@ -19,17 +19,25 @@ from typing import Annotated, Any
 import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn
+from dice_envs.agent.casting import make_player
+from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
-from dice_envs.core.dice import STREAM, next_u64, uniform
+from dice_envs.core.batch import checked_record
+from dice_envs.core.dice import STREAM, new_streams, next_u64, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range
 from dice_envs.core.state import MAX_SEATS, OVER
+from dice_envs.evaluation import GAMES_WON, scale_of
+from dice_envs.exact import ActionValues, action_values
+from dice_envs.exact.intervals import half_width
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.solver import check_in_passing
+from dice_envs.exact.measuring import odds, play_out
 from dice_envs.games.liars_dice import MAX_DICE, STATE, bidder_after, matching, may_call_exactly, play, wild_face
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, count_raises, face_of, lowest_raise, quantity_of
 
+from . import in_words, usual
 from .base import Checked, fair_kernel
 from .liars_dice import (
     READING,
@@ -287,7 +295,12 @@ def _chances(params, drawn, actions, out):
 
 
 class LikelyGames:
-    """Games of Liar's Dice in which the others hold what their bids suggest; see `dice_envs.agents.trial_of`."""
+    """Games of Liar's Dice in which the others hold what their bids suggest, and play on as such players do.
+
+    Attributes:
+        actions: of the seat to move, those worth trying.
+        note: what is assumed.
+    """
 
     note = "the others hold what their bids suggest, and after the round every player is as likely to lose the next die"
 
@@ -317,6 +330,129 @@ class LikelyGames:
         out[legal] = found
         return out
 
+
+# --- values of choices, in any game ------------------------------------------------------------------------------------
+
+WON = f"% of {GAMES_WON}"
+MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
+ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
+LEAST, MOST = 100, 20_000  # playouts of a choice in a round
+LEAST_SHARE = 0.005  # of a choice in optimal play; what is rarer is not shown
+MOST_WORSE = 0.02  # where optimal play makes a choice that is worse than the best by more, it has not foreseen the position
+
+
+def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
+    """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
+    scale = scale_of(variant, values)
+    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
+        return values
+    errors = None if values.errors is None else scale.factor * values.errors
+    note = values.note.replace("counts 0", "counts one half")
+    return values._replace(values=scale.of(values.values), unit=WON, errors=errors, note=note)
+
+
+def values_of(
+    variant: Variant, state: Any, seed: int, most: int | None = None, played: int | None = None
+) -> ActionValues | None:
+    """Return exact values; where these are unknown or too slow those of playouts; None if these do not tell choices apart.
+
+    Playouts also value choices where the opponent has left optimal play, which has no answer there. Their `errors` are
+    half-widths of the 95 % intervals: of the best value, and of the distances of the others from it. `seed` fixes them; beyond
+    `most` moves (None: MOST_MOVES) each choice has LEAST playouts in a round. `played` is an action whose distance from the
+    best matters; None: all matter.
+
+    Raises:
+        ValueError: `state` is no record in which a seat is to move.
+    """
+    state = checked_record(variant, state)
+    likely = LikelyGames(variant, state) if variant.game.name == "liars_dice" else None
+    try:
+        exact = percent_of_winning(variant, action_values(variant, state, in_passing=True))
+        if likely is None or _is_answered(exact):
+            return exact
+    except ValueError:
+        pass
+    return _playouts(variant, likely or UsualGames(variant, state), seed, MOST_MOVES if most is None else most, played)
+
+
+def best_first(values: ActionValues) -> list[int]:
+    """Return the actions that have values, the best first; those that are shown as equal as optimal play likes them."""
+    known = np.flatnonzero(~np.isnan(values.values))
+    often = np.zeros(len(known)) if values.mix is None else values.mix[known]
+    order: list[int] = known[np.lexsort((-often, -values.values[known].round(3)))].tolist()
+    return order
+
+
+def _is_answered(values: ActionValues) -> bool:
+    """Return whether the solution reaches the position, and makes no choice there that is clearly worse than the best."""
+    if values.mix is None:
+        return True
+    worse = np.nanmax(values.values) - np.nan_to_num(values.values) > MOST_WORSE
+    return values.reached and not (worse & (values.mix >= LEAST_SHARE)).any()
+
+
+class UsualGames:
+    """Games in which the others hold anything, and all play as the game's usual opponent; attributes as of `LikelyGames`.
+
+    There are no actions to try in a game whose usual opponent plays at random, or has no kernel.
+    """
+
+    chances = None
+
+    def __init__(self, variant: Variant, state: Any) -> None:
+        self._variant, self._state, spec = variant, state, usual(variant)
+        team = team_of([make_player(variant, spec)], variant)
+        self._team = None if spec == "random" else team
+        self.actions: list[int] = variant.legal_actions(state) if self._team else []
+        self.note = f"the others hold any dice, and all play on as the {in_words(variant, spec)} does"
+
+    def play(self, actions: Sequence[int], hidden: np.ndarray, streams: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return what the seat earns after each action, (actions, games) float64, and the number of moves."""
+        assert self._team is not None
+        return play_out(self._variant, self._team, self._state, actions, hidden, streams)
+
+
+def _playouts(
+    variant: Variant, trial: LikelyGames | UsualGames, seed: int, most: int, played: int | None
+) -> ActionValues | None:
+    """Return mean results of each choice in games; see `values_of`.
+
+    All that the seat cannot know is drawn anew for each game, and all choices are tried in the same ones.
+    """
+    rest = np.array(sorted({*trial.actions, *([] if played is None else [played])}))
+    if not trial.actions:
+        return None
+    behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
+    low, high = variant.facts.likely_returns
+    level, games, moves, played_out, told = 0.0, LEAST, 0, 0, len(rest) == 1
+    hidden, streams = np.zeros((2, 0), STREAM)
+    for number in range(ROUNDS):
+        if number:
+            left = (most - moves) * played_out // moves  # playouts
+            games = min(MOST, max(LEAST, left // (ROUNDS - number) // len(rest)))
+        hidden, streams = (new_streams(np.random.SeedSequence(seed, spawn_key=(number, k)), games) for k in range(2))
+        earned, more = trial.play(rest.tolist(), hidden, streams)
+        moves += more
+        played_out += earned.size
+        best = int(earned.mean(axis=1).argmax())
+        level = float(earned[best].mean())
+        lost = earned[best] - earned
+        behind[rest] = lost.mean(axis=1)
+        errors[rest] = [half_width(each, low - high, high - low) for each in lost]
+        first = rest[best]
+        errors[first] = half_width(earned[best], low, high)
+        told |= bool((behind[rest] > errors[rest]).any())
+        rest = rest[(behind[rest] <= errors[rest]) | (rest == played)]
+        if played is not None and number == ROUNDS - 2:
+            rest = np.unique([first, played])  # a fresh sample tells what the move cost
+    if not told:
+        return None
+    note = f"estimated: {trial.note}; 95 % intervals, seed {seed}"
+    chances = trial.chances(hidden) if trial.chances else None
+    return percent_of_winning(variant, ActionValues(level - behind, "return", note, errors=errors, chances=chances))
+
+
+# --- the player --------------------------------------------------------------------------------------------------------
 
 _SEARCH = np.dtype([("reading", READING), ("first", np.int64), ("then", np.int64)])
 _FIRST = 40  # games in which all choices are tried
@@ -371,19 +507,19 @@ class Hint(Checked, KernelAgent):
 
     def kernel(self, variant: Variant) -> AgentKernel | None:
         """Return the kernel where hints are found by games alone; None elsewhere."""
-        if variant.game.name not in TRIALS or _is_solved(variant):
+        if variant.game.name != "liars_dice" or _is_solved(variant):
             return None
         return fair_kernel(_choose_by_hint, np.array((Reader().reading(variant), _FIRST, self.games), _SEARCH))
 
     def act(self, turn: Turn) -> np.ndarray:
         if self.kernel(turn.variant) is not None:
             return super().act(turn)
-        from dice_envs.table.advice import give_hint  # which looks for agents' trials itself
-
-        seeds = [int(next_u64(stream)) for stream in turn.streams]
-        hints = [give_hint(turn.variant, state, seed) for state, seed in zip(turn.states, seeds, strict=True)]
-        return np.array([hint.rows[0].action for hint in hints])
+        chosen = []
+        for state, stream in zip(turn.states, turn.streams, strict=True):
+            seed = int(next_u64(stream))
+            values = values_of(turn.variant, state, seed) or odds(turn.variant, state, seed)
+            chosen.append(best_first(values)[0])
+        return np.array(chosen)
 
 
 AGENTS = {"hint": Hint}
-TRIALS = {"liars_dice": LikelyGames}

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from dice_envs import Variant, configure, load, names
 from dice_envs.agents import for_game, required
+from dice_envs.agents.hint import values_of
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.envs.text import TextTable, read_reply
@@ -29,7 +30,7 @@ from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
 from dice_envs.experiments.words import advice_text, review_lines
-from dice_envs.table.advice import figure, give_hint, review, values_of
+from dice_envs.table.advice import figure, give_hint, review
 from dice_envs.table.rules import attributes, docstring, rules_in_short, sections
 from dice_envs.table.sitting import PERSON
 

@@ -16,28 +16,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import players
-from dice_envs.agent.casting import make_player
-from dice_envs.agent.compiled import team_of
-from dice_envs.core.batch import checked_record
-from dice_envs.core.dice import STREAM, new_streams
+from dice_envs.agents.hint import MOST_MOVES, WON, best_first, percent_of_winning, values_of
 from dice_envs.core.game import Variant
 from dice_envs.core.view import how_often
 from dice_envs.evaluation import GAMES_WON, Scale, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
-from dice_envs.exact.intervals import half_width
-from dice_envs.exact.measuring import odds, play_out
+from dice_envs.exact.measuring import odds
 from dice_envs.exact.progress import is_followed, say
 from dice_envs.table.sitting import Entry, Sitting
 
-MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
-ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
-LEAST, MOST = 100, 20_000  # playouts of a choice in a round
 MOST_ROWS = 5  # shown where not all choices have been tried
-LEAST_SHARE = 0.005  # of a choice in optimal play; what is rarer is not shown
-MOST_WORSE = 0.02  # where optimal play makes a choice that is worse than the best by more, it has not foreseen the position
-WON = f"% of {GAMES_WON}"
+
 _MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
 
 
@@ -72,107 +62,10 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
     return f"{text}{interval} {unit}"
 
 
-def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
-    """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
-    scale = scale_of(variant, values)
-    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
-        return values
-    errors = None if values.errors is None else scale.factor * values.errors
-    note = values.note.replace("counts 0", "counts one half")
-    return values._replace(values=scale.of(values.values), unit=WON, errors=errors, note=note)
-
-
-def values_of(
-    variant: Variant, state: Any, seed: int, most: int | None = None, played: int | None = None
-) -> ActionValues | None:
-    """Return exact values; where these are unknown or too slow those of playouts; None if these do not tell choices apart.
-
-    Playouts also value choices where the opponent has left optimal play, which has no answer there. Their `errors` are
-    half-widths of the 95 % intervals: of the best value, and of the distances of the others from it. `seed` fixes them; beyond
-    `most` moves (None: MOST_MOVES) each choice has LEAST playouts in a round. `played` is an action whose distance from the
-    best matters; None: all matter.
-
-    Raises:
-        ValueError: `state` is no record in which a seat is to move.
-    """
-    state = checked_record(variant, state)
-    trial = players().trial_of(variant, state)
-    try:
-        exact = percent_of_winning(variant, action_values(variant, state, in_passing=True))
-        if trial is None or _is_answered(exact):
-            return exact
-    except ValueError:
-        pass
-    return _playouts(variant, state, trial or _Usual(variant, state), seed, MOST_MOVES if most is None else most, played)
-
-
-def _is_answered(values: ActionValues) -> bool:
-    """Return whether the solution reaches the position, and makes no choice there that is clearly worse than the best."""
-    if values.mix is None:
-        return True
-    worse = np.nanmax(values.values) - np.nan_to_num(values.values) > MOST_WORSE
-    return values.reached and not (worse & (values.mix >= LEAST_SHARE)).any()
-
-
-class _Usual:
-    """Games in which choices are tried if all then play as the game's usual opponent; see `dice_envs.agents.trial_of`."""
-
-    def __init__(self, variant: Variant, state: Any) -> None:
-        self._variant, self._state, spec = variant, state, players().usual(variant)
-        team = team_of([make_player(variant, spec)], variant)
-        self._team = None if spec == "random" else team
-        self.actions: list[int] = variant.legal_actions(state) if self._team else []
-        self.note = f"the others hold any dice, and all play on as the {players().in_words(variant, spec)} does"
-
-    def play(self, actions: Sequence[int], hidden: np.ndarray, streams: np.ndarray) -> tuple[np.ndarray, int]:
-        assert self._team is not None
-        return play_out(self._variant, self._team, self._state, actions, hidden, streams)
-
-
-def _playouts(variant: Variant, state: Any, trial: Any, seed: int, most: int, played: int | None) -> ActionValues | None:
-    """Return mean results of each choice in games; see `values_of`.
-
-    All that the seat cannot know is drawn anew for each game, and all choices are tried in the same ones.
-    """
-    rest = np.array(sorted({*trial.actions, *([] if played is None else [played])}))
-    if not trial.actions:
-        return None
-    behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
-    low, high = variant.facts.likely_returns
-    level, games, moves, played_out, told = 0.0, LEAST, 0, 0, len(rest) == 1
-    hidden, streams = np.zeros((2, 0), STREAM)
-    for number in range(ROUNDS):
-        if number:
-            left = (most - moves) * played_out // moves  # playouts
-            games = min(MOST, max(LEAST, left // (ROUNDS - number) // len(rest)))
-        hidden, streams = (new_streams(np.random.SeedSequence(seed, spawn_key=(number, k)), games) for k in range(2))
-        earned, more = trial.play(rest.tolist(), hidden, streams)
-        moves += more
-        played_out += earned.size
-        best = int(earned.mean(axis=1).argmax())
-        level = float(earned[best].mean())
-        lost = earned[best] - earned
-        behind[rest] = lost.mean(axis=1)
-        errors[rest] = [half_width(each, low - high, high - low) for each in lost]
-        first = rest[best]
-        errors[first] = half_width(earned[best], low, high)
-        told |= bool((behind[rest] > errors[rest]).any())
-        rest = rest[(behind[rest] <= errors[rest]) | (rest == played)]
-        if played is not None and number == ROUNDS - 2:
-            rest = np.unique([first, played])  # a fresh sample tells what the move cost
-    if not told:
-        return None
-    note = f"estimated: {trial.note}; 95 % intervals, seed {seed}"
-    chances = trial.chances(hidden) if hasattr(trial, "chances") else None
-    return percent_of_winning(variant, ActionValues(level - behind, "return", note, errors=errors, chances=chances))
-
-
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
-    legal = np.flatnonzero(~np.isnan(values.values))
-    often = np.zeros(len(legal)) if values.mix is None else values.mix[legal]
-    best_first = legal[np.lexsort((-often, -values.values[legal].round(3)))].tolist()  # equal ones as optimal play likes them
     rows: list[MoveWorth] = []
-    for action in best_first if len(best_first) == len(variant.legal_actions(state)) else best_first[:MOST_ROWS]:
+    order = best_first(values)
+    for action in order if len(order) == len(variant.legal_actions(state)) else order[:MOST_ROWS]:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])

@@ -15,7 +15,7 @@ from dice_envs.agents.liars_dice import Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.view import how_often, in_letters
-from dice_envs.table.advice import LEAST_SHARE, give_hint, review, values_of
+from dice_envs.table.advice import give_hint, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 SMALL = configure("liars_dice", rules="perudo", num_players=3, num_dice=2, num_faces=4)
@@ -150,7 +150,7 @@ def test_who_calls_every_bid_sees_the_cost(monkeypatch):
 
 
 def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch):
-    monkeypatch.setattr("dice_envs.table.advice.MOST_MOVES", 200_000)
+    monkeypatch.setattr("dice_envs.agents.hint.MOST_MOVES", 200_000)
     variant, off = configure("liars_dice", num_dice=2), 0
     batch = Batch(variant, 8, seed=1)
     for state in batch.states:
@@ -158,9 +158,9 @@ def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch)
         variant.kernels.checked_play(variant.params, played, np.zeros(1, np.int64), np.array([3 * 6 + 3]))  # 4 × 4 of four dice
         found = give_hint(variant, played[0], 1)
         off += found.rows[0].share is None
-        outlined = [row for row in found.rows if (row.share or 0) >= LEAST_SHARE]
+        outlined = [row for row in found.rows if (row.share or 0) >= hint.LEAST_SHARE]
         assert all(found.rows[0].worth - row.worth <= 0.02 for row in outlined)
     assert off == 8
-    on = values_of(variant, batch.states[0], 1)
+    on = hint.values_of(variant, batch.states[0], 1)
     assert on.mix is not None
     assert on.errors is None

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
+from dice_envs.agents.hint import percent_of_winning, values_of
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.exact import ActionValues
-from dice_envs.table.advice import figure, give_hint, give_odds, percent_of_winning, review, values_of
+from dice_envs.table.advice import figure, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
 
@@ -55,7 +56,7 @@ PERUDO = configure("liars_dice", rules="perudo", num_players=3, num_dice=2)
 
 def bids(monkeypatch):
     """A position of Perudo after two bids, with playouts that take no time."""
-    monkeypatch.setattr("dice_envs.table.advice.MOST_MOVES", 200_000)
+    monkeypatch.setattr("dice_envs.agents.hint.MOST_MOVES", 200_000)
     sitting = Sitting(PERUDO, 4, [PERSON] * 3)
     for _ in range(2):
         sitting.play(sitting.legal()[2])
@@ -95,7 +96,7 @@ def test_a_hint_reads_nothing_hidden(monkeypatch):
 
 
 def test_a_hint_is_the_odds_where_no_sample_tells_choices_apart(monkeypatch):
-    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 9.0)
+    monkeypatch.setattr("dice_envs.agents.hint.half_width", lambda *given: 9.0)
     state = bids(monkeypatch).state
     hint, chances = give_hint(PERUDO, state, 1), give_odds(PERUDO, state, 1)
     assert (hint.title, hint.rows) == (chances.title, chances.rows)
@@ -117,6 +118,6 @@ def test_a_review_without_optimal_play_marks_only_what_a_sample_tells(monkeypatc
     moves = review(sitting).moves
     assert {move.mark for move in moves} >= {"best", "blunder"}
     assert all((move.best == move.action) == (move.cost == 0) for move in moves)
-    monkeypatch.setattr("dice_envs.table.advice.half_width", lambda *given: 9.0)
+    monkeypatch.setattr("dice_envs.agents.hint.half_width", lambda *given: 9.0)
     assert review(sitting).moves == ()
     assert review(sitting).note == "what these moves have cost is not known"
