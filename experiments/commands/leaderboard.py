@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -72,7 +73,9 @@ def main(
     sample: Annotated[
         int | None, ui.count_option(help="Deals or games to sample where there are too many for all of them.")
     ] = None,
-    minutes: Annotated[float, typer.Option(help="Time limit of one agent on one task; then a smaller sample is tried.")] = 3.0,
+    minutes: Annotated[
+        float | None, typer.Option(help="Limit of an agent on a task, then of a smaller sample; 3, alone 1.")
+    ] = None,
     seed: ui.SeedOption = None,
     json: ui.JsonOption = None,
     report: ui.ReportOption = None,
@@ -87,21 +90,25 @@ def main(
     thirties:heuristic. Where an agent cannot play a task, or not within --minutes, the board gives the reason. If it is too
     slow to be measured, but best responses to nash are known, it plays nash, and the board has its wins without luck.
 
-    An agent of your own is FILE.py:CLASS, as in all commands.
+    An agent of your own is FILE.py:CLASS, as in all commands. A single agent without a task is measured on all tasks that it
+    plays: a line for each, and its rows for the board.
 
     With --json each agent's result on a task is kept when it is done; after a stop the same command with --resume continues.
 
     Example: leaderboard liars_dice_openspiel_1 random nash mine.py:Agent --report report
     """
     tasks, specs = chosen(names or [])
+    alone = names == specs and len(specs) == 1
+    tasks, usual = (played_by(specs[0], tasks), 1.0) if alone else (tasks, 3.0)
+    minutes = usual if minutes is None else minutes
     ui.check_writable(markdown)
     given = {"names": [task.name for task in tasks], "agents": specs}
     with resumable(json, resume, {"board": given, "sample": sample, "minutes": minutes}, seed, ray) as (seed, workers):
         ui.console.print(f"seed {seed}")
-        found = board(tasks, specs or None, seed, sample, minutes, workers)
+        found = board(tasks, specs or None, seed, sample, minutes, workers, () if alone else ("random",))
         nowhere = unmeasured(found, specs)
         words = " ".join(["leaderboard", *map(shlex.quote, names or [])])
-        typed = {"sample": sample, "minutes": None if minutes == 3.0 else minutes, "seed": seed}
+        typed = {"sample": sample, "minutes": None if minutes == usual else minutes, "seed": seed}
         command = pages.command_line(words, {**typed, "json": json, "report": report, "markdown": markdown})
 
         def write_report(folder: Path) -> None:
@@ -112,7 +119,7 @@ def main(
 
         if not nowhere:
             ui.finish(
-                *(functools.partial(show_all, [_grid(place)]) for place in found.tasks),
+                *(functools.partial(show_all, [grid]) for grid in (_one_grid(found) if alone else map(_grid, found.tasks))),
                 lambda: ui.write_json(json, {"command": command, **dataclasses.asdict(found)}),
                 lambda: write_report(report) if report is not None else None,
                 lambda: write_text(markdown, as_markdown(found, command)) if markdown is not None else None,
@@ -197,6 +204,16 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
     return list(tasks.values()) or list(TASKS.values()), list(dict.fromkeys(specs))
 
 
+def played_by(spec: str, tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks that an agent plays; the first one if it plays none."""
+    found = []
+    for task in tasks:
+        with contextlib.suppress(ValueError):
+            check_plays(resolve(spec, task.game), task.variant)
+            found.append(task)
+    return found or [*tasks[:1]]
+
+
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +258,7 @@ def _measured(
     sizes = SAMPLES if sample is None else (sample,)
     _, measured = _in_time(minutes, sizes, lambda size, done: measure(variant, found.agent, seed=seed, sample=size, done=done))
     if isinstance(measured, str):
-        found.missing = f"it would take more than {minutes:g} minutes: there are {measured} to evaluate"
+        found.missing = f"it would take more than {minutes:g} minute{'s' * (minutes != 1)}: there are {measured} to evaluate"
         _played(found, variant, player, seed, minutes)
         return
     headline = measured.measures[0]
@@ -282,7 +299,7 @@ def _against_field(
 
     games, returns = _in_time(minutes, FIELD_GAMES if sample is None else (min(sample, MOST_GAMES),), play)
     if games is None:
-        found.missing = f"{FIELD_GAMES[-1]:,} games would take more than {minutes:g} minutes"
+        found.missing = f"{FIELD_GAMES[-1]:,} games would take more than {minutes:g} minute{'s' * (minutes != 1)}"
         return
     share = float((returns[:, 0] >= returns.max(axis=1) - 1e-6).mean())
     low, high = mean_interval(np.array([0.0, 1.0]), 0.0, 1.0, np.array([1 - share, share]) * games)
@@ -317,18 +334,19 @@ def board(
     sample: int | None = None,
     minutes: float = 3.0,
     workers: Workers = HERE,
+    beside: Sequence[str] = ("random",),
 ) -> Board:
     """Measure agents on tasks, the package's or your own, and show the progress. Each task's best agent comes first.
 
     Args:
         tasks: names in `dice_envs.TASKS`, or Tasks of your own; all if left out.
-        agents: specs of agents, also of your own (`FILE.py:CLASS`); the usual ones of each game if left out. Random play is
-            always measured.
+        agents: specs of agents, also of your own (`FILE.py:CLASS`); the usual ones of each game if left out.
         seed: fixes all random draws.
         sample: deals or games to sample where there are too many for all of them; None: the game's number, fewer where
             that would take too long.
         minutes: time limit of one agent on one task.
         workers: run the parts, each an agent on a task.
+        beside: specs of agents that are measured, too.
 
     Raises:
         ValueError: there is no such task, or wrong arguments.
@@ -342,7 +360,7 @@ def board(
     seed = check_seed(seed)
     wanted = [TASKS[each] if isinstance(each, str) else each for each in tasks or TASKS]
     specs = {task.game: usual_agents(task.game) if agents is None else agents for task in wanted}
-    parts = [(task, spec) for task in wanted for spec in dict.fromkeys(["random", *specs[task.game]])]
+    parts = [(task, spec) for task in wanted for spec in dict.fromkeys([*beside, *specs[task.game]])]
     with ui.progress("agents on tasks", len(parts)) as done:
         found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts, done=done)]
     places = []
@@ -399,6 +417,17 @@ def _grid(place: TaskBoard) -> Grid:
     rating = "Elo" if place.field else "score"
     headings = ("", "agent", quantity, rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
     return Grid(f"{place.name}: {place.asks}", headings, rows, (1, 5), notes, whole=(1,))
+
+
+def _one_grid(found: Board) -> list[Grid]:
+    """Return a line for each task of a board with one agent; notes have the agent's rows in the board's tables."""
+    rows, notes = [], ["its rows for the board, in Markdown:"]
+    for place in found.tasks:
+        (own,) = place.standings
+        worth = f"Elo {own.elo:.0f}" if own.elo is not None else _figure(own.score, own.score_error, 4)
+        rows.append((place.name, place.headline, _figure(own.value, own.error, 4), _figure(own.optimum, 0.0, 4), worth))
+        notes.append(f"{place.name}: {own.missing or _grid(place).markdown()[2].replace('| 1 |', '|  |', 1)}")
+    return [Grid(found.tasks[0].standings[0].agent, ("task", "quantity", "value", "optimal", "score"), rows, (0, 1), notes)]
 
 
 def _about_task(place: TaskBoard) -> list[str]:

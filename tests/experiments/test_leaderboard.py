@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from unittest.mock import Mock
 
 import numpy as np
@@ -12,6 +13,7 @@ from dice_envs.exact.progress import TooLong
 from dice_envs.experiments.arena import elo_gap
 from dice_envs.experiments.commands import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, board, chosen, sections, usual_agents
+from dice_envs.experiments.ui.grids import short
 from dice_envs.experiments.ui.pages import About, render
 from tests.experiments.ui.test_page import parsed, shown
 from tests.support.commands import done, refusal, run, with_json
@@ -108,7 +110,7 @@ def test_a_field_gives_elo():
     assert (first.agent, second.agent) == ("numbers", "random")
     assert first.elo_interval[0] > 0
     assert second.elo_interval[0] < 0 < second.elo_interval[1], "random against random"
-    assert leaderboard._grid(place).rows[0][3] == f"{first.elo:.0f} ({first.elo_interval[0]:.0f} … {first.elo_interval[1]:.0f})"
+    assert leaderboard._grid(place).rows[0][3] == f"{first.elo:.0f} ({first.elo_interval[0]:.0f}…{first.elo_interval[1]:.0f})"
     assert second.value == pytest.approx(1 / 3, abs=2 * second.error)
     assert (first.score, first.optimum) == (None, None)
     assert third.missing.startswith("bayes plays shakes only")
@@ -155,6 +157,29 @@ def test_an_agent_of_ones_own_that_plays_against_the_rules_is_named(tmp_path):
     wrong = f"{tmp_path / 'mine.py'}:Wrong"
     assert "10000" in refusal("leaderboard", "thirties_maximize", "random", wrong, "--json", tmp_path / "x.json")
     assert not (tmp_path / "x.json").exists()
+
+
+def test_an_agent_alone_gets_a_line_and_a_row_of_each_task_that_it_plays(tmp_path, monkeypatch):
+    tasks = {name: TASKS[name] for name in ("thirties_maximize", "shakes_3", ONE_DIE)}
+    monkeypatch.setattr("dice_envs.experiments.commands.leaderboard.TASKS", tasks)
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "class Lowest:\n    def check_variant(self, variant):\n        if variant.game.name == 'shakes':\n"
+        "            raise ValueError('no medicine')\n    def act(self, turn):\n        return turn.legal.argmax(axis=1)\n"
+    )
+    result, data = with_json(tmp_path, "leaderboard", f"{mine}:Lowest", "--seed", 1)
+    assert [(place["name"], len(place["standings"])) for place in data["tasks"]] == [("thirties_maximize", 1), (ONE_DIE, 1)]
+    for place in data["tasks"]:
+        (own,) = place["standings"]
+        assert own["score"] < 0
+        assert f"\n{place['name']}: |  | {short(own['agent'])} | {own['value']:.6f} ± " in result
+        assert re.search(
+            rf"│ {place['name']} +│ {place['headline']} +│ +{own['value']:.4f} ± .* │ +{own['score']:.4f} ± ", result
+        )
+    assert "--minutes" not in data["command"], "a minute each is usual for one agent"
+    nothing = tmp_path / "nothing.py"
+    nothing.write_text(mine.read_text().replace("== 'shakes'", ""))
+    assert "measured on none of these tasks; on thirties_maximize: no medicine" in refusal("leaderboard", f"{nothing}:Lowest")
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
