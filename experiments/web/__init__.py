@@ -29,6 +29,7 @@ T = TypeVar("T")
 Kind = Literal["seat", "together", "watch", "maker"]
 
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
+QUICK = 0.15  # the same once all people are out
 SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks
 
 # Makes an agent that was typed on a page, is in an uploaded game or comes from an assistant, if people can wait for it.
@@ -40,43 +41,31 @@ class Table:
 
     After `wake`, agents move in a task of the running event loop, as long as there are listeners. Without listeners no agent is
     asked, no review begins, and a running review stops.
-
-    Attributes:
-        sitting: the game; `again` replaces it.
-        players: the player at each seat in words, None for a person.
-        pause: seconds before each move of an agent; may be changed.
-        threads: run agents, hints and reviews.
-        links: path of a link → the place to which it leads.
-        playing: whether agents move by themselves; if not, `step` moves them.
-        problem: the error that has stopped the game; empty if none has.
-        games: number of games begun here, or continued from an earlier position.
-        review: the review of the game that is over, once asked for.
-        reviewing: whether a review is running.
-        guided: whether the page explains what to do next.
-        preparing: whether agents prepare themselves, such as by solving the game.
-        looking: the seat whose view is uncovered, where people share a device; None at first.
-        told: the last line of a solver or a review that works for this table; empty if none does.
-        listeners: called after every change, but not where only the progress of a solver or a review has changed: a page that
-            is built anew loses the clicks of that moment.
-        changes: number of changes so far.
     """
 
     def __init__(self, sitting: Sitting, pause: float, threads: Executor) -> None:
-        self.sitting, self.pause, self.threads = sitting, pause, threads
+        self.sitting = sitting  # the game; `again` replaces it
+        # The player at each seat in words, None for a person.
         self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]
-        self.playing = True
-        self.problem = ""
-        self.games = 1
-        self.guided = self.preparing = self.reviewing = False
-        self.review: Review | None = None
-        self.looking: int | None = None
-        self.told = ""
+        self.pause = pause  # seconds before each move of an agent; may be changed
+        self.threads = threads  # run agents, hints and reviews
+        self.playing = True  # whether agents move by themselves; if not, `step` moves them
+        self.problem = ""  # the error that has stopped the game
+        self.games = 1  # number of games begun here, or continued from an earlier position
+        self.review: Review | None = None  # of the game that is over, once asked for
+        self.reviewing = False  # whether a review is running
+        self.guided = False  # whether the page explains what to do next
+        self.preparing = False  # whether agents prepare themselves, such as by solving the game
+        self.looking: int | None = None  # the seat whose view is uncovered, where people share a device
+        self.told = ""  # the last line of a solver or a review that works for this table
+        # Called after every change, but not where only the progress of a solver or a review has changed: a page that is built
+        # anew loses the clicks of that moment.
         self.listeners: list[Callable[[], None]] = []
-        self.changes = 0
+        self.changes = 0  # number of changes so far
         places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
         together = [Place(self, "together")] if len(sitting.people) > 1 else []
         places = [*places, *together, Place(self, "maker")]
-        self.links = {f"/{place.kind}/{secrets.token_urlsafe(24)}": place for place in places}
+        self.links = {f"/{place.kind}/{secrets.token_urlsafe(24)}": place for place in places}  # path → place
         self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
         self._courses = 0  # number of new games and undos
         self._tasks: set[asyncio.Task[None]] = set()  # kept, since the loop itself would forget them
@@ -97,6 +86,12 @@ class Table:
     def agent_to_move(self) -> bool:
         """Whether the next move is an agent's."""
         return not self.sitting.over and self.sitting.mover not in self.sitting.people
+
+    @property
+    def people_play(self) -> bool:
+        """Whether a person is still in the game, or all players are agents."""
+        people, out = self.sitting.people, self.sitting.state["out"]
+        return not people or not all(out[seat] for seat in people)
 
     @property
     def first_link(self) -> str:
@@ -138,7 +133,7 @@ class Table:
     async def _run(self) -> None:
         try:
             while self._moves_on:
-                await asyncio.sleep(self.pause)
+                await asyncio.sleep(self.pause if self.people_play else min(self.pause, QUICK))
                 if self._moves_on:
                     await self.step()
         finally:
@@ -406,18 +401,13 @@ class Place:
 
 
 class Tables:
-    """The tables of one server, which live as long as it does.
-
-    Attributes:
-        pause: seconds before each move of an agent.
-        threads: run the slow work of all tables, some at a time, so that the event loop is free for the pages.
-        places: path of a link → the place to which it leads.
-    """
+    """The tables of one server, which live as long as it does."""
 
     def __init__(self, pause: float = PAUSE) -> None:
-        self.pause = pause
+        self.pause = pause  # seconds before each move of an agent
+        # Run the slow work of all tables, some at a time, so that the event loop is free for the pages.
         self.threads: Executor = ThreadPoolExecutor(4 + (os.cpu_count() or 1), "page")
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, Place] = {}  # path of a link → the place to which it leads
 
     def add(self, sitting: Sitting) -> Table:
         """Return a new table for the game, with all compiled that moves need: later that would block the server."""

@@ -20,19 +20,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
 from dice_envs.experiments.web import Place
-from dice_envs.experiments.web.parts import (
-    FEWER,
-    MORE,
-    TAKEN,
-    button,
-    die,
-    heading,
-    in_names,
-    markup,
-    reporting,
-    sentence,
-    words,
-)
+from dice_envs.experiments.web.parts import TAKEN, button, die, heading, in_names, markup, reporting, sentence, words
 from dice_envs.table.advice import Judged, Point, Review, Split, amount, level
 
 if TYPE_CHECKING:
@@ -40,6 +28,7 @@ if TYPE_CHECKING:
 
 # --- legal moves -------------------------------------------------------------------------------------------------------
 
+ODDS = "the odds"  # title of advice that does not say what is best
 FEWEST = 8  # moves of this form that make a grid; fewer are buttons
 PAIR = re.compile(r"(\d+) x (\d+)")
 LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it
@@ -54,6 +43,7 @@ class BidGrid:
     rows: tuple[int, ...]  # first numbers of the legal moves, in rising order
     columns: tuple[int, ...]  # second numbers of all moves, in rising order
     actions: Mapping[tuple[int, int], int]  # (row, column) → action, of legal moves only
+    every: Mapping[tuple[int, int], int]  # the same of all moves of this form
 
 
 def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, list[int]]:
@@ -63,15 +53,18 @@ def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, lis
     if len(pairs) < FEWEST or len(set(pairs.values())) < len(pairs):
         return None, list(legal)
     placed = {pairs[action]: action for action in legal if action in pairs}
-    grid = BidGrid(tuple(sorted({row for row, _ in placed})), tuple(sorted({column for _, column in pairs.values()})), placed)
+    every = {pair: action for action, pair in pairs.items()}
+    grid = BidGrid(tuple(sorted({row for row, _ in placed})), tuple(sorted({column for _, column in every})), placed, every)
     return (grid if placed else None), [action for action in legal if action not in pairs]
 
 
 def show_moves(page: TablePage) -> None:
-    """Add the buttons of all legal moves of the person to move. After a hint they show how often optimal play takes each."""
+    """Add the buttons of all legal moves of the person to move. After a hint they show how often optimal play takes each, or
+    which is the best; a bid that is not legal says why."""
     place, moves = page.place, len(page.place.sitting)
     variant, advice = place.sitting.variant, page.advice
     shares = {row.action: row.share or 0.0 for row in advice.rows} if advice else {}
+    best = advice.rows[0].action if advice and not any(shares.values()) and advice.title != ODDS else None
     grid, others = arrange(variant, place.sitting.legal())
 
     def add(content: str, action: int, classes: str = "move", name: str = "", key: str = "") -> None:
@@ -79,9 +72,11 @@ def show_moves(page: TablePage) -> None:
         if share >= LEAST_SHOWN:
             label += f", optimal play does it {100 * share:.0f} % of the time"
             content += f'<span class="often">{100 * share:.0f} %</span>'
+        if share >= LEAST_SHOWN or action == best:
             classes += " optimal"
-        name = name or f"action-{action}"
-        button(label, lambda: page.play(action, moves), classes, content=content, name=name, key=key)
+        why = _why_not(place, action)
+        name = name or ("" if why else f"action-{action}")
+        button(label, lambda: page.play(action, moves), classes, content=content, name=name, key=key, why=why)
 
     dice = _dice_to_choose(place)
     said = {action: variant.describe_action(action) for action in others}
@@ -89,13 +84,22 @@ def show_moves(page: TablePage) -> None:
     if others:
         with ui.element("div").classes("line others"):
             for action, text in said.items():
-                number = re.match(r"(?:roll )?die (\d+)", text)
-                content = dice.get(number[1], "") if number else ""
+                number = re.match(r"(?:roll )?(die (\d+))", text)
+                content = f'<span class="named">{number[1]}</span>{dice[number[2]]}' if number and number[2] in dice else ""
                 add(content or html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
     if grid:
-        (row, _), liked = max(grid.actions.items(), key=lambda each: shares.get(each[1], 0.0))  # what optimal play does most
-        _picker(page, grid, page.quantity or (row if shares.get(liked) else grid.rows[0]), add)
+        liked = best if best is not None else max(grid.actions.values(), key=lambda each: shares.get(each, 0.0))
+        row = next((row for (row, _), each in grid.actions.items() if each == liked and advice), grid.rows[0])
+        _picker(page, grid, page.quantity or row, add)
         _grid(grid, add)
+
+
+def _why_not(place: Place, action: int | None) -> str:
+    """Return why a bid is not legal now, in the game's words; "" if it is, or if there is no such bid."""
+    if action is None or action in place.sitting.legal():
+        return ""
+    variant = place.sitting.variant
+    return variant.explain_illegal(place.sitting.state, action) or f"{variant.describe_action(action)} is not possible now"
 
 
 def _dice_to_choose(place: Place) -> dict[str, str]:
@@ -110,15 +114,22 @@ def _dice_to_choose(place: Place) -> dict[str, str]:
 def _picker(page: TablePage, grid: BidGrid, chosen: int, add: Add) -> None:
     """Add a number of dice to change by one, and the faces to bid with it."""
     at = grid.rows.index(chosen)
-    less, more = grid.rows[max(at - 1, 0)], grid.rows[min(at + 1, len(grid.rows) - 1)]
+
+    def change(content: str, step: int, name: str) -> None:
+        within = 0 <= at + step < len(grid.rows)
+        to = grid.rows[at + step] if within else chosen + step
+        why = "" if within else _why_not(page.place, grid.every.get((to, grid.columns[0])))
+        button(f"{name} dice", lambda: page.show(quantity=to), content=content, enabled=within, name=name, why=why)
+
     with ui.element("div").classes("picker").props('role=group aria-label="choose a bid"'):
         with ui.element("div").classes("stepper"):
-            button("fewer dice", lambda: page.show(quantity=less), content="−", enabled=less < chosen, name="fewer", key=FEWER)
+            change("−", -1, "fewer")
             words(f"{chosen} ×", "quantity").props("aria-live=polite")
-            button("more dice", lambda: page.show(quantity=more), content="+", enabled=more > chosen, name="more", key=MORE)
+            change("+", 1, "more")
         with ui.element("div").classes("faces"):
             for column in grid.columns:
-                _bid(grid, chosen, column, die(column), add, name=f"face-{column}", key=str(column))
+                if (chosen, column) in grid.every:
+                    add(die(column), grid.every[chosen, column], name=f"face-{column}", key=str(column))
     every = words("All bids", "tool every", "button").props("type=button data-name=all-bids")
     every.on("click", js_handler=KEPT_OPEN)
 
@@ -128,15 +139,8 @@ def _grid(grid: BidGrid, add: Add) -> None:
     with ui.element("div").classes("grid").style(columns).props('role=group aria-label="all bids"'):
         for row in grid.rows:
             for column in grid.columns:
-                _bid(grid, row, column, f"<span>{row}×</span>{die(column)}", add)
-
-
-def _bid(grid: BidGrid, row: int, column: int, content: str, add: Add, name: str = "", key: str = "") -> None:
-    action = grid.actions.get((row, column))
-    if action is None:
-        button(f"{row} x {column}, not possible", None, "move", content=content, name=name)
-    else:
-        add(content, action, name=name, key=key)
+                if (row, column) in grid.every:
+                    add(f"<span>{row}×</span>{die(column)}", grid.every[row, column])
 
 
 def _first_letters(said: Mapping[int, str]) -> dict[int, str]:
@@ -155,6 +159,7 @@ MOST_STEPS = 400  # of a graph; more have no room
 MOST_DOTS = 40  # points with a dot each; more would run into each other
 SIGNS = {"best": "★", "fine": "✓", "slip": "?", "blunder": "??"}  # of a move's mark
 CAUSES = {"luck": "dice and others", "play": "{} play"}
+SAMPLE = re.compile(r"(?:: [\d,]+ games for each action)?[,;] 95 % intervals, seed \d+")
 COLOURS = {"luck": "var(--accent)", "play": "var(--own)", "slip": "var(--slip)", "blunder": "var(--bad)"}
 # Emits the number of moves at the place of the graph that was clicked.
 GO = """event => {{
@@ -162,6 +167,12 @@ GO = """event => {{
   const place = [event.clientX - box.left, event.clientY - box.top];
   if (chart.containPixel("grid", place)) emit(Math.max(0, Math.ceil(chart.convertFromPixel("grid", place)[0])));
 }}"""
+
+
+def show_note(note: str) -> None:
+    """Add what values assume. The size of their sample is its tooltip."""
+    if note:
+        words(sentence(SAMPLE.sub("", note)), "words note").props["title"] = sentence(note)
 
 
 def _chip(mark: str, title: str = "", count: int | None = None) -> str:
@@ -199,8 +210,7 @@ def show_review(page: TablePage, review: Review) -> None:
     for each, text in review.texts.items():
         if each != seat or split is None:
             words(f"{place.name(each)}: {text if text.startswith('nothing') else f'cost {text}'}", "words total")
-    if review.note:
-        words(sentence(review.note), "words note")
+    show_note(review.note)
     words("Save keeps this game. The terminal's command review makes a record of a folder of them.", "words note")
 
 

@@ -22,9 +22,10 @@ _log = logging.getLogger(__name__)
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Emma", "Finn")  # of the players at seats 0, 1, …
 LOADING = '<p class="loading" role="status">The table is being laid …</p>'  # until the page's script has run
-FEWER, MORE = "-", "+"
 # data-name of a button → its key
 KEYS: Mapping[str, str] = {
+    "fewer": "-",
+    "more": "+",
     "hint": "h",
     "odds": "o",
     "undo": "u",
@@ -40,10 +41,9 @@ LISTED = (
     ("1 … 9", "a move, or the face of a bid"),
     ("− +", "fewer or more dice in a bid"),
     ("first letter", "a move beside the bids, such as c for call"),
-    ("h o u", "hint, odds, undo"),
+    ("h o u n", "hint, odds, undo, new game"),
     ("r w p", "review, worst move, play on from here"),
     ("← →", "one move back or on, once the game is over or stepped through"),
-    ("n", "new game"),
 )
 # Keys do nothing while one types or moves a slider, and for who has switched them off.
 PRESSING = """
@@ -115,35 +115,30 @@ def sentence(text: str) -> str:
 
 
 def button(
-    text: str,
-    action: Callable[[], Any] | None,
+    text: str,  # its words
+    action: Callable[[], Any] | None,  # called by a click; errors are shown to the person who clicked. None: it is disabled
     classes: str = "tool",
     *,
     enabled: bool = True,
-    content: str = "",
-    name: str = "",
-    title: str = "",
-    key: str = "",
+    content: str = "",  # HTML to show instead of `text`, which then is for screen readers
+    name: str = "",  # value of `data-name`, by which scripts and tests find it
+    title: str = "",  # tooltip
+    key: str = "",  # the key that presses it; by default that of `name`, if it has one
+    why: str = "",  # the reason why it does nothing but say so, to those who point at it or press it
 ) -> ui.html:
-    """Add a plain HTML button, so that keys and screen readers work as usual.
-
-    Args:
-        text: its words.
-        action: called by a click; errors are shown to the person who clicked. None: it cannot be clicked.
-        classes: CSS classes.
-        enabled: whether it can be clicked.
-        content: HTML to show instead of `text`, which then is for screen readers.
-        name: value of `data-name`, by which scripts and tests find it.
-        title: tooltip.
-        key: the key that presses it; by default that of `name`, if it has one.
-    """
+    """Add a plain HTML button, so that keys and screen readers work as usual."""
     key = key or KEYS.get(name, "")
+
+    def refuse() -> None:
+        raise ValueError(why)
+
     made = markup(content or html.escape(text), classes, "button")
-    given: dict[str, Any] = {"type": "button", "data-name": name, "data-key": key, "aria-keyshortcuts": key, "title": title}
-    given |= {"aria-label": in_names(text) if content else "", "disabled": not enabled or action is None}
-    made.props.update({attribute: value for attribute, value in given.items() if value})
-    if enabled and action is not None:
-        made.on("click", reporting(action), args=[])
+    done = refuse if why else action if enabled else None
+    given = {"type": "button", "data-name": name, "data-key": key, "aria-keyshortcuts": key, "aria-disabled": why and "true"}
+    label = {"title": in_names(why or title), "aria-label": in_names(text) if content else "", "disabled": done is None}
+    made.props.update({attribute: value for attribute, value in {**given, **label}.items() if value})
+    if done is not None:
+        made.on("click", reporting(done), args=[])
     return made
 
 
@@ -216,8 +211,10 @@ def die(face: int) -> str:
     return f'<svg class="die" viewBox="0 0 20 20" fill="currentColor" aria-hidden="true">{box}{pips}</svg>'
 
 
+_OFF = ":disabled, [aria-disabled]"
 CSS = f"""
-:root {{ {_LIGHT} }}
+:root {{ {_LIGHT} color-scheme: light; }}
+:root:has(.body--dark) {{ color-scheme: dark; }}
 .body--dark {{ {_DARK} }}
 body, body.body--dark {{ background: var(--page); color: var(--ink); }}
 body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
@@ -242,17 +239,16 @@ body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; }}
 .picture svg text[fill='{drawing.INK}']:not([text-anchor='middle']) {{ fill: var(--ink); }}
 {_PICTURES}
 .words {{ color: var(--soft); font-size: 14px; }}
-.bad {{ color: var(--bad); }}
+.bad, .mark.blunder {{ color: var(--bad); }}
 .line {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }}
 button.move, .tool {{ font: inherit; color: var(--ink); background: var(--panel); border: 1px solid var(--edge);
   border-radius: 8px; padding: 8px 14px; cursor: pointer; min-height: 40px; min-width: 40px; }}
 button.move {{ font-weight: 600; }}
-button.move:hover:enabled, .tool:hover:enabled {{ border-color: var(--accent); color: var(--accent); }}
+button.move:hover:not({_OFF}), .tool:hover:not({_OFF}) {{ border-color: var(--accent); color: var(--accent); }}
 button.main {{ background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }}
-button.main:hover:enabled {{ color: var(--on-accent); filter: brightness(1.08); }}
-button:disabled {{ opacity: 0.45; cursor: default; }}
+button.main:hover:not({_OFF}) {{ color: var(--on-accent); filter: brightness(1.08); }}
+button:is({_OFF}) {{ opacity: 0.45; cursor: default; }}
 button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid var(--accent); outline-offset: 2px; }}
-.moves {{ min-height: 12px; }}
 .moves:focus {{ outline: none; }}
 .others {{ margin-top: 10px; }}
 .picker {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px 14px; margin: 12px 0; }}
@@ -262,7 +258,7 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .faces button.move {{ display: inline-flex; flex-direction: column; align-items: center; justify-content: center; gap: 2px;
   min-width: 46px; min-height: 46px; padding: 4px; }}
 .faces .die {{ width: 24px; height: 24px; }}
-.faces button.move:disabled {{ background: none; border-style: dashed; }}
+.faces button.move:is({_OFF}) {{ background: none; border-style: dashed; }}
 .every {{ display: none; }}
 .guide {{ border-color: var(--accent); }}
 .said b {{ display: block; font-size: 16px; color: var(--ink); }}
@@ -275,19 +271,18 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 .grid {{ display: grid; gap: 5px; align-items: center; max-height: 330px; overflow-y: auto; padding: 2px; }}
 .grid button.move {{ padding: 4px 0; min-width: 0; width: 100%; display: inline-flex; align-items: center;
   justify-content: center; gap: 5px; font-size: 14px; white-space: nowrap; min-height: 38px; }}
-.grid button.move:disabled {{ background: none; border-style: dashed; opacity: 0.35; }}
+.grid button.move:is({_OFF}) {{ background: none; border-style: dashed; opacity: 0.35; }}
 .often {{ font-size: 12px; font-weight: 600; color: var(--accent); }}
 button.main .often {{ color: inherit; }}
 .line button .die:only-of-type {{ width: 26px; height: 26px; }}
-.line button .often {{ margin-left: 6px; }}
-button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }}
+.line button .often, .line button .named {{ margin: 0 6px; }}
+button.optimal {{ border-color: var(--accent); box-shadow: 0 0 0 1px var(--paper), 0 0 0 3px var(--accent); }}
 .grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}
 .entries li + li {{ border-top: 1px solid var(--edge); }}
-.seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr); gap: 2px 6px; width: 100%;
-  text-align: left; font: inherit; color: inherit; background: none;
-  border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
+.seen {{ display: grid; grid-template-columns: 2.2em minmax(0, 1fr); gap: 2px 6px; width: 100%; text-align: left; font: inherit;
+  color: inherit; background: none; border: 0; padding: 7px 4px; cursor: pointer; border-radius: 6px; }}
 .seen:hover {{ background: var(--panel); }}
 .seen.here {{ background: var(--accent-panel); }}
 .seen .number {{ color: var(--soft); font-variant-numeric: tabular-nums; }}
@@ -305,7 +300,6 @@ button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(-
 .mark.best {{ color: var(--good); }}
 .mark.fine {{ color: var(--soft); }}
 .mark.slip {{ color: var(--slip); }}
-.mark.blunder {{ color: var(--bad); }}
 .graph {{ height: 258px; cursor: pointer; }}
 .split, .marks, .graph, .pick.small {{ margin: 0 0 8px; }}
 .tool[aria-pressed=true] {{ border-color: var(--accent); color: var(--accent); font-weight: 600; }}

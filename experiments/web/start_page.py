@@ -41,8 +41,6 @@ class Field:
     words: OptionWords  # the option as players read it
     choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)  # value → words, if there are few
     number: bool = False  # whether it is a number
-    low: int | None = None  # of a number: the `Range` in its type hint; None without one. Other options may narrow it
-    high: int | None = None
     optional: bool = False  # whether a number may be left empty, which means None
 
     def meaning(self, value: Any) -> str:
@@ -67,8 +65,7 @@ def _field(default: Any, kinds: Sequence[Any], words: OptionWords) -> Field:
         none = {None: "none"} if optional else {}
         return Field(default, words, {value: str(value).replace("_", " ") for value in inner} | none)
     if kind is int or (origin is Annotated and inner[0] is int):
-        low, high = map(int, kind.__metadata__[0]) if origin is Annotated else (None, None)
-        return Field(default, words, {}, True, low, high, optional)
+        return Field(default, words, {}, True, optional)
     return Field(options_text({"": default}).removeprefix("="), words)
 
 
@@ -121,13 +118,18 @@ class Tile(NamedTuple):
     title: str
     game: Game
     options: Mapping[str, Any]
+    at_first: Mapping[str, Any] = {}  # other options with which its page begins
 
 
 def tiles() -> dict[str, Tile]:
     """Return what can be chosen on the start page, the usual one first: key in its address → tile."""
     games = [load(name) for name in names()]
-    known = {title.lower(): Tile(title, game, options) for game in games for title, options in game.known_as.items()}
-    return {**known, **{game.name: Tile(game.title, game, {}) for game in games}}
+    known = [
+        Tile(title, game, options, game.usual_table.get(title, {}))
+        for game in games
+        for title, options in game.known_as.items()
+    ]
+    return {tile.title.lower(): tile for tile in known} | {game.name: Tile(game.title, game, {}) for game in games}
 
 
 def _players(variant: Variant) -> dict[str, str]:
@@ -152,7 +154,7 @@ class StartPage:
         self.tile = tiles()[key]
         self.game = self.tile.game
         self.values: dict[str, Any] = {name: field.default for name, field in fields_of(self.game).items()}
-        self.values |= self.tile.options
+        self.values |= {**self.tile.options, **self.tile.at_first}
         self.inputs: dict[str, tuple[Field, Any]] = {}
         self.followed: dict[str, Any] = {}  # options that are no choice
         self.variant = self._configured()
@@ -191,12 +193,11 @@ class StartPage:
                 pick = words("Choose a file", "tool", "button").props("type=button data-name=load")
                 pick.on("click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])")
 
-    @property
-    def _offered(self) -> str:
-        """The opponent that is chosen at first: the strongest below optimal play, or any."""
+    def _offered(self, seat: int) -> str:
+        """Return the opponent that is chosen at first: the strongest below optimal play, at further seats another below it."""
         found = [spec for spec in self.players if spec != "random"]
-        below = [spec for spec in found if self.players[spec] != OPTIMAL]
-        return (below or found or ["random"])[-1]
+        below = [spec for spec in found if self.players[spec] != OPTIMAL] or found or ["random"]
+        return below[-seat % len(below)]
 
     # --- options ----------------------------------------------------------------------------------------------------
 
@@ -208,7 +209,7 @@ class StartPage:
         with ui.expansion("More options").classes("more"), ui.element("div").classes("form"):
             for name, field in fields[SHOWN_AT_FIRST:]:
                 self._input(name, field)
-            seed = ui.number("seed", placeholder="random", min=0, precision=0).props("outlined dense clearable")
+            seed = ui.number("seed", placeholder="random").props("outlined dense clearable")
             seed.props["hint"] = "fixes all that is random; shown once the game is over"
             seed.on_value_change(lambda event: setattr(self, "seed", event.value)).classes("seed")
 
@@ -218,7 +219,7 @@ class StartPage:
         if field.choices:
             made = ui.select(dict(field.choices), label=label, value=value)
         elif field.number:
-            made = ui.number(label, value=value, min=field.low, max=field.high, precision=0)
+            made = ui.number(label, value=value)  # without limits, to which the browser would change what is typed
             made.props("clearable" if field.optional else "")
         else:
             made = ui.input(label, value=value)
@@ -263,8 +264,8 @@ class StartPage:
         """Offer these agents, in place of those that do not play any more."""
         gone, self.players = self.players.keys() - found.keys(), dict(found)
         count = self.variant.facts.num_seats
-        kept = [self._offered if who in gone else who for who in self.seats]
-        self.seats = [*kept, *[self._offered] * count][:count]
+        kept = [self._offered(seat) if who in gone else who for seat, who in enumerate(self.seats)]
+        self.seats = [*kept, *map(self._offered, range(len(kept), count))][:count]
         self._build_seats()
 
     async def _find_players(self) -> None:
@@ -283,7 +284,8 @@ class StartPage:
             for seat in range(len(self.seats)):
                 self._seat(seat)
         others = [self.players.get(who, who) for who in dict.fromkeys(self.seats) if who != PERSON]
-        against = " and ".join(f"{'an' if who[0] in 'aeiou' else 'a'} {who}" for who in others)
+        against = ", ".join(f"{'an' if who[0] in 'aeiou' else 'a'} {who}" for who in others)
+        against = " and ".join(against.rsplit(", ", 1))
         self.opponents.content = html.escape(f"against {against}" if others else "people only")
 
     def _seat(self, seat: int) -> None:
@@ -319,7 +321,7 @@ class StartPage:
 
     async def _learn(self) -> None:
         def make() -> Sitting:
-            variant = self.game.configure(**{**self.game.first_game, **self.tile.options})
+            variant = self.game.configure(**{**self.game.first_game, **self.tile.at_first, **self.tile.options})
             others = [agents.usual(variant)] * (variant.facts.num_seats - 1)
             return Sitting(variant, seed_or_fresh(None), [PERSON, *others], make_agent)
 

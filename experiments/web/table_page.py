@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from nicegui import ui
 
-from dice_envs.experiments.web import PAUSE, Place
-from dice_envs.experiments.web.panels import judged_line, show_lesson, show_moves, show_review
+from dice_envs.experiments.web import PAUSE, Place, panels
 from dice_envs.experiments.web.parts import PRESSING, begin, bullets, button, heading, in_names, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
@@ -26,13 +25,8 @@ from dice_envs.table.sitting import Entry
 MOST_ENTRIES = 100  # moves of the history at a time: a game may have many thousands
 MOST_SAID = 6  # moves that the line above the buttons repeats
 SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by seconds before a move
-# On a phone the picture is far above what leads to another position.
-TO_PICTURE = """
-const picture = document.querySelector(".picture"), bounds = picture.getBoundingClientRect();
-if (bounds.top < 0 || bounds.bottom > innerHeight) picture.scrollIntoView({block: "start", behavior: "smooth"});
-"""
-# On a phone the advice is below the buttons that ask for it.
-TO_ADVICE = 'document.querySelector(".advice").scrollIntoView({block: "nearest", behavior: "smooth"});'
+# On a phone the picture is far above what leads to another position, and the advice below the buttons that ask for it.
+TO = 'document.querySelector("{}").scrollIntoView({{block: "nearest", behavior: "smooth"}});'
 # Every move rebuilds the element with the keyboard's focus: focus it again, or else the moves.
 REMEMBER_FOCUS = (
     "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
@@ -47,22 +41,21 @@ if (document.activeElement === document.body) {
 
 # The guide of a first game: what to look at and to press next. Its steps follow what the person does.
 STEPS = 5
-THEIRS = ("The history lists what they do and roll.",)
-LOOK = "The picture shows all that you may know. It is your move. Press Hint before you choose."
-WORTH = "A hint says what each choice is worth, such as your chance to win."
-BEST = "The best choice comes first, with what it is worth if you play on well from there."
-MIXED = "The bars show how often optimal play takes each choice. It mixes them, since others could see through a habit."
+LOOK = "The picture shows all that you may know: your own dice, and what has been done."
+BID = "For a bid set a number of dice with − and +, then press a face. A faded one says why it is not possible."
+ASK = "It is your move. Press Hint before you choose."
+BEST = "A hint says what is best. Other choices opens what each is worth if you play on well from there."
+MIXED = "The buttons show how often optimal play takes each choice. It mixes them, since others could see through a habit."
 CHOOSE = "Now choose one of the moves below the picture."
 ONWARD = (
     "The history lists what has happened; click a line to see the table as it was then.",
     "Undo takes your last move back, Odds shows the chances of each choice. Play on to the end.",
 )
-OVER = ("Press Review: it says how much of the result was luck, and what each of your moves has cost.",)
-REVIEWED = (
-    "★ is a best move, ✓ a fine one, ? a slip and ?? a blunder. The graph shows your chance after each move.",
-    "Show me the worst move leads to the position before it, where you can play on in another way.",
-    "New game deals again. Another game leads to all games, options and opponents.",
-)
+MARKED = "★ is a best move, ✓ a fine one, ? a slip and ?? a blunder: in the history each move has its mark."
+LUCK = "The line above the marks says how much of the result was luck."
+GRAPH = "The graph shows what you could expect after each move."
+WORST = "Show me the worst move leads to the position before it, where you can play on in another way."
+OTHERS = "New game deals again. Another game leads to all games, options and opponents."
 
 
 class TablePage:
@@ -79,6 +72,7 @@ class TablePage:
         self.advice: Advice | None = None  # about the position `now`
         self.asking: object | None = None  # identifies the hint that is being found for this tab
         self.hinted = False  # whether a hint has been shown
+        self.every = False  # whether a hint shows what every choice is worth
         self.quantity: int | None = None  # number of dice picked for a bid there; None: the usual one
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
         sitting = place.sitting
@@ -168,7 +162,7 @@ class TablePage:
             else:
                 self._status()
                 if place.to_move and self.at is None:
-                    show_moves(self)
+                    panels.show_moves(self)
         open_to_see = place.curtain is None
         self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
         self.said.content = in_names(self._latest()) if open_to_see else ""
@@ -231,7 +225,7 @@ class TablePage:
             won = sitting.variant.facts.zero_sum and sitting.variant.facts.max_return == 1  # the line above says so
             words(f"{'' if won else f'Earned: {earned}. '}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
-            show_lesson(self, table.review)
+            panels.show_lesson(self, table.review)
 
     def _latest(self) -> str:
         """Return how the game stands, and what the others have done since the last move of the person here, as HTML."""
@@ -253,7 +247,7 @@ class TablePage:
         name = sentence(sitting.variant.seat_name(sitting.mover))
         if self.place.to_move:
             return "Your move" if self.place.kind == "seat" else f"{name}, your move"
-        return f"{name} is to move"
+        return f"{name} is to move" if self.table.people_play else f"You are out; {name} is to move"
 
     def _verdict(self) -> str:
         sitting = self.place.sitting
@@ -326,7 +320,7 @@ class TablePage:
             if self.asking is mine:  # else it was stopped, and another may have been asked for
                 self.asking = None
                 self.refresh()
-                self.client.run_javascript(TO_ADVICE)
+                self.client.run_javascript(TO.format(".advice"))
 
     def _advice(self) -> bool:
         """Add advice, a review, or how far they are; return whether there is any."""
@@ -339,12 +333,21 @@ class TablePage:
         elif table.reviewing:
             self._wait(lambda told: f"Working out the cost of each move: {told}".rstrip(": "))
         elif table.review is not None:
-            show_review(self, table.review)
+            panels.show_review(self, table.review)
         elif advice is not None:
-            _hint(advice)
+            self._hint(advice)
         else:
             return False
         return True
+
+    def _hint(self, advice: Advice) -> None:
+        """Add the hint in a sentence, and behind it the value of each choice."""
+        heading(sentence(advice.sentence or advice.title))
+        if advice.sentence:
+            made = button("Other choices", lambda: self.show(every=not self.every), name="choices")
+            made.props["aria-expanded"] = str(self.every).lower()
+        if self.every or not advice.sentence:
+            _choices(advice)
 
     # --- stepping -----------------------------------------------------------------------------------------------------
 
@@ -390,7 +393,7 @@ class TablePage:
     def jump(self, moves: int) -> None:
         """Show the position after a number of moves, in sight."""
         self._look(moves)
-        self.client.run_javascript(TO_PICTURE)
+        self.client.run_javascript(TO.format(".picture"))
 
     def _run(self) -> None:
         """Let agents move by themselves or not; from an earlier position, return to the present one."""
@@ -445,23 +448,21 @@ class TablePage:
         notes = "".join(f'<span class="notes">{html.escape(note)}</span>' for note in entry.notes)
         judged = self.table.review.by_number.get(entry.number) if self.table.review is not None else None
         if judged is not None:
-            notes += judged_line(judged)
+            notes += panels.judged_line(judged)
         return f'<span class="number">{entry.number}</span><span>{said}</span>{notes}'
 
 
-def _hint(advice: Advice) -> None:
+def _choices(advice: Advice) -> None:
     """Add the value of each choice as a table."""
-    heading(sentence(advice.title))
     mixed = any(row.share is not None for row in advice.rows)
     head = f"<tr><th>choice</th><th>{advice.meaning}</th>" + ("<th>optimal play</th>" if mixed else "") + "</tr>"
     tied = sum(row.close for row in advice.rows) > 1
     rows = "".join(_choice(row, mixed, tied and row.close) for row in advice.rows)
-    with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="all choices"'):
+    with ui.element("div").classes("rows").props('tabindex=0 role=region aria-label="choices"'):
         markup(f"<thead>{head}</thead><tbody>{rows}</tbody>", "hint", "table")
     if tied:
         words("No sample tells which of those in bold letters is the best.")
-    if advice.note:
-        words(sentence(advice.note))
+    panels.show_note(advice.note)
 
 
 def _choice(row: MoveWorth, mixed: bool, bold: bool) -> str:
@@ -476,17 +477,20 @@ def _choice(row: MoveWorth, mixed: bool, bold: bool) -> str:
 def _step(place: Place, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:
     """Return the number of the present step, its heading and sentences. Steps that lie behind are not shown again."""
     sitting = place.sitting
-    if place.table.review is not None:
-        return 5, "What a review says", REVIEWED
+    if (review := place.table.review) is not None:
+        split, seat = review.splits.get(place.seat or 0), place.seat or 0
+        shown = (review.marks[seat], split, split and len(split.points) <= panels.MOST_STEPS, seat in review.worst, True)
+        lines = zip((MARKED, LUCK, GRAPH, WORST, OTHERS), shown, strict=True)
+        return 5, "What a review says", [line for line, has in lines if has]
     if sitting.over:
-        return 4, "The end", OVER
+        return 4, "The end", ("Press Review: it shows what each of your moves has cost.",)
     if not place.to_move:
-        return 3 if hinted else 1, "The others move", THEIRS
+        return 3 if hinted else 1, "The others move", ("The history lists what they do.",)
     if not hinted:
-        return 1, "The game", (*rules_in_short(sitting.variant), LOOK)
+        bid = [BID] if panels.arrange(sitting.variant, sitting.legal())[0] else []
+        return 1, "The table", (LOOK, *bid, ASK)
     if advice is None and sitting.latest(sitting.mover):
         return 3, "Play on", ONWARD
-    if advice is None:
-        return 2, "What a hint says", (WORTH, CHOOSE)
-    mixed = [MIXED] if any(row.share for row in advice.rows) else []
-    return 2, "What a hint says", (BEST, *mixed, CHOOSE)
+    best = [BEST] if advice is not None and advice.title != panels.ODDS else []
+    mixed = [MIXED] if advice is not None and any(row.share for row in advice.rows) else []
+    return 2, "What a hint says", (*best, *mixed, CHOOSE)

@@ -70,7 +70,7 @@ def serving(games, **options):
 
 STANDS = ".moves[data-stands={}]"
 ENABLED = ".moves button[data-name^=action]:enabled"
-CLICKED = ".moves button:is([data-name^=action], [data-name^=face]):enabled:visible"
+CLICKED = ".moves button:is([data-name^=action], [data-name^=face]:not([aria-disabled])):enabled:visible"
 
 
 def stands(page):
@@ -99,6 +99,15 @@ def click_move(page, button):
     button.click()
     page.wait_for_function(f"Number(document.querySelector('.moves').dataset.moves) > {before}")
     wait_for(page, "mine", "over")
+
+
+def ask_hint(page):
+    """Press Hint, and open what every choice is worth."""
+    page.click("[data-name=hint]")
+    page.wait_for_selector("[data-name=choices]")
+    if page.locator(".hint td").count() == 0:
+        page.click("[data-name=choices]")
+    page.wait_for_selector(".hint td")
 
 
 def play_on(page, rng, moves=500, among=1000):

@@ -1,12 +1,13 @@
 """Whether everybody can use the page: by keys, on a phone, with a screen reader, in a first game."""
 
 import random
+import re
 
 import pytest
 
 from dice_envs import names
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.browser import ENABLED, click_move, moves_made, new_game, play_on, stands, wait_for
+from tests.experiments.web.browser import ENABLED, ask_hint, click_move, moves_made, new_game, play_on, stands, wait_for
 
 pytestmark = pytest.mark.web
 
@@ -15,6 +16,7 @@ def games():
     liars = {"num_dice": 2, "starter": "first"}
     return {
         **{name: ("liars_dice", liars, seed, [PERSON, "numbers"]) for seed, name in enumerate(("picked", "keys", "bids"))},
+        "refused": ("liars_dice", {"num_dice": 3, "starter": "first"}, 1, ["numbers", PERSON]),
         "audited": ("thirties", {"num_players": 1}, 3, [PERSON]),
         "shared": ("liars_dice", {"num_dice": 1, "starter": "first"}, 3, [PERSON, PERSON]),
     }
@@ -25,6 +27,17 @@ def fresh(page):
     wait_for(page, "mine", "over")
     while stands(page) != "mine" or moves_made(page) > 0:
         new_game(page)
+
+
+def test_a_bid_that_is_not_possible_says_why_by_key_and_by_pointer(server, open_page):
+    page = open_page(server[1]["refused"])
+    wait_for(page, "mine")
+    refused = page.locator("[data-name^=face-][aria-disabled=true]").first
+    why = refused.get_attribute("title")
+    assert re.fullmatch(r"\d x (\d) does not raise \d x \d: .* bid on \1 .*", why)
+    page.keyboard.press(refused.get_attribute("data-key"))
+    page.wait_for_selector(f".q-notification[role=alert]:has-text('{why}')")
+    assert (stands(page), moves_made(page)) == ("mine", 1)
 
 
 @pytest.mark.parametrize("width", [1280, 360])
@@ -49,8 +62,7 @@ def test_a_bid_is_a_number_of_dice_and_a_face(width, server, open_page):
 def test_the_picker_begins_with_the_bid_that_a_hint_likes(server, open_page):
     page = open_page(server[1]["picked"])
     fresh(page)
-    page.click("[data-name=hint]")
-    page.wait_for_selector(".hint td")
+    ask_hint(page)
     shares = {}
     for row in page.locator(".hint tbody tr").all_inner_texts():
         words, _, share = row.split("\t")
@@ -68,7 +80,7 @@ def test_keys_press_buttons_unless_one_types_or_they_are_off(server, open_page):
     page.keyboard.press("-")
     page.wait_for_selector(".quantity:has-text('1 ×')")
     page.keyboard.press("h")
-    page.wait_for_selector(".hint td")
+    page.wait_for_selector("[data-name=choices]")
     page.keyboard.press("o")
     page.wait_for_selector(".advice h2:has-text('odds')")
     page.keyboard.press("Control+3")
@@ -105,7 +117,8 @@ def test_no_two_buttons_have_the_same_key(server, open_page):
 
 
 @pytest.mark.parametrize(
-    "game", [pytest.param(name, marks=() if name == "liars_dice" else pytest.mark.slow) for name in names()]
+    "game",
+    [pytest.param(name, marks=() if name in ("liars_dice", "perudo") else pytest.mark.slow) for name in ("perudo", *names())],
 )
 def test_a_first_game_is_explained_to_its_end(game, server, open_page):
     page = open_page(f"{server[0]}/?game={game}")
@@ -113,12 +126,16 @@ def test_a_first_game_is_explained_to_its_end(game, server, open_page):
     page.wait_for_url("**/seat/*")
     wait_for(page, "mine")
     assert "Press Hint" in page.inner_text(".guide")
+    assert ("a faded one" in page.inner_text(".guide").lower()) == (page.locator(".picker").count() > 0), "of bids only"
     page.click("[data-name=hint]")
     page.wait_for_selector(".guide h2:has-text('2 of 5: What a hint says')")
     play_on(page, random.Random(2))
     page.wait_for_selector(".guide h2:has-text('4 of 5: The end')")
     page.click("[data-name=review]")
     page.wait_for_selector(".guide h2:has-text('5 of 5: What a review says')")
+    said = page.inner_text(".guide")
+    for word, shown in (("luck", ".split"), ("graph", ".graph"), ("worst move", "[data-name=worst]"), ("★", ".entries .mark")):
+        assert (word in said) == (page.locator(shown).count() > 0), "what this review has"
     page.click("[data-name=close-guide]")
     page.wait_for_selector(".guide", state="hidden")
 
@@ -156,8 +173,7 @@ def test_axe_finds_nothing(scheme, server, open_page):
     page.goto(links["bids"])
     fresh(page)
     assert violations(page) == []
-    page.click("[data-name=hint]")
-    page.wait_for_selector(".hint td")
+    ask_hint(page)
     assert violations(page) == []
     page.goto(links["audited"])
     wait_for(page, "mine", "over")

@@ -10,7 +10,18 @@ import pytest
 
 from dice_envs import configure, names
 from dice_envs.table.sitting import PERSON, Sitting
-from tests.experiments.web.browser import ENABLED, WAIT, moves_made, new_game, play_on, serving, stands, started, wait_for
+from tests.experiments.web.browser import (
+    ENABLED,
+    WAIT,
+    ask_hint,
+    moves_made,
+    new_game,
+    play_on,
+    serving,
+    stands,
+    started,
+    wait_for,
+)
 from tests.support.variants import SMALL
 
 pytestmark = pytest.mark.web
@@ -89,6 +100,11 @@ def test_a_table_from_the_form(server, open_page):
     page.wait_for_selector("[role=alert]:has-text('dice each must be a whole number from 1 to 6, not 9')")
     page.fill(".option-num_dice input", "1")
     page.wait_for_selector(".rules li:has-text('1 die each')")
+    page.fill(".option-num_players input", "9")
+    page.click("[data-name=play-now]")
+    page.wait_for_selector("[role=alert]:has-text('players must be a whole number from 2 to 6, not 9')")
+    assert page.input_value(".option-num_players input") == "9", "refused, and not changed to six"
+    page.fill(".option-num_players input", "2")
     choose(page, 1, "another player")
     page.fill(".how-1 input", "nash:precision=1e-6")
     page.click("[data-name=play-now]")
@@ -109,7 +125,7 @@ def test_a_table_from_the_form(server, open_page):
 def test_play_now_begins_a_game_at_once(server, open_page):
     """Perudo: values that follow from its rules are no choice, and who cannot play it is not offered."""
     page = open_page(f"{server[0]}/?game=perudo")
-    page.wait_for_selector(":text('against a mind reader')")
+    page.wait_for_selector(":text('against a mind reader, a bluffer and a careful player')")
     page.click(".more .q-item")
     for option, value in (("wild", "ones"), ("palifico", "yes"), ("exact_call", "yes"), ("raise_rule", "perudo")):
         page.wait_for_selector(f".option-{option}.q-field--disabled:has-text('{value}'):has-text('follows from the rules')")
@@ -129,8 +145,7 @@ def test_play_now_begins_a_game_at_once(server, open_page):
 def test_hints_stand_in_a_table_and_on_buttons(server, open_page):
     page = open_page(server[1]["hinted"])
     wait_for(page, "mine")
-    page.click("[data-name=hint]")
-    page.wait_for_selector(".hint td")
+    ask_hint(page)
     legal = page.locator(ENABLED).count()
     assert page.locator(".hint tbody tr").count() == legal
     table = {row.split("\t")[0]: row.split("\t")[2] for row in page.locator(".hint tbody tr").all_inner_texts()}
@@ -155,8 +170,7 @@ def test_a_hint_says_what_it_waits_for_and_can_be_stopped(tmp_path, monkeypatch,
         page.click("[data-name=stop]")
         page.wait_for_selector("[data-name=hint]:enabled")
         page.wait_for_selector(".advice", state="hidden")
-        page.click("[data-name=hint]")  # even while the solver is about to stop
-        page.wait_for_selector(".hint td")
+        ask_hint(page)  # even while the solver is about to stop
         shares = page.locator(".hint .share").all_inner_texts()
         assert sum(float(share.split()[0]) for share in shares) == pytest.approx(100, abs=3)
 
