@@ -1,9 +1,9 @@
 """`hint` plays the best choice of a hint; `values_of` finds what choices are worth, for hints, reviews and this player.
 
-In Liar's Dice without a known solution, the others' dice are weighed by what their owners have said in the round. Each owner is
-a known player or anybody, and sometimes acts at random; given such a player and its dice, the probability of each of its bids is
-known. Bayes' rule then gives the probability of each hand and player. Everybody acts on the own dice and on what all have seen
-alone, so the others' hands are independent of each other.
+In Liar's Dice without a known solution, the others' dice are weighed by what their owners have said in the round. Each owner
+is a known player or anybody, and sometimes acts at random; given such a player and its dice, the probability of each of its
+bids is known. Bayes' rule then gives the probability of each hand and player. Everybody acts on the own dice and on what all
+have seen alone, so the others' hands are independent of each other.
 
 A choice is valued by games in which the others hold such hands. The round is played to its end by those players, and by
 `reader` for the seat itself. After the round each die left is as likely to be lost next: a race, whose chances are exact.
