@@ -13,7 +13,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -215,16 +215,15 @@ PROGRAM = """import dice_envs
 import gymnasium
 import numpy as np
 
-game = dice_envs.configure("{name}"{options})
+options = {options}
+game = dice_envs.configure("{name}", **options)
 print("random play:", dice_envs.measure(game, "random", seed=1).measures[{number}])
 
 trained = dice_envs.train(game, preset="{preset}", steps={steps:_}, seed=1)
 print("trained:", dice_envs.measure(game, trained.policy, seed=1).measures[{number}])
 trained.save("{name}.npz")  # the player ppo:{name}.npz
 
-envs = gymnasium.make_vec(
-    "dice_envs/{env}-v0", num_envs=1000{opponents}{options}
-)
+envs = gymnasium.make_vec("dice_envs/{env}-v0", 1000, {opponents}**options)
 observations, infos = envs.reset(seed=1)
 returns, going = np.zeros(1000), np.ones(1000, bool)
 while going.any():
@@ -246,7 +245,7 @@ class Trained:
     what: str  # the figure in words
     random: float  # of random play
     best: float  # of optimal play
-    options: str = ""  # of the game
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # of the game
     preset: str = "quick"
     number: int = 0  # of the figure in `measure`
     opponents: str = ""  # in the games played afterwards
@@ -255,20 +254,25 @@ class Trained:
 TRAINED = {
     "fatestones": Trained(4_000_000, (0.7935, 0.8286, 0.8184), 0.015, "share of a best response's edge", 0, 1, number=1),
     "liars_dice": Trained(
-        1_000_000, (0.07929, 0.08506, 0.08159), 0, "exploitability", 0.7807, 0, ', rules="openspiel", num_dice=1', "equilibrium"
+        1_000_000, (0.07929, 0.08506, 0.08159), 0, "exploitability", 0.7807, 0,
+        {"rules": "openspiel", "num_dice": 1}, "equilibrium",
     ),
     "score_dice": Trained(
-        4_000_000, (0.4341, 0.5281, 0.5268), 0.002, "mean return against sorted play", 0, 0.5475, opponents=', opponents="highest"'
+        4_000_000, (0.4341, 0.5281, 0.5268), 0.002, "mean return against sorted play", 0, 0.5475,
+        opponents='opponents="highest", ',
     ),
-    "shakes": Trained(1_000_000, (6.326, 6.326, 6.326), 0, "number of patients saved", 4, 6.362, ', mode="physician"'),
-    "thirties": Trained(1_000_000, (30.12, 30.12, 30.14), 0, "mean score", 24.45, 30.15, ", num_players=1"),
-}
+    "shakes": Trained(
+        1_000_000, (6.326, 6.326, 6.326), 0, "number of patients saved", 4, 6.362, {"mode": "physician"}
+    ),
+    "thirties": Trained(1_000_000, (30.12, 30.12, 30.14), 0, "mean score", 24.45, 30.15, {"num_players": 1}),
+}  # fmt: skip
 
 
 def program(game: Game) -> str:
     """A program that trains in the game, measures the policy, and plays with it."""
     each = TRAINED[game.name]
-    return PROGRAM.format(name=game.name, env=game.env_name, **dataclasses.asdict(each))
+    options = json.dumps(each.options)
+    return PROGRAM.format(name=game.name, env=game.env_name, **{**dataclasses.asdict(each), "options": options})
 
 
 def training(game: Game) -> str:

@@ -23,7 +23,7 @@ from dice_envs.experiments.bench import BenchPart, BenchRow, best_rate, best_sec
 
 VECTOR_GAMES = 4096
 SPIEL = "pyspiel from Python, the same game"
-ONE_ROUND = {"rules": "openspiel", "num_dice": 5}  # the game that OpenSpiel has
+ONE_ROUND: dict[str, Any] = {"rules": "openspiel", "num_dice": 5}  # the game that OpenSpiel has
 
 # Run in a fresh process: the import, and the first game, observation, mask and action.
 FIRST_STEP = """
@@ -177,8 +177,8 @@ def _vector(quick: bool) -> Iterator[BenchRow]:
             timed += (time.perf_counter() - start) * (step >= 5)
         rate = VECTOR_GAMES * (steps - 5) / timed / 1e6
         name = "one round of five dice each: " * bool(options) + f"gym.make_vec, {VECTOR_GAMES} games against {opponents}"
-        peer = (spiel_rate(quick, 1), SPIEL) if options else (None, "")
-        yield BenchRow(name, rate, "M/s", aim, *peer, "learner steps")
+        peer = spiel_rate(quick, 1) if options else None
+        yield BenchRow(name, rate, "M/s", aim, peer, SPIEL * bool(options), "learner steps")
 
 
 def _aec_rate(make: Callable[[], Any], count: int) -> float:
