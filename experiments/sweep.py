@@ -17,7 +17,7 @@ import numpy as np
 
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
-from dice_envs.core.options import check_choice, check_range, check_seed, is_whole, parse_options, shown
+from dice_envs.core.options import check_choice, check_range, check_seed, did_you_mean, is_whole, parse_options, shown
 from dice_envs.experiments.jobs import Done, Processes, kept_beside, on_ray
 from dice_envs.experiments.ui import check_folder, finish, progress, write_json
 from dice_envs.experiments.ui.grids import Grid
@@ -62,7 +62,8 @@ def parse_settings(given: Sequence[str], preset: Preset) -> dict[str, list[Any]]
         if not equals or not values:
             raise ValueError(f"--set must be NAME=VALUE or NAME=VALUE,VALUE,..., not {shown(pair)}")
         if name not in known:
-            raise ValueError(f"--set {shown(name)}: no such setting; settings are: {', '.join(known)}")
+            hint = did_you_mean(name, known)
+            raise ValueError(f"--set {shown(name)}: no such setting; settings are: {', '.join(known)}{hint}")
         if name in found:
             raise ValueError(f"--set {name} is given twice; put all its values into one")
         found[name] = [_value(name, text, known[name]) for text in map(str.strip, values.split(","))]

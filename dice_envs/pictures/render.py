@@ -45,12 +45,16 @@ def ansi(picture: Picture) -> str:
 
 
 def in_words(picture: Picture) -> str:
-    """The picture in one line of words, without its title."""
+    """The picture in one line of words, without its title: "you (to move): 1 4. player 1: 2 hidden dice; 2 × 4"."""
+
+    def hidden(found: re.Match[str]) -> str:
+        return f"{(len(found[0]) + 1) // 2} hidden {'dice' if ' ' in found[0] else 'die'}"
+
     rows = []
     for row in picture.rows:
-        strips = [_group_text(group) for group in row.groups if group.strip]
-        dice = "" if row.lead else _numbers(map(as_die, row.dice))
-        rows.append(f"{_row_text(row)} {', '.join(filter(None, [dice, *strips]))}".strip())
+        line, *strips = (each.strip().replace(":  ", ": ").replace("  ", " = ") for each in text_lines(Picture("", (row,))))
+        line = re.sub(r"(?<![^ ])(?<!die \d: )\?( \?)*(?![^ ;])", hidden, line)
+        rows.append(f"{line}{': ' * bool(strips)}{', '.join(strips)}")
     return ". ".join([*rows, *picture.notes])
 
 

@@ -306,10 +306,12 @@ def _draw(report: Path, points: list[dict[str, Any]]) -> None:
         ("edge_share", "share of the edge", "FateStones: share of the edge against random play that search captures"),
         ("exploitability", "exploitability", "FateStones: what a best response wins from search, a draw"),
     ):
-        caption = f"{title}, by simulations a move and rule of selection; bars are 95 % intervals."
+        caption = f"{title}, by simulations a move and rule of selection; bars are 95 % intervals, none over ± half the edge."
         with saved_plot(report, f"fatestones_{quantity}", caption, figsize=(10, 5)) as (_, axes):
             for rule in RULES:
-                mine = [point for point in points if point["rule"] == rule]
+                mine = [
+                    point for point in points if point["rule"] == rule and point["edge_share_ci95"] < 0.5
+                ]  # others say nothing
                 line = [[point[name] for point in mine] for name in ("simulations", quantity, f"{quantity}_ci95")]
                 axes.errorbar(*line, capsize=3, label=rule)
             logarithmic(axes, "x")

@@ -241,6 +241,7 @@ PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))
         ("arena fatestones random random -o dice=@", "dice=@ must be followed by the name of a file"),
         ("arena fatestones random random -o =@bag", "KEY=VALUE"),
         ("train liars_dice --set speed=3", "--set 'speed': no such setting; settings are: steps, "),
+        ("train liars_dice --set learning_rates=1", "; did you mean 'learning_rate'?"),
         ("train liars_dice --set opponents=random", "--set 'opponents': no such setting"),
         ("train liars_dice --set epochs", "--set must be NAME=VALUE or NAME=VALUE,VALUE,..., not 'epochs'"),
         ("train liars_dice --set epochs=1.5", "epochs must be a whole number from 1 to 1000, not 1.5"),

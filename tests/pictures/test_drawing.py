@@ -10,7 +10,7 @@ from dice_envs.core.game import OVER, names
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone
 from dice_envs.pictures import drawing
 from dice_envs.pictures.drawing import NARROW_WIDTH, PIPS, WIDTH, Circle, Polygon, Rect, Text, layout
-from dice_envs.pictures.render import ansi, frame_size, rgb_array, svg
+from dice_envs.pictures.render import ansi, frame_size, in_words, rgb_array, svg
 from tests.games.test_conformance import played_on
 from tests.support.liars_dice_tables import position
 from tests.support.variants import IDS, MARKED
@@ -22,6 +22,15 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 def texts(drawn):
     """All texts of an SVG; a text of several lines counts as one."""
     return [" ".join("".join(text.itertext()).split()) for text in ElementTree.fromstring(drawn).iter(f"{NAMESPACE}text")]
+
+
+def test_a_picture_in_a_line_is_in_words():
+    own = Row("you", (1, 4), mark="to move")
+    other = Row("player 1", (None, None), groups=(Group("2 ×", (4,)),))
+    dice = Row("dice", groups=(Group("1", (3, 4), strip=True), Group("2", (5,), strip=True, tone=Tone.BRIGHT)))
+    words = "you (to move): 1 4. player 1: 2 hidden dice; 2 × 4. dice: 1 = 3 4, * 2 = 5. no bid yet"
+    assert in_words(Picture("A game", (own, other, dice), ("no bid yet",))) == words
+    assert in_words(Picture("", (Row("B", (Die(None, label="1"), Die(5, label="2"))),))) == "B: die 1: ?, die 2: 5"
 
 
 @pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
