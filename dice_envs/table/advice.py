@@ -26,6 +26,7 @@ from dice_envs.exact.measuring import odds
 from dice_envs.exact.progress import is_followed, say
 from dice_envs.table.sitting import Entry, Sitting
 
+NOTHING = "gave nothing away"  # in the words of a review
 MOST_ROWS = 5  # shown where not all choices have been tried
 
 _MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
@@ -280,7 +281,9 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     for move, values in zip(moves, each.values(), strict=True):
         kept[move.seat] *= 1 - move.cost / max(float(np.nanmax(values.values)), NO_COST)
     lost = {seat: 1 - share for seat, share in kept.items()}
-    texts = {seat: f"{figure(share, found)} of the chances to win" if share else "nothing lost" for seat, share in lost.items()}
+    texts = {
+        seat: f"gave away {figure(share, found)} of the chances to win" if share else NOTHING for seat, share in lost.items()
+    }
     return dataclasses.replace(reviewed, totals=lost, texts=texts)
 
 
@@ -368,5 +371,5 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
 
 def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
     totals = {seat: sum(move.cost for move in moves if move.seat == seat and move.counted) for seat in seats}
-    texts = {seat: f"{figure(total, found)} in all" if found and total else "nothing lost" for seat, total in totals.items()}
+    texts = {seat: f"gave away {figure(total, found)} in all" if found and total else NOTHING for seat, total in totals.items()}
     return Review(tuple(moves), totals, texts, note)

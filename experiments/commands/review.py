@@ -211,8 +211,8 @@ def _record_lines(found: Group) -> list[str]:
     """Return the record in words, and what its values assume."""
     record, notes = found.record, [f"({found.played[0].review.note})"]
     if record is None:
-        totals = [each.review.texts.get(each.seat, "not known").removesuffix(" in all") for each in found.played]
-        return [f"given away in all: {', '.join(totals)}", *notes]
+        totals = [each.review.texts.get(each.seat, "not known").removeprefix("gave away ") for each in found.played]
+        return [f"given away: {', '.join(totals)}", *notes]
     scale = record.scale
     given = _figure(record.given_away, record.error or None, scale)
     marks = ", ".join(f"{record.marks[mark]} {mark}" for mark in ("best", "fine", "slip", "blunder") if record.marks.get(mark))

@@ -209,7 +209,7 @@ def show_review(page: TablePage, review: Review) -> None:
                 button("Show me the worst move", lambda: page.jump(worst.number - 1), "tool main", name="worst")
     for each, text in review.texts.items():
         if each != seat or split is None:
-            words(f"{place.name(each)}: {text if text.startswith('nothing') else f'cost {text}'}", "words total")
+            words(f"{place.name(each)}: {text}", "words total")
     show_note(review.note)
     words("Save keeps this game. The terminal's command review makes a record of a folder of them.", "words note")
 

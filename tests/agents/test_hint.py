@@ -146,7 +146,7 @@ def test_who_calls_every_bid_sees_the_cost(monkeypatch):
     assert sum(move.mark == "blunder" for move in calls) >= 2
     assert found.worst[0].cost > 0.05
     assert all(0 <= total <= 1 for total in found.totals.values()), "at most the whole game"
-    assert all(text == "nothing lost" or text.endswith("% of the chances to win") for text in found.texts.values())
+    assert all(text == "gave nothing away" or text.endswith("% of the chances to win") for text in found.texts.values())
 
 
 def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch):

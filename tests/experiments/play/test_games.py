@@ -63,7 +63,7 @@ def test_a_whole_game_with_every_command(game, tmp_path):
     assert re.search(r"^(you win|you lose|a tie)$", went_on, re.M)
     again = play(*start, "--review", typed=moves)
     assert went_on.split("you can play")[1:] == again.split("you can play")[1:], "as if it had not been saved"
-    assert re.search(r"^you, move \d+: ", went_on, re.M) or "you: nothing lost" in went_on
+    assert re.search(r"^you, move \d+: ", went_on, re.M) or "you: gave nothing away" in went_on
     for seat in range(1, variant.facts.num_seats):
         assert f"{saved.variant.seat_name(seat)}: " in went_on
 
@@ -87,7 +87,7 @@ def test_agents_are_watched(tmp_path):
     arguments = ["thirties", "random", "thirties", "-o", "rounds=1", "--watch", "--seed", 3]
     result = play(*arguments, typed=["", "", f"save {path}", "e", "review", "q"])
     assert "player 1: thirties" in result
-    assert "player 1: nothing lost" in result, "optimal play at a table, by points"
+    assert "player 1: gave nothing away" in result, "optimal play at a table, by points"
     assert re.search(r"player 0, move 1: .* cost ", result)
     assert [path.exists(), len(Sitting.load_from(path))] == [True, 2]
     assert play("--load", path, typed=["e", "q"]).count("rewards:") >= 1, "agents play on"
