@@ -276,7 +276,7 @@ button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid
 button.main .often {{ color: inherit; }}
 .line button .die:only-of-type {{ width: 26px; height: 26px; }}
 .line button .often, .line button .named {{ margin: 0 6px; }}
-button.optimal {{ border-color: var(--accent); box-shadow: 0 0 0 1px var(--paper), 0 0 0 3px var(--accent); }}
+button.optimal {{ border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent), inset 0 0 0 3px var(--paper); }}
 .grid button.optimal {{ flex-wrap: wrap; gap: 0 5px; }}
 .die {{ width: 18px; height: 18px; flex: none; vertical-align: -4px; }}
 .entries {{ list-style: none; margin: 0; padding: 0; max-height: 420px; overflow-y: auto; }}

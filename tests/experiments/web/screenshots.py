@@ -12,10 +12,15 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from dice_envs.table.sitting import PERSON
-from tests.experiments.web.browser import WAIT, ask_hint, find, play_on, serving, wait_for
+from tests.experiments.web.browser import WAIT, ask_hint, find, play_on, serving
 
 GAMES = {
-    "perudo": ("liars_dice", {"rules": "perudo"}, 21, [PERSON, "reader"]),
+    "perudo": (
+        "liars_dice",
+        {"rules": "perudo", "num_players": 4},
+        21,
+        [PERSON, "reader", "numbers:bluff=0.25,threshold=0.3", "numbers:bluff=0"],
+    ),
     "liars_dice": ("liars_dice", {"num_dice": 2}, 5, [PERSON, "nash"]),
     "fatestones": ("fatestones", {}, 8, [PERSON, "strongest"]),
 }
@@ -79,9 +84,10 @@ def documentation(browser, folder, links):
     phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark", device_scale_factor=2)
     phone.set_default_timeout(WAIT)
     phone.goto(links["perudo"])
-    phone.click("[data-name=again]")
-    wait_for(phone, "mine")
     play(phone, 1)
+    phone.wait_for_timeout(5 * SETTLED)
+    phone.click("[data-name=hint]")
+    phone.wait_for_selector("[data-name=choices]")
     save(phone, folder / "page_phone.png")
 
 
