@@ -224,8 +224,8 @@ def _plot(folder: Path, result: TrainingResult) -> None:
     what = "mean return in training" if table is None else "share of training games won"
     best = {each.opponent: each.best_response_wins for each in (table.edges if table else ())}
     ui.finish(
-        lambda: _plot_points(folder, "learning_curve", trained, what, what, "PPO while it learns", best),
-        lambda: _plot_points(folder, "gap", trained, gap_label(result.measures), "gap from optimal play", "PPO", {}),
+        lambda: plot_points(folder, "learning_curve", trained, what, what, "PPO while it learns", best),
+        lambda: plot_points(folder, "gap", trained, gap_label(result.measures), "gap from optimal play", "PPO", {}),
         lambda: None if table is None else save_plot(folder, "cross_table", table),
     )
 
@@ -238,7 +238,7 @@ def gap_label(found: Sequence[Measures]) -> str:
     return f"gap from optimal play: {headline.name}, " + (f"± {headline.error:.2g}" if headline.error else "exact")
 
 
-def _plot_points(folder: Path, name: str, run: TrainingRun, what: str, axis: str, who: str, best: Mapping[str, float]) -> None:
+def plot_points(folder: Path, name: str, run: TrainingRun, what: str, axis: str, who: str, best: Mapping[str, float]) -> None:
     """Write a plot of a run's points against the learner's steps, a line for each of their names; nothing without points.
 
     A dashed line is at what is best, where that is known.

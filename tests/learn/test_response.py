@@ -7,8 +7,8 @@ import types
 import pytest
 
 from dice_envs import agents, configure, measure
-from dice_envs.experiments.commands import measure as response
-from dice_envs.experiments.commands.measure import measure_response
+from dice_envs.experiments import response
+from dice_envs.experiments.response import measure_response
 from dice_envs.learn import ppo
 from dice_envs.learn.presets import Preset
 from tests.support.commands import refusal, with_json
@@ -76,7 +76,7 @@ def test_refusals_name_what_is_wrong():
 
 def test_the_command_says_what_it_found(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "dice_envs.experiments.commands.measure.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
+        "dice_envs.experiments.response.presets_of", lambda game: {"quick": dataclasses.replace(SMALL, num_envs=32)}
     )
     command = ["measure", "liars_dice", "numbers", "-o", "num_players=3", "-o", "num_dice=1", "--seed", "3"]
     result, data = with_json(tmp_path, *command, "--response", "ppo", "--minutes", "0.02", "--games", "500")

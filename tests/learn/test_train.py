@@ -16,7 +16,7 @@ from dice_envs import TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import train as training
-from dice_envs.experiments.commands.train import _plot_points, gap_label, run_sections
+from dice_envs.experiments.commands.train import plot_points, gap_label, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.learn import run as runs
@@ -389,7 +389,7 @@ def test_a_learning_curve_shows_what_is_near_the_best_response(tmp_path, monkeyp
     monkeypatch.setattr("dice_envs.experiments.commands.train.saved_plot", kept)
     curve = [{"steps": step, **{name: min(share - 0.02, step / 10) for name, share in best.items()}} for step in range(100)]
     trained = dataclasses.replace(runs.TrainingRun(configure("liars_dice"), TINY, 1), curve=curve)
-    _plot_points(tmp_path, "learning_curve", trained, "share won", "share won", "PPO", best)
+    plot_points(tmp_path, "learning_curve", trained, "share won", "share won", "PPO", best)
     (axes,) = drawn
     assert axes.get_ylim() == pytest.approx((0.926, 0.972), abs=0.001)
     assert [line.get_marker() for line in axes.lines] == ["o", "o", "s", "s"], "a curve, and what is best"
