@@ -28,7 +28,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range
 from dice_envs.core.state import MAX_SEATS, OVER
-from dice_envs.evaluation import GAMES_WON, scale_of
+from dice_envs.evaluation import percent_of_winning
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.liars_dice.seating import check_two_players
@@ -333,7 +333,6 @@ class LikelyGames:
 
 # --- values of choices, in any game ------------------------------------------------------------------------------------
 
-WON = f"% of {GAMES_WON}"
 MOST_MOVES = 5_000_000  # of the playouts of one position: a few seconds
 ROUNDS = 3  # of playouts; after each one, choices that are clearly worse than the best are left out
 LEAST, MOST = 100, 20_000  # playouts of a choice in a round
@@ -341,25 +340,15 @@ LEAST_SHARE = 0.005  # of a choice in optimal play; what is rarer is not shown
 MOST_WORSE = 0.02  # where optimal play makes a choice that is worse than the best by more, it has not foreseen the position
 
 
-def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
-    """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
-    scale = scale_of(variant, values)
-    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
-        return values
-    errors = None if values.errors is None else scale.factor * values.errors
-    note = values.note.replace("counts 0", "counts one half")
-    return values._replace(values=scale.of(values.values), unit=WON, errors=errors, note=note)
-
-
 def values_of(
-    variant: Variant, state: Any, seed: int, most: int | None = None, played: int | None = None
+    variant: Variant, state: Any, seed: int, most: int = MOST_MOVES, played: int | None = None
 ) -> ActionValues | None:
     """Return exact values; where these are unknown or too slow those of playouts; None if these do not tell choices apart.
 
     Playouts also value choices where the opponent has left optimal play, which has no answer there. Their `errors` are
     half-widths of the 95 % intervals: of the best value, and of the distances of the others from it. `seed` fixes them; beyond
-    `most` moves (None: MOST_MOVES) each choice has LEAST playouts in a round. `played` is an action whose distance from the
-    best matters; None: all matter.
+    `most` moves, or MOST_MOVES if that is less, each choice has LEAST playouts in a round. `played` is an action whose distance
+    from the best matters; None: all matter.
 
     Raises:
         ValueError: `state` is no record in which a seat is to move.
@@ -372,15 +361,7 @@ def values_of(
             return exact
     except ValueError:
         pass
-    return _playouts(variant, likely or UsualGames(variant, state), seed, MOST_MOVES if most is None else most, played)
-
-
-def best_first(values: ActionValues) -> list[int]:
-    """Return the actions that have values, the best first; those that are shown as equal as optimal play likes them."""
-    known = np.flatnonzero(~np.isnan(values.values))
-    often = np.zeros(len(known)) if values.mix is None else values.mix[known]
-    order: list[int] = known[np.lexsort((-often, -values.values[known].round(3)))].tolist()
-    return order
+    return _playouts(variant, likely or UsualGames(variant, state), seed, min(most, MOST_MOVES), played)
 
 
 def _is_answered(values: ActionValues) -> bool:
@@ -518,7 +499,7 @@ class Hint(Checked, KernelAgent):
         for state, stream in zip(turn.states, turn.streams, strict=True):
             seed = int(next_u64(stream))
             values = values_of(turn.variant, state, seed) or odds(turn.variant, state, seed)
-            chosen.append(best_first(values)[0])
+            chosen.append(values.best_first[0])
         return np.array(chosen)
 
 

@@ -411,9 +411,9 @@ class Uniform(KernelAgent):
         return legal / legal.sum(axis=1, keepdims=True)
 
 
-def players() -> ModuleType:
-    """Return the package of agents. The library knows agents only by name; this is the one place that imports them."""
-    return importlib.import_module("dice_envs.agents")
+def players(module: str = "") -> ModuleType:
+    """Return the package of agents, or a module of it. The library knows agents only by name; only here it imports them."""
+    return importlib.import_module(f"dice_envs.agents{module and '.'}{module}")
 
 
 def make_agent(spec: str) -> Agent:

@@ -67,6 +67,16 @@ def scale_of(variant: Variant, values: ResponseValues | ActionValues) -> Scale:
     return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), *returns)
 
 
+def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
+    """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
+    scale = scale_of(variant, values)
+    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
+        return values
+    errors = None if values.errors is None else scale.factor * values.errors
+    note = values.note.replace("counts 0", "counts one half")
+    return values._replace(values=scale.of(values.values), unit=f"% of {GAMES_WON}", errors=errors, note=note)
+
+
 @dataclasses.dataclass(frozen=True)
 class Loss:
     """What decisions of one kind give away.

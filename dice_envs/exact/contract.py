@@ -140,6 +140,14 @@ class ActionValues(NamedTuple):
         return self.values
 
     @property
+    def best_first(self) -> list[int]:
+        """The actions that have values, the best first; those that people read as equal as the solution likes them."""
+        known = np.flatnonzero(~np.isnan(self.values))
+        often = np.zeros(len(known)) if self.mix is None else self.mix[known]
+        order: list[int] = known[np.lexsort((-often, -self.values[known].round(3)))].tolist()
+        return order
+
+    @property
     def are_shares(self) -> bool:
         """Whether the values are shares, which people read in percent."""
         return self.unit.startswith("%")

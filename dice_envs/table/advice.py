@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agents.hint import MOST_MOVES, WON, best_first, percent_of_winning, values_of
+from dice_envs.agent import players
 from dice_envs.core.game import Variant
 from dice_envs.core.view import how_often
-from dice_envs.evaluation import GAMES_WON, Scale, scale_of
+from dice_envs.evaluation import GAMES_WON, Scale, percent_of_winning, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
 from dice_envs.exact.measuring import odds
@@ -29,7 +29,7 @@ from dice_envs.table.sitting import Entry, Sitting
 NOTHING = "gave nothing away"  # in the words of a review
 MOST_ROWS = 5  # shown where not all choices have been tried
 
-_MEANINGS = {WON: "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
+_MEANINGS = {f"% of {GAMES_WON}": "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +65,7 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
 
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
     rows: list[MoveWorth] = []
-    order = best_first(values)
+    order = values.best_first
     for action in order if len(order) == len(variant.legal_actions(state)) else order[:MOST_ROWS]:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
@@ -101,7 +101,7 @@ def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
     Raises:
         ValueError: the game is over.
     """
-    values = values_of(variant, state, seed)
+    values = players("hint").values_of(variant, state, seed)
     if values is None:
         advice = give_odds(variant, state, seed)
         note = f"{advice.note}; nobody knows the best move here, and no sample tells it"
@@ -121,7 +121,7 @@ def give_odds(variant: Variant, state: Any, seed: int = 0) -> Advice:
 
 # --- reviews ---------------------------------------------------------------------------------------------------------
 
-MOST_REVIEWED = 8 * MOST_MOVES  # limit on the moves of all playouts of a review together
+MOST_REVIEWED = 40_000_000  # limit on the moves of all playouts of a review together
 NO_SPLIT = "luck and play are told apart only where optimal play of whole games is known"
 
 # A move is "fine" below FINE, a "slip" below SLIP, else a "blunder". Both are shares of the distance between the best and the
@@ -262,10 +262,10 @@ def _told(entries: Sequence[Entry], moves: int, done: Callable[[int], Any]) -> I
 def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int], Any]) -> Review:
     """Review by the values that `give_hint` shows."""
     each = {}
-    most = min(MOST_MOVES, MOST_REVIEWED // max(len(entries), 1))
+    most = MOST_REVIEWED // max(len(entries), 1)
     for entry in _told(entries, len(sitting), done):
         state = sitting.position(entry.number - 1).state
-        values = values_of(sitting.variant, state, entry.number, most, entry.action)
+        values = players("hint").values_of(sitting.variant, state, entry.number, most, entry.action)
         if values is not None:
             each[entry] = values
     spread = _spread(sitting.variant, list(each.values()))
@@ -319,7 +319,7 @@ def _by_response_values(
         if single.reached:
             moves.append(dataclasses.replace(move, before=best, after=after))
         else:
-            weighed = values_of(sitting.variant, position.state, entry.number, most, entry.action)
+            weighed = players("hint").values_of(sitting.variant, position.state, entry.number, most, entry.action)
             move = _judged(sitting.variant, entry, weighed or percent_of_winning(sitting.variant, single), scale.spread)
             moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.agents.hint import percent_of_winning, values_of
+from dice_envs.agents.hint import values_of
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
+from dice_envs.evaluation import percent_of_winning
 from dice_envs.exact import ActionValues
 from dice_envs.table.advice import figure, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Sitting
