@@ -16,7 +16,7 @@ from dice_envs import TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.exact.progress import TooLong
 from dice_envs.experiments import train as training
-from dice_envs.experiments.commands.train import plot_points, gap_label, run_sections
+from dice_envs.experiments.commands.train import gap_label, plot_points, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
 from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.learn import run as runs
