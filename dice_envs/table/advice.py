@@ -85,11 +85,8 @@ def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWort
     if best.share is not None and best.share < 0.95:
         said += f", as optimal play {how_often('does', best.share)}"
     won = re.fullmatch("% of (.+) won", values.unit)
-    return (
-        f"{said}: it wins {100 * best.worth:.0f} {won[1]} in 100."
-        if won
-        else f"{said}: {best.worth:.1f} {values.unit} on average."
-    )
+    worth = f"it wins {100 * best.worth:.0f} {won[1]} in 100" if won else f"{best.worth:.1f} {values.unit} on average"
+    return f"{said}: {worth}."
 
 
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
@@ -281,9 +278,8 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     for move, values in zip(moves, each.values(), strict=True):
         kept[move.seat] *= 1 - move.cost / max(float(np.nanmax(values.values)), NO_COST)
     lost = {seat: 1 - share for seat, share in kept.items()}
-    texts = {
-        seat: f"gave away {figure(share, found)} of the chances to win" if share else NOTHING for seat, share in lost.items()
-    }
+    words = "gave away {} of the chances to win"
+    texts = {seat: words.format(figure(share, found)) if share else NOTHING for seat, share in lost.items()}
     return dataclasses.replace(reviewed, totals=lost, texts=texts)
 
 

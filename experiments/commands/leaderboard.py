@@ -65,17 +65,10 @@ INTRO = (
 
 def main(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Tasks (or a game, for all its tasks) and agents, in any order; if left out, all tasks and the usual agents."
-        ),
+        list[str] | None, typer.Argument(help="Tasks, games for all their tasks, and agents; usually all.")
     ] = None,
-    sample: Annotated[
-        int | None, ui.count_option(help="Deals or games to sample where there are too many for all of them.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Limit of an agent on a task, then of a smaller sample; 3, alone 1.")
-    ] = None,
+    sample: Annotated[int | None, ui.count_option(help="Deals or games to sample where all are too many.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Limit of an agent on a task; 3, of one agent alone 1.")] = None,
     seed: ui.SeedOption = None,
     json: ui.JsonOption = None,
     report: ui.ReportOption = None,

@@ -36,13 +36,8 @@ def main(
     steps: Annotated[int | None, ui.count_option(help="Learner steps in all, instead of the preset's number.")] = None,
     seed: ui.SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    measure: Annotated[
-        str | None,
-        typer.Option(help="none, quick (seconds) or full (minutes), after training. Default: quick after less than a minute."),
-    ] = None,
-    evaluation_games: Annotated[
-        int | None, ui.count_option(help="Games of each pair in the final cross table; 20,000, or 2,000 with --measure quick.")
-    ] = None,
+    measure: Annotated[str | None, typer.Option(help="Afterwards: none, quick or full. Default: see below.")] = None,
+    evaluation_games: Annotated[int | None, ui.count_option(help="Games of a pair afterwards; 20,000, quick 2,000.")] = None,
     learner: Annotated[
         str | None, typer.Option(help="ppo: this package's own PPO, or sb3: MaskablePPO of SB3-contrib as it is.")
     ] = None,
