@@ -36,7 +36,7 @@ def main(
     steps: Annotated[int | None, ui.count_option(help="Learner steps in all, instead of the preset's number.")] = None,
     seed: ui.SeedOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    measure: Annotated[str | None, typer.Option(help="Afterwards: none, quick or full. Default: see below.")] = None,
+    measure: Annotated[str | None, typer.Option(help="Afterwards: none, quick or full. Default: see above.")] = None,
     evaluation_games: Annotated[int | None, ui.count_option(help="Games of a pair afterwards; 20,000, quick 2,000.")] = None,
     learner: Annotated[
         str | None, typer.Option(help="ppo: this package's own PPO, or sb3: MaskablePPO of SB3-contrib as it is.")
