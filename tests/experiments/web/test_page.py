@@ -255,7 +255,7 @@ def test_people_share_a_device(server, open_page):
         page.click("[data-name=uncover]")
         wait_for(page, "mine")
         rows = page.locator(".picture .wide-only svg desc").text_content()
-        assert rows.count("?") == 1  # the other's only die
+        assert rows.count("1 hidden die") == 1  # the other's only die
         page.locator(ENABLED).last.click()
     page.wait_for_function("document.querySelector('.moves').dataset.stands != 'mine'")
 
