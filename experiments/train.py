@@ -253,7 +253,7 @@ def _played(trained: TrainingRun, games: int, left: list[str] | None) -> Result:
             told = _limited(done, not promises_of(players[place]).memoryless, left)
             (values[place],), reasons = known_values(variant, [row[place]], [players[place]], told)
         notes += reasons
-        if left is not None and reasons:
+        if left is not None and any(each.endswith("to evaluate") for each in reasons):  # others are not known at all
             left.append(f"what a best response wins from {row[place]}")
     with ui.progress("cross table", num_meetings(variant, len(row)) * games) as done:
         table = tournament(variant, row, games, trained.seed, done, players, values=values)

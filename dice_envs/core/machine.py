@@ -33,7 +33,9 @@ def is_starting() -> bool:
 
 def _missing(extra: str, what: str, module: str) -> ImportError:
     name = module.partition(".")[0]
-    return ImportError(f'{what} needs {_KNOWN_AS.get(name, name)}: pip install "dice-envs[{extra}]"', name=name)
+    cpu = "; before it, for the small build: pip install torch --index-url https://download.pytorch.org/whl/cpu"
+    how = f'pip install "dice-envs[{extra}]"{cpu * (name == "torch")}'
+    return ImportError(f"{what} needs {_KNOWN_AS.get(name, name)}: {how}", name=name)
 
 
 def check_extra(extra: str, what: str, *modules: str) -> None:

@@ -53,7 +53,8 @@ class Measurement:
         """Return the measurement in one line: `exploitability 0.5112 return, exact; optimal play 0`."""
         error = f" ± {self.error:.2g}" if self.error else ""
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} {self.value:.4g}{error}{unit}{'' if self.error else ', exact'}; optimal play {self.optimum:.4g}"
+        value = 0.0 if abs(self.value) < 1e-12 else self.value  # which rounding has left
+        return f"{self.name} {value:.4g}{error}{unit}{'' if self.error else ', exact'}; optimal play {self.optimum:.4g}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -59,7 +59,9 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
     """Return a value as people read it: `61.3 %` where `values` are shares, else with their unit, `0.124 ± 0.020 return`."""
     factor, digits, unit = (100, 1, "%") if values.are_shares else (1, 3, values.unit)
     text = f"{factor * value:{'+' if sign else ''}z.{digits}f}"
-    interval = "" if error is None or math.isnan(error) else f" ± {factor * error:.{digits}f}"
+    known = error is not None and not math.isnan(error)
+    rounded = math.ceil(factor * (error or 0.0) * 10**digits - 1e-6) / 10**digits if known else 0.0  # up: none has width 0
+    interval = f" ± {rounded:.{digits}f}" if known else ""
     return f"{text}{interval} {unit}"
 
 
@@ -73,6 +75,7 @@ def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> A
         close = not rows or (error is not None and rows[0].worth - worth <= error)
         rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
     meaning = _MEANINGS.get(values.unit, values.unit.removeprefix("% of "))
+    title += f"; the best of {len(order)} that were tried" * (len(order) > len(rows))
     return Advice(title, meaning, tuple(rows), values.note, _sentence(variant, state, values, rows[0]))
 
 
@@ -277,10 +280,8 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     kept = dict.fromkeys(seats, 1.0)
     for move, values in zip(moves, each.values(), strict=True):
         kept[move.seat] *= 1 - move.cost / max(float(np.nanmax(values.values)), NO_COST)
-    lost = {seat: 1 - share for seat, share in kept.items()}
-    words = "gave away {} of the chances to win"
-    texts = {seat: words.format(figure(share, found)) if share else NOTHING for seat, share in lost.items()}
-    return dataclasses.replace(reviewed, totals=lost, texts=texts)
+    texts = {seat: f"gave away {figure(1 - s, found)} of the chances to win" if s < 1 else NOTHING for seat, s in kept.items()}
+    return dataclasses.replace(reviewed, totals={seat: 1 - share for seat, share in kept.items()}, texts=texts)
 
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:

@@ -249,8 +249,7 @@ button.main {{ background: var(--accent); border-color: var(--accent); color: va
 button.main:hover:not({_OFF}) {{ color: var(--on-accent); filter: brightness(1.08); }}
 button:is({_OFF}) {{ opacity: 0.45; cursor: default; }}
 button:focus-visible, a:focus-visible, .seen:focus-visible {{ outline: 3px solid var(--accent); outline-offset: 2px; }}
-.moves {{ min-height: 12px; }}
-.moves:focus {{ outline: none; }}
+.moves {{ min-height: 12px; }} .moves:focus {{ outline: none; }}
 .others {{ margin-top: 10px; }}
 .picker {{ display: flex; flex-wrap: wrap; align-items: center; gap: 8px 14px; margin: 12px 0; }}
 .stepper {{ display: flex; align-items: center; gap: 6px; }}

@@ -32,13 +32,16 @@ for module in (f"dice_envs.{part}" for part in parts):
 """
 
 
+CPU = "; before it, for the small build: pip install torch --index-url https://download.pytorch.org/whl/cpu"
+
+
 @pytest.mark.thorough
 def test_without_any_extra(run_python):
     assert run_python(WITHOUT).splitlines() == [
         "0.409",
-        'dice_envs.train needs torch: pip install "dice-envs[sb3]"',
+        f'dice_envs.train needs torch: pip install "dice-envs[sb3]"{CPU}',
         'dice_envs.envs.sb3 needs stable_baselines3: pip install "dice-envs[sb3]"',
-        'dice_envs.learn.ppo needs torch: pip install "dice-envs[sb3]"',
+        f'dice_envs.learn.ppo needs torch: pip install "dice-envs[sb3]"{CPU}',
         'the command line needs typer: pip install "dice-envs[commands]"',
         'the command line needs typer: pip install "dice-envs[commands]"',
     ]
