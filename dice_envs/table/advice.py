@@ -309,10 +309,10 @@ def _by_response_values(
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
     for entry, position, own in zip(_told(entries, len(sitting), done), positions, still, strict=True):
-        found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note)
+        single = action_values(sitting.variant, position.state, in_passing=True)
+        found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note, single.mix)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
-        single = action_values(sitting.variant, position.state, in_passing=True)
         if single.reached:
             moves.append(dataclasses.replace(move, before=best, after=after))
         else:
@@ -355,8 +355,8 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
     """Judge a move by the values of the position before it."""
     number, action, words = entry.number, entry.action, entry.words
     assert action is not None  # the history of a game that is over hides nothing
-    best = int(np.nanargmax(found.values))
-    cost = float(found.values[best] - found.values[action])
+    best = next((each for each in found.best_first[:1] if each != action), int(np.nanargmax(found.values)))
+    cost = float(np.nanmax(found.values) - found.values[action])
     if cost <= (NO_COST if found.errors is None else found.errors[action]):
         clearly = "" if found.errors is None else "clearly "
         return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was {clearly}better")
