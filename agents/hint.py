@@ -271,7 +271,7 @@ def worth_trying(params, reading, state, actions):
 
 # --- what a hint shows, and the player -----------------------------------------------------------------------------------
 
-_MOVES = 12  # of usual games, which take about as long as one of these
+_MOVES = 30  # of usual games, which take about as long as one of these
 
 
 @kernel
