@@ -6,7 +6,7 @@ bids is known. Bayes' rule then gives the probability of each hand and player. E
 have seen alone, so the others' hands are independent of each other.
 
 A choice is valued by games in which the others hold such hands. The round is played to its end by those players, and by
-`reader` for the seat itself. After the round each die left is as likely to be lost next: a race, whose chances are exact.
+`reader` for the seat itself. After the round every player is as likely to lose the next die: a race, whose chances are exact.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ from .liars_dice import (
 
 # --- players of the others' seats ------------------------------------------------------------------------------------
 
-# Those who play by numbers, then a reader, then anybody: by numbers half of the time, else at random.
+# Those who play by numbers, of whom the last is anybody: at random half of the time. Then a reader.
 _BY_NUMBERS = (Numbers(), Numbers(bluff=0.25), Numbers(bluff=0.5), Numbers(bluff=1.0), Numbers(bluff=0.5))
 _STYLES = np.array([each.style for each in _BY_NUMBERS])
-_ANYBODY = len(_BY_NUMBERS) - 1
 _READER = len(_BY_NUMBERS)
 MODELS = len(_BY_NUMBERS) + 1
 _PRIOR = np.array([1 / 12, 1 / 12, 1 / 12, 1 / 12, 1 / 3, 1 / 3])
@@ -91,7 +90,8 @@ def _chance_slipped(params, state, action):
 def _weigh_hands(params, reading, state, seat, hands, sums):
     """Write all hands of a seat, (hands, MAX_FACES), and running sums of their weights by model, (hands × MODELS,). In place.
 
-    A weight is the chance of the hand and the model, times that of the seat's bids in this round.
+    A weight is the chance of the hand and the model, times that of the seat's bids in this round. None becomes 0: a seat makes
+    at most 48 bids, and a slip is likelier than 1e-4.
     """
     dice, faces = np.int64(state["dice"][seat]), params.num_faces
     count = _WAYS[dice, faces]
@@ -155,7 +155,7 @@ def deal_likely(params, reading, state, streams, drawn, models):
     most = 0
     for seat in range(params.num_players):
         most = max(most, _WAYS[state["dice"][seat], params.num_faces])
-    hands, sums = np.zeros((most, MAX_FACES), np.int8), np.empty(most * MODELS)
+    hands, sums = np.zeros((most, MAX_FACES), np.int8), np.empty(most * MODELS)  # for the seat with the most hands
     for i in range(len(drawn)):
         drawn[i] = state
         drawn[i]["rng"] = next_u64(streams[i])
@@ -172,8 +172,8 @@ def deal_likely(params, reading, state, streams, drawn, models):
 
 
 # --- the rest of a game ------------------------------------------------------------------------------------------------
-# If each die left is as likely to be lost next, players lose dice by independent Poisson processes of the same rate, and the
-# time at which one with d dice is out has the gamma distribution with shape d. The last one wins.
+# If every player is as likely to lose the next die, players lose dice as by independent Poisson processes of one rate. The time
+# at which a player with d dice is out then has the gamma distribution with shape d, and the last one wins.
 
 _TIMES, _STEPS = np.polynomial.legendre.leggauss(48)
 _TIMES, _STEPS = 15.0 * (_TIMES + 1.0), 15.0 * _STEPS  # from 0 to 30, by which 6 dice are lost but for a chance of 1e-8
