@@ -67,15 +67,15 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
 
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
     rows: list[MoveWorth] = []
-    order = values.best_first
-    for action in order if len(order) == len(variant.legal_actions(state)) else order[:MOST_ROWS]:
+    order, legal = values.best_first, len(variant.legal_actions(state))
+    for action in order if len(order) == legal else order[:MOST_ROWS]:
         error = None if values.errors is None else float(values.errors[action])
         worth = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
         close = not rows or (error is not None and rows[0].worth - worth <= error)
         rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
     meaning = _MEANINGS.get(values.unit, values.unit.removeprefix("% of "))
-    title += f"; the best of {len(order)} that were tried" * (len(order) > len(rows))
+    title += f"; {len(order)} of {legal} were tried" * (len(order) < legal)
     return Advice(title, meaning, tuple(rows), values.note, _sentence(variant, state, values, rows[0]))
 
 

@@ -72,6 +72,7 @@ def test_where_no_optimal_play_is_known_a_hint_weighs_hands_by_their_bids(monkey
     assert hint.meaning == "chance to win"
     assert all("±" in row.text and row.share is None for row in hint.rows)
     assert len(hint.rows) == 5, "of those that were tried, the best"
+    assert hint.title.endswith(f"of {len(sitting.legal())} were tried")
     assert not hint.rows[-1].close, "its interval tells the worst of them from the best"
     values, best = values_of(PERUDO, sitting.state, 1), hint.rows[0]
     near = [best.worth - row.worth <= values.errors[row.action] for row in hint.rows]
