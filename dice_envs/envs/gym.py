@@ -96,7 +96,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
             raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
         self._playing = not done.ended[0]
         observation, info = self._show(done.shown, illegal=bool(self.games.illegal))
-        return observation, float(done.earned[0, self.games.learners[0]]), bool(done.ended[0]), False, info
+        return observation, float(done.rewards[0]), bool(done.ended[0]), False, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (actions,) bool, as MaskablePPO expects them."""
@@ -213,7 +213,6 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        seats = self.games.learners.copy()
         most = MOST_ACTION if self.max_episode_steps is None else self.max_episode_steps
         done = self.games.advance(actions, self._ended, same_step, most=most)  # with next-step reset ended games begin now
         truncated, illegal = done.lengths >= most, np.zeros(self.num_envs, bool)  # of ended games, too, as TimeLimit says it
@@ -226,7 +225,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         elif not same_step:
             self._ended = over.copy()
         observations, infos = self._show(infos, done.shown, illegal)
-        return observations, done.earned[self._all, seats], done.ended, truncated, infos
+        return observations, done.rewards.copy(), done.ended.copy(), truncated, infos
 
     def _finals(self, over: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Return the entries of `infos` about games that have begun again."""

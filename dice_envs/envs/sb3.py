@@ -79,7 +79,6 @@ class SeatVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        seats = self.games.learners.copy()
         done = self.games.advance(self._actions, np.zeros(self.num_envs, bool), restart=True)
         infos: list[dict[str, Any]] = [{} for _ in self._all]
         elapsed = time.time() - self._start_time
@@ -88,11 +87,11 @@ class SeatVecEnv(VecEnv):
                 "terminal_observation": observation,
                 "TimeLimit.truncated": False,
                 "episode": {"r": float(done.returns[i, done.learners[i]]), "l": int(done.lengths[i]), "t": elapsed},
-                "players": done.players[i],
+                "players": done.players[i].copy(),
             }
             if i in self.games.illegal:
                 infos[i]["illegal_action"] = self.games.illegal[i]
-        return done.shown.observations, done.earned[self._all, seats].astype(np.float32), done.ended, infos
+        return done.shown.observations, done.rewards.astype(np.float32), done.ended.copy(), infos
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (num_envs, actions) bool."""

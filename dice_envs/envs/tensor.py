@@ -15,7 +15,7 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.machine import check_extra, needs, torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
-from dice_envs.envs.learner.records import empty_step
+from dice_envs.envs.learner.records import TURN, fields_of, room_for
 from dice_envs.envs.learner.turn import compile_hands
 
 with needs("sb3", "dice_envs.TensorEnv"):
@@ -82,35 +82,38 @@ class TensorEnv:
 
     def _bind(self) -> None:
         """Make what is not copied: the tensors that share memory with the games' arrays, and the turns on a GPU."""
-        self._arrays = empty_step(self.variant, self.num_envs)
-        tensors = [torch.from_numpy(array).to(self.device).zero_() for array in (*self._arrays[:-2], *self._arrays.shown)]
-        self.out, self.observations, self.masks = tensors[-3:]
-        shown, finals = Shown(*tensors[-2:]), Shown(*(tensor[:0] for tensor in tensors[-2:]))
-        self._written: Step[torch.Tensor] = Step._make([*tensors[:-2], shown, finals])
-        self._step = self._written._replace(earned=self._written.earned.float())
+        count, num_seats, room = self.num_envs, self.variant.facts.num_seats, room_for(self.variant, self.num_envs)
+        shown = Shown(*(torch.from_numpy(array).to(self.device).zero_() for array in room))
+        self.observations, self.masks = shown
         self._turns: Any = None
         if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
-            self.seats = torch.from_numpy(self._games.learners)
+            turns = np.zeros(count, TURN)
+            self._arrays = Step(turns, num_seats, Shown(*(tensor.numpy() for tensor in shown)), room_for(self.variant, 0))
+            records = self._games.records
+            games, written = (fields_of(torch.from_numpy(each.view(np.uint8)), each.dtype) for each in (records, turns))
         else:
             if self.device.type == "cuda":
                 check_extra("cuda", "dice_envs.TensorEnv on the device 'cuda'", "numba_cuda")
             from dice_envs.envs.learner.device import DeviceTurns
 
-            self._turns = DeviceTurns(self._games, self._written)
-            self.seats = self._turns.learners
-        size = self.variant.facts.observation_size
-        self._state = torch.zeros(self.num_envs, self.variant.facts.num_seats, size, device=self.device)
+            self._turns = DeviceTurns(self._games, shown)
+            games, written = self._turns.games_there, self._turns.turns_there
+        self.seats, self.out = games["learner"], games["state"]["out"][:, :num_seats]
+        self._earned = written["earned"], written["earned"].float()
+        none = Shown(*(tensor[:0] for tensor in shown))
+        self._step: Step[torch.Tensor] = Step({**written, "earned": self._earned[1]}, num_seats, shown, none)
+        self._state = torch.zeros(count, num_seats, self.variant.facts.observation_size, device=self.device)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: vars(self)[name] for name in ("variant", "num_envs", "device", "_games", "_began")}
-        return {**kept, "faults": None if self._turns is None else self._turns.download()}
+        return {**kept, "turns": None if self._turns is None else self._turns.download()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        faults = state.pop("faults")
+        turns = state.pop("turns")
         vars(self).update(state)
         self._bind()
         if self._turns is not None:
-            self._turns.upload(faults)
+            self._turns.upload(turns)
         if self._began:
             self._show(self._games.view())
 
@@ -167,7 +170,7 @@ class TensorEnv:
             except BaseException:
                 self._show(self._games.view())  # what the step has written until then
                 raise
-        self._step.earned.copy_(self._written.earned)
+        self._earned[1].copy_(self._earned[0])
         return self._step
 
     def check(self) -> None:
@@ -184,7 +187,6 @@ class TensorEnv:
         """Write the games as they are into the tensors."""
         for tensor, array in zip((self.observations, self.masks), shown, strict=True):
             tensor.copy_(torch.from_numpy(array))
-        self.out.copy_(torch.from_numpy(self._games.states["out"][:, : self.variant.facts.num_seats].copy()))
 
     def state(self) -> torch.Tensor:
         """Return all seats' observations, (n, seats, size) float32, for a critic that sees all: the seat to move first, then
@@ -209,8 +211,8 @@ class TensorEnv:
         if self._turns is not None:
             self._turns.suppose(out)
         else:
-            games, other = (self._games.states, 0, self.num_envs), np.empty(1, self.variant.game.state)
-            compile_hands(self.variant.game)(self.variant.params, *games, other, hands, out.numpy())
+            other = np.empty(1, self.variant.game.state)
+            compile_hands(self.variant.game)[1](self.variant.params, self._games.records, other, hands, out.numpy())
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how the games continue, except the agents themselves."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -20,7 +20,7 @@ from gymnasium.error import ResetNeeded
 
 from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
 from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
-from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, Team, context_of, mixed_team
+from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, mixed_team
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
     MOST_ACTION,
@@ -32,12 +32,13 @@ from dice_envs.core.batch import (
     illegal_error,
     warn_forfeit,
 )
-from dice_envs.core.dice import STREAM, mix
+from dice_envs.core.dice import mix_all
 from dice_envs.core.files import checksum
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
-from dice_envs.envs.learner.records import LEARNER, Orders, Seating, Shown, Start, Step, empty_step, room_for
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, FAILS, FORFEITS, PLAYS, compile_advance
+from dice_envs.core.state import MAX_SEATS
+from dice_envs.envs.learner.records import LEARNER, TABLE, TURN, Shown, Step, game_record, room_for
+from dice_envs.envs.learner.turn import ANSWERS, ARRANGES, ASKS, BEGINS, FAILS, FORFEITS, SHOWS, compile_advance, compile_views
 from dice_envs.pictures.render import render
 
 __all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step"]
@@ -62,6 +63,17 @@ def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
     return spaces.Box(0.0, 1.0, (variant.facts.observation_size,), np.float32), spaces.Discrete(variant.facts.num_actions)
 
 
+class _Prepared(NamedTuple):
+    """What a turn needs of the opponents that were looked up."""
+
+    told_by: tuple[Any, ...]  # what tells them and a pool's weights from others
+    agents: list[Agent]  # kept, so that no others get their ids
+    lasting: tuple[Any, ...]  # the arguments of the loop that stay as they are
+    loop: Callable[..., int]
+    may_fail: bool  # see `Team`
+
+
+_NOT_PREPARED: Any = _Prepared((), [], (), len, may_fail=False)
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 
 
@@ -89,8 +101,11 @@ class SeatGames:
             the least possible return, for learners without masks. The first one in a process gives a warning.
         expected_rewards: pay a roll's expected reward (see `dice_envs.core.game.with_expected_rewards`).
 
+    Opponents are looked up when games are dealt by `start`, and when a list or Pool of them has changed. So one whose options
+    change under way is followed from the next `reset` on; put another into a Pool to change at once.
+
     Attributes:
-        seats: the arrays of all games; `states`, `streams`, `memories`, `learners` and `players` are the same ones.
+        records: (n,) of `game_record`, the games.
         masks: (n, actions) int8, the learners' legal actions as they were last shown; None before the first `start`.
         illegal: games that the last `advance` ended for an illegal action → reason.
 
@@ -121,32 +136,44 @@ class SeatGames:
         self.pool = opponents if isinstance(opponents, Pool) else None
         self._agents = resolve_opponents(opponents, variant)
         remembered = [memory.itemsize for agent in self._agents if (memory := fresh_memory(agent, 0)) is not None]
-        self.seats = Seating(
-            states=np.zeros(num_games, variant.game.state),
-            streams=np.zeros(num_games, STREAM),
-            memories=np.zeros((num_games, facts.num_seats, max(remembered, default=0)), np.uint8),
-            learners=np.zeros(num_games, np.int64),
-            players=np.full((num_games, facts.num_seats), LEARNER, np.int64),
-            shared=np.zeros(num_games, bool),
-            earned=np.zeros((num_games, facts.num_seats)),
-            returns=np.zeros((num_games, facts.num_seats)),
-            lengths=np.full(num_games, -1),
-        )
-        self.states, self.streams, self.memories, self.learners, self.players, *_ = self.seats
-        self._begin = Start(
-            fixed_seat=-1 if seat == "random" else int(seat),
-            places=np.append(LEARNER, np.resize(np.arange(len(self._agents)), facts.num_seats - 1)),
-            weights=np.zeros(0),
-            self_play=self.self_play,
-            before=np.empty(facts.num_seats, np.int64),
-        )
-        self._prepared: tuple[Any, ...] = (None,)  # a team, its context, and whether some of it are asked
+        self.records = np.zeros(num_games, game_record(variant, max(remembered, default=0)))
+        self.records["players"], self.records["length"] = LEARNER, -1
+        self.table = np.zeros(1, TABLE)
+        places = np.append(LEARNER, np.resize(np.arange(len(self._agents)), MAX_SEATS - 1))
+        self.table[0] = facts.num_seats, -1 if seat == "random" else int(seat), self.self_play, places
         self._finals = room_for(variant, num_games)  # kept: in fresh memory some steps would take a fifth longer
-        self._all = np.arange(num_games)
-        self.seed_games(self._all, [None] * num_games)
+        self._nobody = room_for(variant, 0)
+        self._plain = np.full(num_games, NO_ACTION), np.full(num_games, SHOWS, np.int8)
+        self._prepared = _NOT_PREPARED
+        self.seed_games(np.arange(num_games), [None] * num_games)
 
     def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted
-        return {**vars(self), "_prepared": (None,)}
+        return {**vars(self), "_prepared": _NOT_PREPARED}
+
+    @property
+    def states(self) -> np.ndarray:
+        """(n,) of the game's states."""
+        return self.records["state"]
+
+    @property
+    def streams(self) -> np.ndarray:
+        """(n,) `dice_envs.core.dice.STREAM`, for the opponents' draws."""
+        return self.records["stream"]
+
+    @property
+    def memories(self) -> np.ndarray:
+        """(n, seats, bytes) uint8, what the agent at each place after the learner's remembers."""
+        return self.records["memory"][:, : self.variant.facts.num_seats]
+
+    @property
+    def learners(self) -> np.ndarray:
+        """(n,) int64, the learner's seat; where it has all, the one that is to move or moved last."""
+        return self.records["learner"]
+
+    @property
+    def players(self) -> np.ndarray:
+        """(n, seats) int64, the number of the agent at each seat, or LEARNER."""
+        return self.records["players"][:, : self.variant.facts.num_seats]
 
     @property
     def played(self) -> Game:
@@ -158,24 +185,26 @@ class SeatGames:
         """The opponents, in the order of their numbers in `players`."""
         return self.pool.agents if self.pool else self._agents
 
+    def shares(self) -> np.ndarray:
+        """Return the probability of each agent of a pool, (agents,) float64; empty without a pool."""
+        return self.pool.shares() if self.pool else np.zeros(0)
+
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
         """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError before any change."""
-        for i, seed in zip(index, [check_seed(seed) for seed in seeds], strict=True):
-            self.states["rng"][i] = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-            self.streams["rng"][i] = mix(self.states["rng"][i] ^ _ASIDE)
-        self.memories[index] = 0
+        sequences = [np.random.SeedSequence(check_seed(seed)) for seed in seeds]
+        words = np.array([sequence.generate_state(1, np.uint64)[0] for sequence in sequences], np.uint64)
+        self.states["rng"][index], self.streams["rng"][index] = words, mix_all(words ^ _ASIDE)
+        self.records["memory"][index] = 0
 
     @contextlib.contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
-        """Put all arrays back if the block raises."""
-        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
-        arrays = [array.reshape(-1).view(np.uint8) for array in self.seats if array.size]
-        kept = [array.copy() for array in arrays]
+        """Put all games back if the block raises."""
+        games = self.records.view(np.uint8)  # as bytes: NumPy copies records field by field, which takes many times as long
+        kept = games.copy()
         try:
             yield
         except BaseException:
-            for array, before in zip(arrays, kept, strict=True):
-                array[...] = before
+            games[...] = kept
             raise
 
     # --- the beginning of games ---------------------------------------------------------------------------------------
@@ -196,28 +225,46 @@ class SeatGames:
         """
         index = np.asarray(index, np.int64)
         check_reset_options(arrange)
-        todo = np.zeros(self.num_games, np.int8)
-        todo[index] = BEGINS
-        actions = np.full(self.num_games, NO_ACTION, np.int64)
-        moves = Orders(actions, todo, restart=False, most=MOST_ACTION, arranged=bool(arrange))
-        step = empty_step(self.variant, self.num_games)
+        actions, orders = self._plain[0], self._plain[1].copy()
+        orders[index] = ARRANGES if arrange else BEGINS
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
-            team = mixed_team(self.agents, self.variant)
-            self._run(team, moves, step)
+            self._follow(always=True)
+            step = self._empty_step()
+            self._run(step, actions, orders, 0)
             if arrange:
                 for i in index:
                     self.variant.arrange(self.states[i], arrange)
-                self._run(team, moves, step)
+                self._run(step)
                 if self.ended()[index].any():
                     raise ValueError("the arranged game ends before the learner's turn")
-        return self.view()
+        self.masks = step.shown.masks
+        return step.shown
 
-    @property
-    def begin(self) -> Start:
-        """How games begin now."""
-        return self._begin._replace(weights=self.pool.shares()) if self.pool else self._begin
+    def _empty_step(self) -> Step[np.ndarray]:
+        """Return a step's fresh arrays, without finals."""
+        shown = room_for(self.variant, self.num_games)
+        return Step(np.empty(self.num_games, TURN), self.variant.facts.num_seats, shown, self._nobody)
+
+    def _follow(self, always: bool) -> None:
+        """Look up the opponents and a pool's weights: always, or if others have taken their places.
+
+        Raises:
+            ValueError: an opponent does not play the variant; or the pool has lost an agent that still plays.
+            AgentError: an agent's kernel is malformed.
+        """
+        agents, weights = self.agents, self.pool.weights if self.pool else None
+        told_by = *map(id, agents), None if weights is None else tuple(weights)
+        if told_by == self._prepared.told_by and not always:
+            return
+        team = mixed_team(agents, self.variant)
+        if self.players.max() >= len(agents):
+            raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(agents)} now")
+        sample = np.empty(1, self.variant.game.state)
+        lasting = self.variant.params, team.numbers, team.options, sample, self.table, self.shares(), self.records
+        loop = compile_advance(self.played, team.choosers)
+        self._prepared = _Prepared(told_by, list(agents), lasting, loop, team.may_fail)
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
@@ -243,95 +290,100 @@ class SeatGames:
         if self.masks is None:
             raise ResetNeeded("call reset before step")
         actions = as_actions(actions, self.num_games)
-        moves = Orders(actions, begins * np.int8(BEGINS - PLAYS) + np.int8(PLAYS), restart, most, arranged=False)
-        step = empty_step(self.variant, self.num_games) if into is None else into
+        step = self._empty_step() if into is None else into
         if restart and into is None:
-            step = step._replace(finals=self._finals)
-        team = mixed_team(self.agents, self.variant)
-        with self._unchanged_on_error() if team.may_fail else contextlib.nullcontext():
-            self.illegal = self._run(team, moves, step)
+            step.finals = self._finals
+        turn = step, actions, np.ascontiguousarray(begins).view(np.int8), most if restart else 0
+        self._follow(always=False)
+        if self._prepared.may_fail:
+            with self._unchanged_on_error():
+                self.illegal = self._run(*turn)
+        else:
+            self.illegal = self._run(*turn)
         self.masks = step.shown.masks
         return step
 
-    def _run(self, team: Team, moves: Orders, step: Step) -> dict[int, str]:
-        """Take the learner's turns, with opponents' answers; return those that end for an illegal action → reason.
+    def _run(
+        self, step: Step[np.ndarray], actions: np.ndarray | None = None, orders: Any = None, most: int = 0
+    ) -> dict[int, str]:
+        """Take the learner's turns, with opponents' answers; without actions, those that have not come to an end.
+
+        Return the games that end for an illegal action → reason.
 
         Raises:
             IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; games have changed.
-            ValueError: the pool has lost an agent that still plays.
         """
-        if self.players.max() >= len(team.numbers):
-            raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(team.numbers)} now")
-        if self._prepared[0] is not team:
-            self._prepared = team, context_of(self.variant, team), (team.numbers[:, 0] == ASKED).any()
-        (_, context, asks), start = self._prepared, self.begin
-        loop = compile_advance(self.played, team.choosers)
+        given = self._plain if actions is None else (actions, orders)
+        loop, arguments = self._prepared.loop, (*self._prepared.lasting, step.turns, *given, most, *step.shown, *step.finals)
         reasons: dict[int, str] = {}
-        while True:
-            loop(context, self.seats, start, moves, step)
-            game, player, action = context.fault.tolist()
-            if game == NO_FAULT:
-                if not asks or not self._answer(moves):
-                    return reasons
-            elif player == LEARNER:
-                reasons = self._lose(moves)
+        stands = loop(*arguments, actions is None)
+        while stands != NO_FAULT:
+            if stands == ASKED:
+                self._answer(step.turns)
+            elif (player := step.turns["fault"][stands, 1]) == LEARNER:
+                reasons = self._lose(step.turns)
             else:
-                raise fault_of(self.agents[player], self.variant, self.states[game], game, action)
-
-    def _lose(self, moves: Orders) -> dict[int, str]:
-        """Let the learner lose the games in which its action is illegal; return the reasons."""
-        games = np.flatnonzero(moves.todo == FAILS).tolist()
-        if self.illegal_action == "raise":
-            raise illegal_error(self.variant, self.states[games[0]], games[0], int(moves.actions[games[0]]))
-        reasons = {game: explain_illegal(self.variant, self.states[game], int(moves.actions[game])) for game in games}
-        warn_forfeit()  # raises where warnings are errors, so before anything changes
-        for game in games:
-            state, learner = self.states[game], self.learners[game]
-            forfeit(self.variant, state, [learner], self.seats.returns[game] + self.seats.earned[game])
-            self.seats.earned[game, learner] += state["rewards"][learner]
-            moves.todo[game] = FORFEITS
+                action = int(step.turns["fault"][stands, 2])
+                raise fault_of(self.agents[player], self.variant, self.states[stands], stands, action)
+            stands = loop(*arguments, True)
         return reasons
 
-    def _answer(self, moves: Orders) -> bool:
-        """Ask the agents without a kernel where they are to move; return whether there were any."""
-        games = np.flatnonzero(moves.todo == ASKS)
+    def _lose(self, turns: np.ndarray) -> dict[int, str]:
+        """Let the learner lose the games in which its action is illegal; return the reasons."""
+        games = np.flatnonzero(turns["todo"] == FAILS).tolist()
+        wrong = {game: int(turns["action"][game]) for game in games}
+        if self.illegal_action == "raise":
+            raise illegal_error(self.variant, self.states[games[0]], games[0], wrong[games[0]])
+        reasons = {game: explain_illegal(self.variant, self.states[game], action) for game, action in wrong.items()}
+        warn_forfeit()  # raises where warnings are errors, so before anything changes
+        for game in games:
+            state, learner, record = self.states[game], self.learners[game], self.records[game]
+            forfeit(self.variant, state, [learner], record["returns"] + record["earned"])
+            record["earned"][learner] += state["rewards"][learner]
+            turns["todo"][game] = FORFEITS
+        return reasons
+
+    def _answer(self, turns: np.ndarray) -> None:
+        """Ask the agents without a kernel where they are to move."""
+        games = np.flatnonzero(turns["todo"] == ASKS)
         seats = self.states["seat"][games]
         players, places = self.players[games, seats], (seats - self.learners[games]) % self.players.shape[1]
         for number in np.unique(players):
             agent, index, place = self.agents[number], games[players == number], places[players == number]
-            memory = fresh_memory(agent, self.num_games)
+            # Arrays of their own, one after another in memory: kernels for others would be compiled anew.
+            states = self.states.view(f"V{self.states.itemsize}")[index].view(self.states.dtype)
+            streams = self.streams[index]
+            memory = fresh_memory(agent, len(index))
             size = 0 if memory is None else memory.itemsize
             if size > self.memories.shape[2]:
                 raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
             if memory is not None:
-                memory[index] = np.ascontiguousarray(self.memories[index, place, :size]).view(memory.dtype)[:, 0]
-            moves.actions[index] = ask(agent, self.variant, self.states, index, self.streams, memory)
+                memory[:] = np.ascontiguousarray(self.memories[index, place, :size]).view(memory.dtype)[:, 0]
+            turns["action"][index] = ask(agent, self.variant, states, np.arange(len(index)), streams, memory, numbers=index)
+            self.streams[index] = streams
             if memory is not None:
-                self.memories[index, place, :size] = memory[index, None].view(np.uint8)
-        moves.todo[games] = ANSWERS
-        return len(games) > 0
+                self.memories[index, place, :size] = memory[:, None].view(np.uint8)
+        turns["todo"][games] = ANSWERS
 
     # --- what is seen -------------------------------------------------------------------------------------------------
 
     def ended(self) -> np.ndarray:
         """Whether the learner's game has ended, (n,) bool: the game is over, or the learner is out of it."""
-        is_out = (self.states["out"][self._all, self.learners] != 0) & ~self.seats.shared
-        return (self.states["seat"] == OVER) | is_out
+        is_out = np.take_along_axis(self.states["out"], self.learners[:, None], axis=1)[:, 0] != 0
+        return (self.states["seat"] == OVER) | (is_out & ~self.records["shared"])
 
-    def view(self) -> Shown:
+    def view(self) -> Shown[np.ndarray]:
         """Return all games as the learners see them now, in fresh arrays."""
-        shown = room_for(self.variant, self.num_games)
-        self.variant.kernels.view(self.variant.params, self.states, self._all, self.learners, *shown)
-        shown.masks[self.ended()] = 1
-        self.masks = shown.masks
-        return shown
+        step = self._empty_step()
+        self._follow(always=False)
+        self._run(step, *self._plain)
+        self.masks = step.shown.masks
+        return step.shown
 
     def view_all(self, out: np.ndarray) -> None:
         """Write what all seats see into `out`, (n, seats, size) float32: the learner first, then the others in turn order."""
-        for place in range(out.shape[1]):
-            seats = (self.learners + place) % out.shape[1]
-            self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out[:, place])
+        compile_views(self.variant.game)[1](self.variant.params, self.records, out)
 
     def action_masks(self) -> np.ndarray:
         """Return the learners' legal actions, (n, actions) bool, as MaskablePPO expects them; ResetNeeded before `start`."""
@@ -347,13 +399,27 @@ class SeatGames:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of everything that determines how started games continue, except the agents themselves."""
-        kept = {name: np.zeros(array.shape, array.dtype) for name, array in self.seats._asdict().items()}
-        for copied, array in zip(kept.values(), self.seats, strict=True):
+        kept = {name: np.zeros(array.shape, array.dtype) for name, array in self._parts().items()}
+        for copied, array in zip(kept.values(), self._parts().values(), strict=True):
             copied[...] = array  # `copy` would also copy the undefined padding bytes between fields
         return {**kept, "checksum": np.array(self._checksum(kept))}
 
+    def _parts(self) -> dict[str, np.ndarray]:
+        records, seats = self.records, self.players.shape[1]
+        return {
+            "states": self.states,
+            "streams": self.streams,
+            "memories": self.memories,
+            "learners": self.learners,
+            "players": self.players,
+            "shared": records["shared"],
+            "earned": records["earned"][:, :seats],
+            "returns": records["returns"][:, :seats],
+            "lengths": records["length"],
+        }
+
     def _checksum(self, kept: Mapping[str, np.ndarray]) -> str:
-        return checksum((self.variant.plain, self._begin.fixed_seat, self.self_play > 0), kept)
+        return checksum((self.variant.plain, int(self.table["fixed_seat"][0]), self.self_play > 0), kept)
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> Shown:
         """Go back to a snapshot of the same variant, number of games and agents; return the games as learners see them.
@@ -376,6 +442,6 @@ class SeatGames:
             raise ValueError("the snapshot has games that have not begun")
         if kept["players"].max() >= len(self.agents):
             raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
-        for array, before in zip(self.seats, kept.values(), strict=True):
+        for array, before in zip(self._parts().values(), kept.values(), strict=True):
             array[...] = before
         return self.view()

@@ -12,21 +12,39 @@ import numpy as np
 from numba import cuda
 
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
-from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, context_of, mixed_team
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, mixed_team
 from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
 from dice_envs.core.batch import MOST_ACTION, illegal_error
 from dice_envs.core.dice import uniform
 from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
 from dice_envs.envs.learner import SeatGames
-from dice_envs.envs.learner.records import LEARNER, Orders, Shown, Step, empty_step
-from dice_envs.envs.learner.turn import ANSWERS, ASKS, BEGINS, DONE, FAILS, PLAYS, compile_hands, compile_may_act, compile_turn
+from dice_envs.envs.learner.records import LEARNER, TURN, Shown, fields_of, room_for
+from dice_envs.envs.learner.turn import (
+    ANSWERS,
+    ASKS,
+    BEGINS,
+    DONE,
+    FAILS,
+    PLAYS,
+    compile_hands,
+    compile_may_act,
+    compile_turn,
+    compile_views,
+)
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
 
 _BLOCK = 128  # threads
 
 warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")  # how many games there are is the caller's choice
+
+
+class Room(NamedTuple):
+    """Work space, a row for each of n games."""
+
+    samples: Any  # (n,) of the game's states
+    masks: Any  # (n, actions) int8
 
 
 class Queries(NamedTuple):
@@ -36,61 +54,72 @@ class Queries(NamedTuple):
     observations: Any  # (n, size) float32
     masks: Any  # (n, actions) int8
     logits: Any  # (n, actions) float32, its answer
+
+
+class Cast(NamedTuple):
+    """The opponents, and how new games begin."""
+
+    numbers: Any  # as in `Context`
+    options: tuple[Any, ...]
+    weights: Any  # probability of each agent of a pool, (agents,) float64; empty without a pool
     floors: Any  # (agents,) float64, see `Network`
+    table: Any  # (1,) of TABLE
 
 
 def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over a variant's params.
 
-    `turn(context, seats, start, moves, step, asked)` takes the turn of game k in thread k, and writes which agents are asked
-    and what they see. Work space and faults of `context` have a row for each game; `context.params` is not read. A game with
-    a fault stands still. `draw(seats, moves, asked)` draws the answers from the softmax of their logits.
-    `views(seats, (out,))` writes what all seats see, (n, seats, size), the learner's first. In games that list their hands,
-    `suppose(seats, (other, hands, out))` writes what each seat would see with each of them.
+    `turn(cast, room, records, shown, asked)` takes the turn of game k in thread k, and writes which agents are asked and what
+    they see; `records` are the games and their turns. A game with a fault stands still. `draw(cast, records, asked)` draws the
+    answers from the softmax of their logits. `views(records, (out,))` writes what all seats see, (n, seats, size), the
+    learner's first. In games that list their hands, `suppose(records, room, (hands, out))` writes that for each of them.
     """
-    observe, view = game.observe, compile_view(game)
-    take, may_act, see = compile_turn(game, choosers), compile_may_act(game), compile_hands(game)
+    take, may_act, view = compile_turn(game, choosers), compile_may_act(game), compile_view(game)
+    (see, _), (see_hands, _) = compile_views(game), compile_hands(game)
 
-    def turn(context, seats, start, moves, step, asked):
+    def turn(cast, room, records, shown, asked):
         k = cuda.grid(1)
-        if k < len(moves.todo) and moves.todo[k] != DONE:
-            sample, mask, fault = context.sample[k : k + 1], context.mask[k], context.fault[k]
-            own = Context(params, context.numbers, context.options, sample, mask, fault)
-            if fault[0] == NO_FAULT and may_act(own, seats, moves, k):
-                take(own, seats, start, moves, step, k)
+        games, turns = records
+        if k < len(turns) and turns[k]["todo"] != DONE:
+            fault, mask = turns[k]["fault"], room.masks[k]
+            context = Context(params, cast.numbers, cast.options, room.samples[k : k + 1], mask, fault)
+            if fault[0] == NO_FAULT and may_act(params, games[k], turns[k], mask):
+                nothing = Shown(shown.observations[:0], shown.masks[:0])
+                take(context, cast.table[0], cast.weights, games[k], turns[k], MOST_ACTION, shown, nothing, k)
             else:
-                moves.todo[k] = FAILS
-            if moves.todo[k] == FAILS:
+                turns[k]["todo"] = FAILS
+            if turns[k]["todo"] == FAILS:
                 fault[0] = k
-                step.ended[k] = False
-                for each in range(step.earned.shape[1]):
-                    step.earned[k, each] = 0.0
-        if k < len(moves.todo):
+                turns[k]["ended"] = False
+                turns[k]["reward"] = 0.0
+                for each in range(cast.table[0]["num_seats"]):
+                    turns[k]["earned"][each] = 0.0
+        if k < len(turns):
             asked.numbers[k] = LEARNER
-            if moves.todo[k] == ASKS:
-                seat = np.int64(seats.states[k]["seat"])
-                asked.numbers[k] = seats.players[k, seat]
-                view(params, seats.states[k], seat, asked.observations[k], asked.masks[k])
+            if turns[k]["todo"] == ASKS:
+                state = games[k]["state"]
+                seat = np.int64(state["seat"])
+                asked.numbers[k] = games[k]["players"][seat]
+                view(params, state, seat, asked.observations[k], asked.masks[k])
 
-    def draw(seats, moves, asked):
+    def draw(cast, records, asked):
         k = cuda.grid(1)
-        if k < len(moves.todo) and asked.numbers[k] != LEARNER:
-            drawn = uniform(seats.streams[k])
-            moves.actions[k] = sample_softmax(asked.logits[k], asked.masks[k], asked.floors[asked.numbers[k]], drawn)
-            moves.todo[k] = ANSWERS
+        games, turns = records
+        if k < len(turns) and asked.numbers[k] != LEARNER:
+            drawn = uniform(games[k]["stream"])
+            turns[k]["action"] = sample_softmax(asked.logits[k], asked.masks[k], cast.floors[asked.numbers[k]], drawn)
+            turns[k]["todo"] = ANSWERS
 
-    def views(seats, out):
+    def views(records, out):
         k = cuda.grid(1)
-        for place in range(out[0].shape[1] if k < len(out[0]) else 0):
-            for j in range(out[0].shape[2]):
-                out[0][k, place, j] = 0
-            observe(params, seats.states[k], (seats.learners[k] + place) % out[0].shape[1], out[0][k, place])
+        if k < len(out[0]):
+            see(params, records[0][k], out[0][k])
 
-    def suppose(seats, room):
+    def suppose(records, room, hands_and_out):
         k = cuda.grid(1)
-        other, hands, out = room
+        hands, out = hands_and_out
         if k < len(out):
-            see(params, seats.states, k, k + 1, other[k : k + 1], hands, out)
+            see_hands(params, records[0][k], room.samples[k : k + 1], hands, out[k])
 
     return {"turn": turn, "draw": draw, "views": views, "suppose": suppose}
 
@@ -98,23 +127,18 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
 def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str, tuple[Any, ...]]]:
     """Return the functions of `threads` for these games, and NumPy arguments of the types that they are called with."""
     variant, count, team = games.variant, games.num_games, mixed_team(games.agents, games.variant)
-    context = context_of(variant, team)._replace(
-        params=np.int64(0),
-        sample=np.empty(count, variant.game.state),
-        mask=np.empty((count, variant.facts.num_actions), np.int8),
-        fault=np.full((count, 3), NO_FAULT, np.int64),
-    )
-    moves = Orders(np.zeros(count, np.int64), np.full(count, BEGINS, np.int8), restart=True, most=MOST_ACTION, arranged=False)
-    step, logits = empty_step(variant, count), np.zeros((count, variant.facts.num_actions), np.float32)
-    asked = Queries(np.full(count, LEARNER), *empty_step(variant, count).shown, logits, np.zeros(len(games.agents)))
+    room = Room(np.empty(count, variant.game.state), np.empty((count, variant.facts.num_actions), np.int8))
+    records, shown, logits = (games.records, np.zeros(count, TURN)), room_for(variant, count), room.masks.astype(np.float32)
+    asked = Queries(np.full(count, LEARNER), *room_for(variant, count), logits)
+    cast = Cast(team.numbers, team.options, games.shares(), np.zeros(len(games.agents)), games.table)
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     arguments: dict[str, tuple[Any, ...]] = {
-        "turn": (context, games.seats, games.begin, moves, step, asked),
-        "draw": (games.seats, moves, asked),
-        "views": (games.seats, (views,)),
+        "turn": (cast, room, records, shown, asked),
+        "draw": (cast, records, asked),
+        "views": (records, (views,)),
     }
     if variant.hands:
-        arguments["suppose"] = games.seats, (context.sample, variant.hands[0], views[:, :, None])
+        arguments["suppose"] = records, room, (variant.hands[0], views[:, :, None])
     functions = threads(variant.params, games.played, team.choosers)
     return {name: functions[name] for name in arguments}, arguments
 
@@ -141,38 +165,38 @@ def _compiled(rules: Game, options: Any, game: Game, choosers: tuple[Chooser, ..
 
 
 class DeviceTurns:
-    """The turns of SeatGames on a GPU, where their arrays live. Only `upload`, `download` and `check` copy them.
+    """The turns of SeatGames on a GPU, where their records live. Only `upload`, `download` and `check` copy them.
 
     Under `NUMBA_ENABLE_CUDASIM=1` numba's simulator runs the same functions on a CPU's tensors.
 
     Args:
         games: the games; opponents must have kernels for CUDA, or networks, which are asked in batches.
-        step: PyTorch tensors in the form of `Step`, which turns write into.
+        shown: PyTorch tensors that turns write what the learners see into.
 
     Attributes:
-        learners: (n,) int64 tensor, as in `Seating`.
+        games_there, turns_there: the records of the games and of TURN as tensors, see `fields_of`.
 
     Raises:
         ValueError: an opponent can't choose on a GPU.
     """
 
-    def __init__(self, games: SeatGames, step: Step) -> None:
+    def __init__(self, games: SeatGames, shown: Shown) -> None:
         import torch
 
-        self.games, self._torch, self._device = games, torch, step.ended.device
+        self.games, self._torch, self._device = games, torch, shown.masks.device
         _, arguments = example(games)
-        context, seats, _, moves, own, asked = arguments["turn"]
+        _, room, records, _, asked = arguments["turn"]
         self._following: tuple[Any, ...] = ()
         self.follow()  # before any room is taken: it refuses opponents
-        self._todo, self._actions, self.learners = map(self._tensor, (moves.todo, moves.actions, seats.learners))
+        self._bytes = [self._tensor(each.view(np.uint8)) for each in records]
+        kinds = [each.dtype for each in records]
+        self.games_there, self.turns_there = map(fields_of, self._bytes, kinds)
+        self._records = tuple(self._shared(each).view(kind) for each, kind in zip(self._bytes, kinds, strict=True))
         self._asked = Queries(*map(self._tensor, asked))
         self._queries = Queries(*map(self._shared, self._asked))
-        self._room = self._moved(context._replace(numbers=np.zeros((0, 2), np.int64), options=()))
-        self._moves = self._moved(moves)._replace(todo=self._shared(self._todo), actions=self._shared(self._actions))
-        shown = Shown(*map(self._shared, step.shown))
-        self._step: Any = Step._make([*map(self._shared, step[:-2]), shown, self._moved(own.finals)])
-        self._hands = self._moved(games.variant.hands)
-        self._seats = self._moved(seats)._replace(learners=self._shared(self.learners))
+        self._room, self._hands = self._moved(room), self._moved(games.variant.hands)
+        self._shown = Shown(*map(self._shared, shown))
+        self.upload()
 
     # --- arrays there -----------------------------------------------------------------------------------------------------
 
@@ -192,23 +216,18 @@ class DeviceTurns:
             return value
         return value.copy() if SIMULATED else cuda.to_device(value)
 
-    def upload(self, faults: Any = NO_FAULT) -> None:
-        """Copy the arrays of `games` and faults to the device, into the same places as before."""
-        self._room.fault[:] = faults
-        for there, here in zip(self._seats, self.games.seats, strict=True):
-            if SIMULATED:
-                there[...] = here
-            elif here.size:
-                there.copy_to_device(here)
+    def upload(self, turns: np.ndarray | None = None) -> None:
+        """Copy the records of `games` to the device, and those of TURN, by default such without faults."""
+        if turns is None:
+            turns = np.zeros(self.games.num_games, TURN)
+            turns["fault"], turns["todo"] = NO_FAULT, DONE
+        for there, here in zip(self._bytes, (self.games.records, turns), strict=True):
+            there.copy_(self._torch.from_numpy(here.view(np.uint8)))
 
     def download(self) -> np.ndarray:
-        """Copy the arrays to `games`. Return the faults since the last check, (n, 3) int64 as in `Context`."""
-        for there, here in zip(self._seats, self.games.seats, strict=True):
-            here[...] = self._read(there)
-        return self._read(self._room.fault)
-
-    def _read(self, there: Any) -> np.ndarray:
-        return there if isinstance(there, np.ndarray) else there.copy_to_host()
+        """Copy the records to `games`. Return those of TURN, (n,), with the faults since the last check."""
+        self.games.records.view(np.uint8)[...] = self._bytes[0].cpu().numpy()
+        return np.array(self._bytes[1].cpu().numpy()).view(TURN)
 
     # --- turns ------------------------------------------------------------------------------------------------------------
 
@@ -219,16 +238,16 @@ class DeviceTurns:
 
     def play(self, actions: Any) -> None:
         """Play the learner's actions, (n,) int64 tensor, up to its next turns; ended games begin again."""
-        self._actions.copy_(actions)
+        self.turns_there["action"].copy_(actions)
         self._run(PLAYS)
 
     def view_all(self, out: Any) -> None:
         """Write what all seats see into `out`, (n, seats, size) float32 tensor: the learner first, then in turn order."""
-        self._launch("views", self._seats, (self._shared(out),))
+        self._launch("views", self._records, (self._shared(out),))
 
     def suppose(self, out: Any) -> None:
         """Write what each seat would see with each hand into `out`, (n, seats, hands, size) float32 tensor."""
-        self._launch("suppose", self._seats, (self._room.sample, self._hands[0], self._shared(out)))
+        self._launch("suppose", self._records, self._room, (self._hands[0], self._shared(out)))
 
     def check(self) -> None:
         """Raise an error if an action since the last check was illegal. Its game has stood still.
@@ -237,12 +256,12 @@ class DeviceTurns:
             IllegalActionError: an action of the learner's was not legal.
             AgentError: an opponent's was not; `begin` again.
         """
-        faults = self._read(self._room.fault)
+        faults = self.turns_there["fault"].cpu().numpy()
         found = np.flatnonzero(faults[:, 0] != NO_FAULT)
         if len(found):
             self.download()
             game, (_, player, action) = int(found[0]), faults[found[0]].tolist()
-            self._room.fault[:] = NO_FAULT
+            self.turns_there["fault"].fill_(NO_FAULT)
             variant, state = self.games.variant, self.games.states[game]
             if player == LEARNER:
                 raise illegal_error(variant, state, game, action)
@@ -254,8 +273,8 @@ class DeviceTurns:
         Return a value that changes with them; None where networks are asked until all have answered, which no graph can hold.
         """
         games = self.games
-        start, agents, team = games.begin, list(games.agents), mixed_team(games.agents, games.variant)
-        now = (*map(id, agents), id(team), start.weights.tobytes())
+        shares, agents, team = games.shares(), list(games.agents), mixed_team(games.agents, games.variant)
+        now = (*map(id, agents), id(team), shares.tobytes())
         if now != self._following:
             variant = games.variant
             networks = networks_of(agents, team, variant)
@@ -263,21 +282,18 @@ class DeviceTurns:
             self._following, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
             self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
             floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
-            self._own = self._moved((team.numbers, team.options, start, floors))
+            self._cast = self._moved(Cast(team.numbers, team.options, shares, floors, games.table))
         return None if self._layers else now
 
     def _run(self, todo: int) -> None:
         self.follow()
-        self._todo.fill_(todo)
-        numbers, options, start, floors = self._own
-        context = self._room._replace(numbers=numbers, options=options)
-        asked = self._queries._replace(floors=floors)
+        self.turns_there["todo"].fill_(todo)
         while True:
-            self._launch("turn", context, self._seats, start, self._moves, self._step, asked)
-            if not self._layers or not self._answer(asked):
+            self._launch("turn", self._cast, self._room, self._records, self._shown, self._queries)
+            if not self._layers or not self._answer():
                 return
 
-    def _answer(self, asked: Queries) -> bool:
+    def _answer(self) -> bool:
         """Let networks answer where they are to move; return whether there were any."""
         if not (self._asked.numbers != LEARNER).any():
             return False
@@ -288,7 +304,7 @@ class DeviceTurns:
                 hidden = self._torch.addmm(biases, hidden, weights.T)
                 hidden = hidden.tanh() if i + 1 < len(layers) else hidden.nan_to_num(-HUGE, HUGE, -HUGE)
             self._asked.logits[rows] = hidden
-        self._launch("draw", self._seats, self._moves, asked)
+        self._launch("draw", self._cast, self._records, self._queries)
         return True
 
     def _launch(self, name: str, *arguments: Any) -> None:

@@ -1,60 +1,67 @@
-"""Records of a learner's games: what lasts from turn to turn, what to do in a turn, and what it gives."""
+"""Records of a learner's games: what lasts from turn to turn, and a turn with what it gives."""
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from dice_envs.core.dice import STREAM
 from dice_envs.core.game import Variant
+from dice_envs.core.state import MAX_SEATS
 
 LEARNER = -1  # the learner's number in arrays that list the player of each seat
 
 Array = TypeVar("Array")  # NumPy's or PyTorch's
 
+# How new games begin. The first two are the same for all games of a SeatGames.
+TABLE = np.dtype(
+    [
+        ("num_seats", np.int64),
+        ("fixed_seat", np.int64),  # the learner's; negative: drawn
+        ("self_play", np.float64),  # probability that the learner has every seat
+        ("places", np.int64, (MAX_SEATS,)),  # number of the agent at each place after the learner's; LEARNER at its own
+    ],
+    align=True,
+)
 
-class Start(NamedTuple):
-    """How new games begin."""
-
-    fixed_seat: int  # the learner's; negative: drawn
-    # (seats,) int64, the number of the agent at each place after the learner's; LEARNER at the first, its own.
-    places: np.ndarray
-    weights: np.ndarray  # probability of each agent of a pool, (agents,) float64, drawn for each place; empty without a pool
-    self_play: float  # probability that the learner has every seat
-    before: np.ndarray  # (seats,) int64, work space
-
-
-class Seating(NamedTuple):
-    """n games, and who plays them."""
-
-    states: np.ndarray  # (n,) of the game's states
-    streams: np.ndarray  # (n,) `dice_envs.core.dice.STREAM`, for the opponents' draws
-    memories: np.ndarray  # (n, seats, bytes) uint8, what the agent at each place after the learner's remembers
-    learners: np.ndarray  # (n,) int64, the learner's seat; where it has all, the one that is to move or moved last
-    players: np.ndarray  # (n, seats) int64, the number of the agent at each seat, or LEARNER
-    shared: np.ndarray  # (n,) bool, whether the learner has every seat
-    earned: np.ndarray  # (n, seats) float64, each seat's rewards since the learner's last turn
-    returns: np.ndarray  # (n, seats) float64, each seat's rewards from the start of its game to the learner's last turn
-    lengths: np.ndarray  # (n,) int64, the learner's turns in its game so far; -1 before the first game
+# A turn of the learner's in one game: what to do, and what it gave. Entries of seats that there are not mean nothing.
+TURN = np.dtype(
+    [
+        ("todo", np.int8),  # one of the codes of `turn`
+        ("action", np.int64),  # where one is to be played
+        ("arranged", np.bool_),  # whether Python has arranged the game that begins
+        ("seat", np.int64),  # the learner's before it played
+        ("before", np.int64, (MAX_SEATS,)),  # work space
+        ("fault", np.int64, (3,)),  # as in `dice_envs.agent.compiled.Context`; its first entry is not used
+        ("reward", np.float64),  # what `seat` has earned up to the learner's next turn; 0 in a game that begins
+        ("earned", np.float64, (MAX_SEATS,)),
+        ("ended", np.bool_),
+        ("length", np.int64),
+        ("learner", np.int64),
+        ("players", np.int64, (MAX_SEATS,)),
+        ("returns", np.float64, (MAX_SEATS,)),
+    ],
+    align=True,
+)
 
 
-class Orders(NamedTuple):
-    """What to do in n games.
-
-    Attributes:
-        actions: (n,) int64, where one is to be played.
-        todo: (n,) int8, one of the codes of `turn`, which changes it.
-        restart: whether games that end begin again at once.
-        most: turns of the learner after which a game that goes on begins again, too, if `restart`.
-        arranged: whether new games stop at their deal, for Python to arrange them. Others that end before the learner's first
-            turn, in which it decides nothing, are dealt again.
-    """
-
-    actions: np.ndarray
-    todo: np.ndarray
-    restart: bool
-    most: int
-    arranged: bool
+def game_record(variant: Variant, memory: int) -> np.dtype[Any]:
+    """Return the data type of a game and who plays it, in which each agent remembers so many bytes."""
+    return np.dtype(
+        [
+            ("state", variant.game.state),
+            ("stream", STREAM),  # for the opponents' draws
+            ("memory", np.uint8, (MAX_SEATS, memory)),  # of the agent at each place after the learner's
+            ("learner", np.int64),  # the learner's seat; where it has all, the one that is to move or moved last
+            ("players", np.int64, (MAX_SEATS,)),  # the number of the agent at each seat, or LEARNER
+            ("shared", np.bool_),  # whether the learner has every seat
+            ("earned", np.float64, (MAX_SEATS,)),  # each seat's rewards since the learner's last turn
+            ("returns", np.float64, (MAX_SEATS,)),  # and from the start of its game to the learner's last turn
+            ("length", np.int64),  # the learner's turns in its game so far; -1 before the first game
+        ],
+        align=True,
+    )
 
 
 class Shown(NamedTuple, Generic[Array]):
@@ -64,32 +71,36 @@ class Shown(NamedTuple, Generic[Array]):
     masks: Array  # (n, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN
 
 
-class Step(NamedTuple, Generic[Array]):
+def _part(name: str, each_seat: bool = False) -> Any:
+    return property(lambda step: step.turns[name][:, : step.num_seats] if each_seat else step.turns[name])
+
+
+class Step(Generic[Array]):
     """Result of a learner's turn in n games. In those that begin `earned` and `lengths` are 0.
+
+    Args:
+        turns: the arrays of TURN by name, (n,) or (n, MAX_SEATS).
+        num_seats: of the game.
+        shown: the games as the learners see them now.
+        finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing, and the next step
+            overwrites them; may have no rows.
 
     Attributes:
         earned: (n, seats) float64, each seat's rewards up to the learner's next turn.
+        rewards: (n,) float64, those of the seat that the learner had before it played.
         ended: (n,) bool, whether the learner's game has ended.
         lengths: (n,) int64, the learner's turns in that game so far.
         learners: (n,) int64, the learner's seat in a game that has ended or begins again; with every seat, the one that moved
             last.
         players: (n, seats) int64, who had each seat in it.
         returns: (n, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
-        out: (n, seats) int8, 1 where the game is over now for a seat though others may play on.
-        shown: the games as the learners see them now.
-        finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing, and the next step
-            overwrites them; may have no rows.
     """
 
-    earned: Array
-    ended: Array
-    learners: Array
-    players: Array
-    returns: Array
-    lengths: Array
-    out: Array
-    shown: Shown[Array]
-    finals: Shown[Array]
+    def __init__(self, turns: Any, num_seats: int, shown: Shown[Array], finals: Shown[Array]) -> None:
+        self.turns, self.num_seats, self.shown, self.finals = turns, num_seats, shown, finals
+
+    earned, players, returns = (_part(name, each_seat=True) for name in ("earned", "players", "returns"))
+    rewards, ended, lengths, learners = map(_part, ("reward", "ended", "length", "learner"))
 
 
 def room_for(variant: Variant, count: int) -> Shown[np.ndarray]:
@@ -98,17 +109,26 @@ def room_for(variant: Variant, count: int) -> Shown[np.ndarray]:
     return Shown(np.empty((count, facts.observation_size), np.float32), np.empty((count, facts.num_actions), np.int8))
 
 
-def empty_step(variant: Variant, count: int) -> Step[np.ndarray]:
-    """Return empty arrays for the step of `count` games, without finals."""
-    seats = variant.facts.num_seats
-    return Step(
-        earned=np.empty((count, seats)),
-        ended=np.empty(count, bool),
-        learners=np.empty(count, np.int64),
-        players=np.empty((count, seats), np.int64),
-        returns=np.empty((count, seats)),
-        lengths=np.empty(count, np.int64),
-        out=np.empty((count, seats), np.int8),
-        shown=room_for(variant, count),
-        finals=room_for(variant, 0),
-    )
+def fields_of(memory: Any, kind: np.dtype[Any]) -> dict[str, Any]:
+    """Return the signed and real fields of records as PyTorch tensors, by name, that share `memory`, a tensor of their bytes.
+
+    A record within the record is a dictionary of its own.
+    """
+    import torch
+
+    def tensors(fields: np.dtype[Any], begin: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in fields.names or ():
+            field, offset = fields.fields[name][:2]  # type: ignore[index]
+            base, shape = field.subdtype or (field, ())
+            if base.fields:
+                found[name] = tensors(base, begin + offset)
+            elif base.kind in "bif" and 0 not in shape:
+                numbers = memory.view(torch.from_numpy(np.zeros(0, base)).dtype)
+                # Aligned fields begin at multiples of their size, and so do records.
+                steps = [stride // base.itemsize for stride in (kind.itemsize, *np.zeros(shape, base).strides)]
+                rows, first = len(memory) // kind.itemsize, (begin + offset) // base.itemsize
+                found[name] = numbers.as_strided((rows, *shape), steps, first)
+        return found
+
+    return tensors(kind, 0)

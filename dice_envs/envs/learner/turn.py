@@ -12,105 +12,132 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, compile_legal_chooser
+from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, Context, compile_legal_chooser
 from dice_envs.agent.kernel import Chooser
 from dice_envs.core.dice import below, choose_weighted, uniform
 from dice_envs.core.game import OVER, Game, compile_check, compile_view
 from dice_envs.core.kernel import kernel
-from dice_envs.envs.learner.records import LEARNER
+from dice_envs.envs.learner.records import LEARNER, Shown
 
-# What there is to do in a game, `Orders.todo`.
-DONE = 0  # nothing: the learner's turn has come, or its game has ended
-PLAYS = 1  # the learner's action
-FORFEITS = 2  # nothing but pay: the learner has acted against the rules, and Python has ended its game
-BEGINS = 3  # a new game
-ASKS = 4  # Python asks the agent to move, writes its action into `Orders.actions`, and sets
-ANSWERS = 5  # the agent's action; without one the game goes on from where it is
-FAILS = 6  # nothing more: an action is illegal
+# What there is to do in a game, `todo` of TURN. The first two are those of a bool that says whether a game begins.
+PLAYS = 0  # the learner's action
+BEGINS = 1  # a new game
+ARRANGES = 2  # a new game, up to its deal, which Python arranges
+SHOWS = 3  # nothing but what the learner sees
+FORFEITS = 4  # nothing but pay: the learner has acted against the rules, and Python has ended its game
+ASKS = 5  # Python asks the agent to move, writes its action into the turn, and sets
+ANSWERS = 6  # the agent's action; without one the game goes on from where it is
+FAILS = 7  # nothing more: an action is illegal
+DONE = 8  # nothing: the learner's turn has come, or its game has ended
 
 
 @kernel(allocates=False)
-def _seat(state, start, seats, i):
-    """Draw the players of game i; where a pool puts another agent at a place, its match begins. Modified in place."""
-    num_seats = seats.players.shape[1]
-    remembers = seats.memories.shape[2] > 0 and len(start.weights) > 0
+def _seat(table, weights, game, turn):
+    """Draw the players of a game; where a pool puts another agent at a place, its match begins. Modified in place."""
+    state, num_seats = game["state"], table["num_seats"]
+    remembers = game["memory"].shape[1] > 0 and len(weights) > 0
     for place in range(num_seats if remembers else 0):
-        start.before[place] = seats.players[i, (seats.learners[i] + place) % num_seats]
-    learner = below(state, num_seats) if start.fixed_seat < 0 else np.int64(start.fixed_seat)
-    seats.learners[i] = learner
+        turn["before"][place] = game["players"][(game["learner"] + place) % num_seats]
+    learner = below(state, num_seats) if table["fixed_seat"] < 0 else table["fixed_seat"]
+    game["learner"] = learner
     for seat in range(num_seats):
-        seats.players[i, seat] = start.places[(seat - learner) % num_seats]
-        if seat != learner and len(start.weights) > 0:
-            seats.players[i, seat] = choose_weighted(state, start.weights, len(start.weights))
-    if start.self_play > 0.0:
-        seats.shared[i] = uniform(state) < start.self_play
-        for seat in range(num_seats if seats.shared[i] else 0):
-            seats.players[i, seat] = LEARNER
+        game["players"][seat] = table["places"][(seat - learner) % num_seats]
+        if seat != learner and len(weights) > 0:
+            game["players"][seat] = choose_weighted(state, weights, len(weights))
+    if table["self_play"] > 0.0:
+        game["shared"] = uniform(state) < table["self_play"]
+        for seat in range(num_seats if game["shared"] else 0):
+            game["players"][seat] = LEARNER
     for place in range(num_seats if remembers else 0):
-        if start.before[place] != seats.players[i, (learner + place) % num_seats]:
-            for byte in range(seats.memories.shape[2]):
-                seats.memories[i, place, byte] = 0
+        if turn["before"][place] != game["players"][(learner + place) % num_seats]:
+            for byte in range(game["memory"].shape[1]):
+                game["memory"][place, byte] = 0
 
 
 @kernel(allocates=False)
-def _pay(seats, i, step, over, stops):
-    """Move each seat's rewards to its returns. Write row i of the step, what game i gave; who played, if it stops here."""
-    num_seats = seats.players.shape[1]
-    step.ended[i] = over
-    step.lengths[i] = seats.lengths[i]
-    for each in range(num_seats):
-        earned = seats.earned[i, each]
-        seats.returns[i, each] += earned
-        seats.earned[i, each] = 0.0
-        step.earned[i, each] = earned
+def _pay(num_seats, game, turn, over, stops):
+    """Move each seat's rewards to its returns. Write what the game gave into the turn; who played, if it stops here."""
+    turn["ended"] = over
+    turn["length"] = game["length"]
+    turn["reward"] = game["earned"][turn["seat"]]
+    for seat in range(num_seats):
+        turn["earned"][seat] = game["earned"][seat]
+        game["returns"][seat] += game["earned"][seat]
+        game["earned"][seat] = 0.0
     if stops:
-        step.learners[i] = seats.learners[i]
-        for each in range(num_seats):
-            step.returns[i, each] = seats.returns[i, each]
-            step.players[i, each] = seats.players[i, each]
+        turn["learner"] = game["learner"]
+        for seat in range(num_seats):
+            turn["returns"][seat] = game["returns"][seat]
+            turn["players"][seat] = game["players"][seat]
 
 
 @functools.cache
 def compile_may_act(game: Game) -> Callable[..., bool]:
-    """Return the kernel `(context, seats, moves, i) → bool`: whether row i of `moves` is no illegal action of the learner's.
+    """Return the kernel `(params, game, turn, mask) → bool`: whether the turn is no illegal action of the learner's.
 
-    It writes one that is to `context.fault`.
+    One that is has a fault then. `mask` (actions,) int8 is overwritten.
     """
     may_play = compile_check(game)
 
     @kernel(allocates=False, merge=True)
-    def may_act(context, seats, moves, i):
-        if moves.todo[i] != PLAYS:
+    def may_act(params, game, turn, mask):
+        if turn["todo"] != PLAYS or may_play(params, game["state"], turn["action"], mask):
             return True
-        if may_play(context.params, seats.states[i], moves.actions[i], context.mask):
-            return True
-        context.fault[1] = LEARNER
-        context.fault[2] = moves.actions[i]
+        turn["todo"] = FAILS
+        turn["fault"][1] = LEARNER
+        turn["fault"][2] = turn["action"]
         return False
 
     return may_act
 
 
 @functools.cache
-def compile_hands(game: Game) -> Callable[..., None]:
-    """Return the kernel `(params, states, begin, end, other, hands, out)`, for states begin … end - 1. `other` (1,) is room.
+def compile_hands(game: Game) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return the kernel `(params, record, other, hands, out)` for one game, and its loop over games, as for `compile_views`.
 
-    It writes what each seat would see with each of the hands into `out`, (n, seats, hands, size).
+    It writes what each seat would see with each of the hands into `out`, (seats, hands, size); `other` (1,) is overwritten.
     """
     hold, observe = game.hold, game.observe
 
     @kernel(allocates=False)
-    def suppose(params, states, begin, end, other, hands, out):
-        for i in range(begin, end):
-            for seat in range(out.shape[1]):
-                other[0] = states[i]
-                for k in range(len(hands)):
-                    hold(params, other[0], seat, hands[k])
-                    for j in range(out.shape[3]):
-                        out[i, seat, k, j] = 0
-                    observe(params, other[0], seat, out[i, seat, k])
+    def suppose(params, record, other, hands, out):
+        for seat in range(out.shape[0]):
+            other[0] = record["state"]
+            for k in range(len(hands)):
+                hold(params, other[0], seat, hands[k])
+                for j in range(out.shape[2]):
+                    out[seat, k, j] = 0
+                observe(params, other[0], seat, out[seat, k])
 
-    return suppose
+    @kernel(allocates=False)
+    def suppose_all(params, records, other, hands, out):
+        for i in range(len(records)):
+            suppose(params, records[i], other, hands, out[i])
+
+    return suppose, suppose_all
+
+
+@functools.cache
+def compile_views(game: Game) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return the kernel `(params, record, out)` for one game, and the loop `(params, records, out)` over n.
+
+    It writes what all seats see into `out`, (seats, size) or (n, seats, size): the learner first, then in turn order.
+    """
+    observe = game.observe
+
+    @kernel(allocates=False)
+    def see(params, record, out):
+        for place in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[place, j] = 0
+            observe(params, record["state"], (record["learner"] + place) % out.shape[0], out[place])
+
+    @kernel(allocates=False)
+    def see_all(params, records, out):
+        for i in range(len(records)):
+            see(params, records[i], out[i])
+
+    return see, see_all
 
 
 @functools.cache
@@ -120,22 +147,22 @@ def _compile_moves(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[
     play = game.play
 
     @decorate(merge=True)
-    def play_on(context, seats, i, action):
+    def play_on(context, num_seats, game, action):
         """Play the action, if there is one, and the agents' answers."""
-        state = seats.states[i]
+        state = game["state"]
         while True:
             if action != NO_ACTION:
                 play(context.params, state, action)
-                for each in range(seats.earned.shape[1]):
-                    seats.earned[i, each] += state["rewards"][each]
+                for each in range(num_seats):
+                    game["earned"][each] += state["rewards"][each]
             seat = np.int64(state["seat"])
             if seat == OVER:
                 return DONE
-            if seats.shared[i]:
-                seats.learners[i] = seat
-            if seat == seats.learners[i] or state["out"][seats.learners[i]] != 0:
+            if game["shared"]:
+                game["learner"] = seat
+            if seat == game["learner"] or state["out"][game["learner"]] != 0:
                 return DONE
-            action = choose_legal(context, seats.players[i, seat], state, seats.streams[i])
+            action = choose_legal(context, game["players"][seat], state, game["stream"])
             if action < 0:
                 return ASKS if action == ASKED else FAILS
 
@@ -146,83 +173,107 @@ def _compile_moves(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[
 def compile_turn(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
     """Return the kernel of one game's turn against opponents with these choosers, to be compiled into its caller.
 
-    `turn(context, seats, start, moves, step, i)` does what row i of `moves` says, once `compile_may_act` allows it. It writes
-    row i of `step`, and of its finals if the game ends and begins again, and sets `moves.todo[i]` to DONE or what comes next.
-    FAILS: the agent's action is in `context.fault`, and the game stands as before that action.
+    `take(context, table, weights, game, turn, most, shown, finals, i)` does what the turn of game i says, once
+    `compile_may_act` allows it. It writes the turn's results, row i of `shown`, and of `finals` if the game ends and begins
+    again, and sets `todo` to DONE or what comes next. FAILS: the agent's action is in the turn's fault, and the game stands as
+    before that action. Games that end begin again at once, and those that go on after `most` turns, if `most` is not 0.
     """
     play_on, decorate = _compile_moves(game, choosers)
     deal, view = game.deal, compile_view(game)
 
     @decorate(merge=True)
-    def turn(context, seats, start, moves, step, i):
-        state, todo = seats.states[i], moves.todo[i]
-        action = np.int64(NO_ACTION) if FORFEITS <= todo <= BEGINS else moves.actions[i]
-        begins = todo == BEGINS
+    def take(context, table, weights, game, turn, most, shown, finals, i):
+        state, num_seats, todo = game["state"], table["num_seats"], turn["todo"]
+        action = turn["action"] if todo in (PLAYS, ANSWERS) else np.int64(NO_ACTION)
+        begins = todo in (BEGINS, ARRANGES)
+        if todo != ANSWERS:
+            turn["arranged"] = todo == ARRANGES
         if begins:
-            step.ended[i] = False
-            step.lengths[i] = 0
-            for each in range(step.earned.shape[1]):
-                step.earned[i, each] = 0.0
-        if PLAYS <= todo <= FORFEITS:
-            seats.lengths[i] += 1
+            turn["ended"] = False
+            turn["length"] = 0
+            turn["reward"] = 0.0
+            for each in range(num_seats):
+                turn["earned"][each] = 0.0
+        if todo in (PLAYS, FORFEITS):
+            turn["seat"] = game["learner"]
+            game["length"] += 1
         while True:  # again where a game ends and begins anew
             if begins:
-                _seat(state, start, seats, i)
+                _seat(table, weights, game, turn)
                 deal(context.params, state)
-                seats.lengths[i] = 0
-                for each in range(seats.earned.shape[1]):
-                    seats.earned[i, each] = 0.0
-                    seats.returns[i, each] = 0.0
-                if moves.arranged:
-                    moves.todo[i] = ANSWERS
+                game["length"] = 0
+                for each in range(num_seats):
+                    game["earned"][each] = 0.0
+                    game["returns"][each] = 0.0
+                if todo == ARRANGES:
+                    turn["todo"] = ANSWERS
+                    turn["action"] = NO_ACTION
                     return
-            moves.todo[i] = play_on(context, seats, i, action)
-            if moves.todo[i] != DONE:
+            turn["todo"] = DONE if todo == SHOWS else play_on(context, num_seats, game, action)
+            if turn["todo"] != DONE:
                 return
-            over = state["seat"] == OVER or (state["out"][seats.learners[i]] != 0 and not seats.shared[i])
-            is_new = seats.lengths[i] == 0
-            stops = over or (moves.restart and seats.lengths[i] >= moves.most)
-            if not is_new:
-                _pay(seats, i, step, over, stops)
-            begins = stops and (not moves.arranged if is_new else moves.restart)
-            shown = step.finals if begins and not is_new else step.shown
-            if i < len(shown.masks):
-                view(context.params, state, seats.learners[i], shown.observations[i], shown.masks[i])
+            over = state["seat"] == OVER or (state["out"][game["learner"]] != 0 and not game["shared"])
+            is_new = game["length"] == 0
+            stops = over or 0 < most <= game["length"]
+            if not is_new and todo != SHOWS:
+                _pay(num_seats, game, turn, over, stops)
+            begins = stops and todo != SHOWS and (not turn["arranged"] if is_new else most > 0)
+            rows = finals if begins and not is_new else shown
+            if i < len(rows.masks):
+                view(context.params, state, game["learner"], rows.observations[i], rows.masks[i])
                 if over:
-                    shown.masks[i][:] = 1
+                    rows.masks[i][:] = 1
             if not begins:
-                for each in range(step.out.shape[1]):
-                    step.out[i, each] = state["out"][each]
                 return
             action = np.int64(NO_ACTION)
 
-    return turn
+    return take
 
 
 @functools.cache
-def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
-    """Return the loop `(context, seats, start, moves, step)`.
+def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
+    """Return the loop that takes the turns of all games.
 
-    It takes the turns of all games whose `moves.todo` is not DONE. A fault is written to `context.fault`. If it is the
-    learner's, nothing has changed, and `moves.todo` is FAILS in each such game.
+    It returns NO_FAULT; ASKED, if agents are to be asked; or the number of a game with a fault. Called again with `goes_on`, it
+    takes the turns that are not DONE. If a fault is the learner's, nothing has changed, and `todo` is FAILS in all such games.
+
+    Args:
+        params, numbers, options, sample: see `dice_envs.agent.compiled.Context`.
+        table: (1,) of TABLE.
+        weights: the probability of each agent of a pool, (agents,) float64; empty without one.
+        games: (n,) of `game_record`; modified in place.
+        turns: (n,) of TURN; written.
+        actions: (n,) int64.
+        orders: (n,) int8, what there is to do in each game.
+        most: see `compile_turn`.
+        observations, masks, last_observations, last_masks: those of `shown` and `finals` of a Step; written.
     """
-    turn, may_act = compile_turn(game, choosers), compile_may_act(game)
+    take, may_act = compile_turn(game, choosers), compile_may_act(game)
     _, decorate = compile_legal_chooser(game, choosers)
 
     @decorate
-    def advance(context, seats, start, moves, step):
-        context.fault[0] = NO_FAULT
-        for i in range(len(moves.todo)):
-            if not may_act(context, seats, moves, i):
-                moves.todo[i] = FAILS
-                context.fault[0] = i
-        if context.fault[0] != NO_FAULT:
-            return
-        for i in range(len(moves.todo)):
-            if moves.todo[i] != DONE:
-                turn(context, seats, start, moves, step, i)
-                if moves.todo[i] == FAILS:
-                    context.fault[0] = i
-                    return
+    def advance(
+        params, numbers, options, sample, table, weights, games,
+        turns, actions, orders, most, observations, masks, last_observations, last_masks, goes_on,
+    ):  # fmt: skip
+        found = np.int64(NO_FAULT)
+        for i in range(0 if goes_on else len(turns)):
+            turns[i]["todo"] = orders[i]
+            turns[i]["action"] = actions[i]
+            if not may_act(params, games[i], turns[i], masks[i]) and found == NO_FAULT:
+                found = i
+        if found != NO_FAULT:
+            return found
+        shown, finals = Shown(observations, masks), Shown(last_observations, last_masks)
+        for i in range(len(turns)):
+            turn = turns[i]
+            if turn["todo"] != DONE:
+                context = Context(params, numbers, options, sample, masks[i], turn["fault"])
+                take(context, table[0], weights, games[i], turn, most, shown, finals, i)
+                if turn["todo"] == FAILS:
+                    return i
+                if turn["todo"] == ASKS:
+                    found = ASKED
+        return found
 
     return advance
