@@ -63,7 +63,7 @@ class Turn:
     def observations(self) -> np.ndarray:
         """(n, observation_size) float32."""
         out = np.empty((len(self), self.variant.facts.observation_size), np.float32)
-        self.variant.kernels.observe(self.params, self._true_states, self._index, self.seats, out)
+        self.variant.kernels.observe(self._true_states, self._index, self.seats, out)
         return out
 
     @functools.cached_property
@@ -74,14 +74,14 @@ class Turn:
     @functools.cached_property
     def _masks(self) -> np.ndarray:
         masks = np.empty((len(self), self.variant.facts.num_actions), np.int8)
-        self.variant.kernels.legal(self.params, self._true_states, self._index, masks)
+        self.variant.kernels.legal(self._true_states, self._index, masks)
         return masks
 
     @functools.cached_property
     def states(self) -> np.ndarray:
         """(n,) sampled states: everything hidden from the mover, future dice included, is drawn again."""
         out = np.empty(len(self), self.game.state)
-        self.variant.kernels.reroll(self.params, self._true_states, self._index, self.seats, self.streams, out)
+        self.variant.kernels.reroll(self._true_states, self._index, self.seats, self.streams, out)
         return out
 
     @functools.cached_property
@@ -270,7 +270,7 @@ def ask(
     if not may_resign and not plays.all():
         raise AgentError(f"{name_of(agent)} in {variant.game.name} resigns, which these games do not take; those of `arena` do")
     games, played = index[plays], actions[plays]
-    row = variant.kernels.first_illegal(variant.params, states, games, played)
+    row = variant.kernels.first_illegal(states, games, played)
     if row >= 0:
         number = int((index if numbers is None else numbers)[plays][row])
         raise fault_of(agent, variant, states[games[row]], number, int(played[row]))

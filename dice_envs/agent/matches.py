@@ -131,9 +131,9 @@ class _Matches(NamedTuple):
 
     def _play_game(self, numbers: np.ndarray, shift: np.ndarray, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
         """Play one game of each match; returns of each seat, (matches, seats) float64."""
-        kernels, params, states = self.variant.kernels, self.variant.params, self.states
+        kernels, states = self.variant.kernels, self.states
         index = np.arange(len(states))
-        kernels.deal(params, states, index)
+        kernels.deal(states, index)
         earned = np.zeros((len(states), self.variant.facts.num_seats))
         while True:
             goes_on = states["seat"][index] != OVER
@@ -158,6 +158,6 @@ class _Matches(NamedTuple):
         if watch.before_move is not None:
             watch.before_move(agent, states[mine], numbers[mine], actions)
         plays = actions != RESIGNS
-        variant.kernels.play(variant.params, states, mine[plays], actions[plays])
+        variant.kernels.play(states, mine[plays], actions[plays])
         for game in mine[~plays]:
             forfeit(variant, states[game], [states[game]["seat"]], earned[game])

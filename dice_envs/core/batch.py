@@ -63,7 +63,7 @@ class Batch:
 
     def deal(self, index: np.ndarray | None = None) -> None:
         """Deal these games again (all, by default); their random streams continue."""
-        self.variant.kernels.deal(self.variant.params, self.states, self._checked(index))
+        self.variant.kernels.deal(self.states, self._checked(index))
 
     def _checked(self, index: np.ndarray | None) -> np.ndarray:
         if index is None:
@@ -81,7 +81,7 @@ class Batch:
     def legal(self) -> np.ndarray:
         """Legal actions, (n, actions) int8; all 0 where the game has ended."""
         masks = np.empty((self.num_games, self.variant.facts.num_actions), np.int8)
-        self.variant.kernels.legal(self.variant.params, self.states, self._all, masks)
+        self.variant.kernels.legal(self.states, self._all, masks)
         return masks
 
     def observe(self, seats: np.ndarray | None = None) -> np.ndarray:
@@ -97,7 +97,7 @@ class Batch:
         if not 0 <= seats.min() <= seats.max() < facts.num_seats:
             raise ValueError(f"seats must be 0 to {facts.num_seats - 1}, not {seats.min()} to {seats.max()}")
         out = np.empty((self.num_games, facts.observation_size), np.float32)
-        self.variant.kernels.observe(self.variant.params, self.states, self._all, seats, out)
+        self.variant.kernels.observe(self.states, self._all, seats, out)
         return out
 
     def play(self, actions: np.ndarray, index: np.ndarray | None = None) -> None:
@@ -108,7 +108,7 @@ class Batch:
         """
         variant, games = self.variant, self._checked(index)
         array = as_actions(actions, len(games))
-        row = variant.kernels.checked_play(variant.params, self.states, games, array)
+        row = variant.kernels.checked_play(self.states, games, array)
         if row >= 0:
             raise illegal_error(variant, self.states[games[row]], int(games[row]), int(array[row]))
 
@@ -118,7 +118,7 @@ def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = No
     states = np.zeros(count, variant.game.state)
     if seed is not None:
         states["rng"] = new_streams(seed, count)["rng"]
-    variant.kernels.deal(variant.params, states, np.arange(count))
+    variant.kernels.deal(states, np.arange(count))
     return states
 
 

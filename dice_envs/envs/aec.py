@@ -86,7 +86,6 @@ class _Table:
     def _bind(self) -> None:
         """Set the attributes derived from the state and the variant, which are neither copied nor pickled."""
         self._kernels = self.variant.kernels
-        self._params = self.variant.params
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
         # Views into the state: reading them is much cheaper than reading fields of a record.
@@ -95,7 +94,7 @@ class _Table:
         self._out = self._states["out"][0, : self.variant.facts.num_seats]
 
     def __getstate__(self) -> dict[str, Any]:
-        bound = ("_kernels", "_params", "_index", "_action", "_mover", "_rewards", "_out")
+        bound = ("_kernels", "_index", "_action", "_mover", "_rewards", "_out")
         return {name: value for name, value in vars(self).items() if name not in bound}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -147,7 +146,7 @@ class _Table:
             rng = copy.deepcopy(rng)
         fresh = self._states.copy()
         fresh["rng"] = rng.integers(2**64, dtype=np.uint64)
-        self._kernels.deal(self._params, fresh, self._index)
+        self._kernels.deal(fresh, self._index)
         if options:
             self.variant.arrange(fresh[0], options)
         self._np_random = rng
@@ -160,7 +159,7 @@ class _Table:
         observation = np.empty((1, self.variant.facts.observation_size), np.float32)
         mask = np.empty((1, self.variant.facts.num_actions), np.int8)
         self._action[0] = seat
-        self._kernels.view(self._params, self._states, self._index, self._action, observation, mask)
+        self._kernels.view(self._states, self._index, self._action, observation, mask)
         return observation[0], mask[0]
 
     def _masks(self) -> list[np.ndarray]:
@@ -175,10 +174,10 @@ class _Table:
             seat = int(scratch["seat"][0])
             if seat == OVER:
                 break
-            self._kernels.legal(self._params, scratch, self._index, masks[seat : seat + 1])
+            self._kernels.legal(scratch, self._index, masks[seat : seat + 1])
             if left:
                 self._action[0] = masks[seat].argmax()
-                self._kernels.play(self._params, scratch, self._index, self._action)
+                self._kernels.play(scratch, self._index, self._action)
         return list(masks)
 
     def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
@@ -186,7 +185,7 @@ class _Table:
         `illegal_action` is "raise"."""
         number = as_action(action, f"the action of {agent}")
         self._action[0] = number
-        if self._kernels.checked_play(self._params, states, self._index, self._action) < 0:
+        if self._kernels.checked_play(states, self._index, self._action) < 0:
             return ""
         reason = f"{agent}: {explain_illegal(self.variant, states[0], number)}"
         if self.illegal_action == "raise":

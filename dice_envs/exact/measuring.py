@@ -347,7 +347,7 @@ def play_out(
     """
     seat, games, moves = int(state["seat"]), len(hidden), 0
     drawn, states = np.empty(games, variant.game.state), np.array([state], variant.game.state)
-    variant.kernels.reroll(variant.params, states, np.zeros(games, np.int64), np.full(games, seat), hidden, drawn)
+    variant.kernels.reroll(states, np.zeros(games, np.int64), np.full(games, seat), hidden, drawn)
     context, finish = context_of(variant, team), _compile_finish(variant.game, team.choosers)
     earned = np.zeros((len(actions), games))
     for action, results in zip(actions, earned, strict=True):

@@ -268,7 +268,7 @@ class Sitting:
     def _advance(self, action: int, memories: Mapping[int, np.ndarray]) -> None:
         variant, before = self.variant, self._positions[-1]
         states = before.states.copy()
-        if variant.kernels.checked_play(variant.params, states, _ONLY, np.array([action])) >= 0:
+        if variant.kernels.checked_play(states, _ONLY, np.array([action])) >= 0:
             raise IllegalActionError(explain_illegal(variant, states[0], action))
         seat, moves = before.mover, len(self)
         first = moves if before.latest[seat] > before.first else before.first  # a second choice: the first ones were shown

@@ -85,8 +85,8 @@ def _random_play(number: int, quick: bool) -> Iterator[BenchRow]:
     """Measure millions of random steps a second; games are dealt again when they end."""
     game, name, options, games, steps, more = _PLAYS[number]
     batch, steps = Batch(configure(game, **options), games, seed=1), steps // 10 if quick else steps
-    kernels, params = batch.variant.kernels, batch.variant.params
-    rate = best_rate(lambda: kernels.playouts(params, batch.states, steps), games * steps / 1e6)
+    kernels = batch.variant.kernels
+    rate = best_rate(lambda: kernels.playouts(batch.states, steps), games * steps / 1e6)
     yield BenchRow(name, rate, "M/s", **more)
 
 
@@ -96,7 +96,7 @@ def _score_dice_batch(quick: bool) -> Iterator[BenchRow]:
     index, choices = np.arange(1000), np.zeros(1000, np.int64)
 
     def games() -> None:
-        batch.variant.kernels.deal(batch.variant.params, batch.states, index)
+        batch.variant.kernels.deal(batch.states, index)
         for column in range(5):
             choices[:] = column
             for _ in range(2):
@@ -111,19 +111,19 @@ def _batched(quick: bool) -> Iterator[BenchRow]:
     n, steps = 1024, (20 if quick else 200) + 10
     batch = Batch("liars_dice", n, seed=0, **ONE_ROUND)
     streams, index = new_streams(1, n), np.arange(n)
-    facts, params, kernels = batch.variant.facts, batch.variant.params, batch.variant.kernels
+    facts, kernels = batch.variant.facts, batch.variant.kernels
     observations, masks = np.empty((n, facts.observation_size), np.float32), np.empty((n, facts.num_actions), np.int8)
     actions = np.empty(n, np.int64)
     timed = 0.0
     for step in range(steps):
-        kernels.legal(params, batch.states, index, masks)
+        kernels.legal(batch.states, index, masks)
         _choose_all(streams, masks, actions)
         start = time.perf_counter()
-        kernels.play(params, batch.states, index, actions)
+        kernels.play(batch.states, index, actions)
         over = np.flatnonzero(batch.states["seat"] == OVER)
         if len(over):
-            kernels.deal(params, batch.states, over)
-        kernels.view(params, batch.states, index, batch.states["seat"], observations, masks)
+            kernels.deal(batch.states, over)
+        kernels.view(batch.states, index, batch.states["seat"], observations, masks)
         timed += (time.perf_counter() - start) * (step >= 10)  # the first ones compile
     ours = n * (steps - 10) / timed / 1e6
 

@@ -155,7 +155,7 @@ def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch)
     batch = Batch(variant, 8, seed=1)
     for state in batch.states:
         played = np.array([state])
-        variant.kernels.checked_play(variant.params, played, np.zeros(1, np.int64), np.array([3 * 6 + 3]))  # 4 × 4 of four dice
+        variant.kernels.checked_play(played, np.zeros(1, np.int64), np.array([3 * 6 + 3]))  # 4 × 4 of four dice
         found = give_hint(variant, played[0], 1)
         off += found.rows[0].share is None
         outlined = [row for row in found.rows if (row.share or 0) >= hint.LEAST_SHARE]

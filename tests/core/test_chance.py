@@ -54,7 +54,7 @@ def test_deals_and_what_follows_actions_are_those_that_kernels_draw(name):
         action = variant.legal_actions(state[0])[0]
         many = np.repeat(state, games)
         many["rng"] = new_streams(3, games)["rng"]
-        variant.kernels.play(variant.params, many, np.arange(games), np.full(games, action))
+        variant.kernels.play(many, np.arange(games), np.full(games, action))
         before = key(state, 0)
         compare(summed(every_outcome(drawn, state, action)), many)
         assert key(state, 0) == before

@@ -45,7 +45,7 @@ def played(variant, opponent, games, seed):
     dealt, own = (new_streams(each, games) for each in np.random.SeedSequence(seed).spawn(2))
     states = np.zeros(games, variant.game.state)
     states["rng"] = dealt["rng"]
-    variant.kernels.deal(variant.params, states, index)
+    variant.kernels.deal(states, index)
     returns, lost = np.zeros(games), np.zeros(games)
     decisions = []
     while (playing := index[states["seat"] != OVER]).size:
@@ -60,7 +60,7 @@ def played(variant, opponent, games, seed):
         if theirs.size:
             turn = Turn(variant, states, theirs, own[theirs])
             actions[theirs] = draw_actions(turn.streams, other.probabilities(turn))
-        variant.kernels.play(variant.params, states, playing, actions[playing])
+        variant.kernels.play(states, playing, actions[playing])
         returns[playing] += states["rewards"][playing, seats[playing]]
     return returns, np.array([values.start(seat) for seat in seats.tolist()]), lost, np.concatenate(decisions)
 
@@ -76,7 +76,7 @@ def test_a_return_is_the_best_one_less_what_choices_gave_away_plus_luck(game, op
     assert abs(luck.mean()) < 4 * luck.std() / np.sqrt(len(luck))
     states = states[:: 1 + len(states) // 200]
     index, masks = np.arange(len(states)), np.zeros((len(states), variant.facts.num_actions), np.int8)
-    variant.kernels.legal(variant.params, states, index, masks)
+    variant.kernels.legal(states, index, masks)
     values_of, before = response_values(variant, opponent).action_values, states.copy()
     values = values_of(states)
     assert (states == before).all()

@@ -147,12 +147,12 @@ def check_rerolls(variant, seed, length, reroll):
         view = batch.observe(np.array([seat]))
         again, kernels = rerolled(variant, batch.states, seat, reroll), variant.kernels
         seen = np.empty_like(view)
-        kernels.observe(variant.params, again, np.arange(1), np.array([seat]), seen)
+        kernels.observe(again, np.arange(1), np.array([seat]), seen)
         np.testing.assert_array_equal(view, seen, err_msg=f"seat {seat} saw the reroll")
         assert again["seat"] == batch.states["seat"]
         if batch.seats[0] == seat:
             masks = np.empty((1, variant.facts.num_actions), np.int8)
-            kernels.legal(variant.params, again, np.arange(1), masks)
+            kernels.legal(again, np.arange(1), masks)
             np.testing.assert_array_equal(masks, batch.legal(), err_msg="the mover's legal actions changed")
 
 

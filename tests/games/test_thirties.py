@@ -29,7 +29,7 @@ def finish(agent, games, seed, **options):
     returns = np.zeros((games, batch.variant.facts.num_seats))
     while len(index):
         actions = ask(agent, batch.variant, batch.states, index, streams)
-        batch.variant.kernels.play(batch.variant.params, batch.states, index, actions)
+        batch.variant.kernels.play(batch.states, index, actions)
         returns[index] += batch.rewards[index]
         index = index[batch.seats[index] != OVER]
     return batch.states, returns

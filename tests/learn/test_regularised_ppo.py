@@ -338,7 +338,7 @@ def test_values_are_means_over_the_posterior_of_the_other_hand(options, monkeypa
         held = np.repeat(state, len(hands))
         held["counts"][:, seat] = hands
         out = np.zeros((len(hands), model.variant.facts.observation_size), np.float32)
-        model.variant.kernels.observe(model.variant.params, held, np.arange(len(hands)), np.full(len(hands), seat), out)
+        model.variant.kernels.observe(held, np.arange(len(hands)), np.full(len(hands), seat), out)
         return torch.from_numpy(out)
 
     r, actor, critic = model.rollout, model.networks["actor"], model.networks["critic"]

@@ -48,7 +48,7 @@ def best_response(drawn, agent, seat, look=lambda states, values: None, deals=No
 
     def seen(state):
         out = np.zeros((1, variant.facts.observation_size), np.float32)
-        variant.kernels.observe(variant.params, state, one, state["seat"].astype(np.int64), out)
+        variant.kernels.observe(state, one, state["seat"].astype(np.int64), out)
         return out.tobytes()
 
     def play(state, action, weight, groups):

@@ -121,5 +121,5 @@ def rerolled(variant: Any, states: np.ndarray, seats: Any, seed: int) -> np.ndar
     """The states with all that is hidden from these seats drawn again."""
     out, index = np.empty_like(states), np.arange(len(states))
     everybody = np.broadcast_to(np.asarray(seats, np.int64), len(states)).copy()
-    variant.kernels.reroll(variant.params, states, index, everybody, new_streams(seed, len(states)), out)
+    variant.kernels.reroll(states, index, everybody, new_streams(seed, len(states)), out)
     return out

@@ -31,7 +31,7 @@ class Fixed:
 
     def action_values(self, states):
         legal = np.zeros((len(states), 7), np.int8)
-        VARIANT.kernels.legal(VARIANT.params, states, np.arange(len(states)), legal)
+        VARIANT.kernels.legal(states, np.arange(len(states)), legal)
         values = np.where(legal, -2 * self.cost, np.nan)
         values[np.arange(len(states)), legal.argmax(axis=1)] = 0.0
         return values

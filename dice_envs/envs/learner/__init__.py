@@ -262,7 +262,7 @@ class SeatGames:
         if self.players.max() >= len(agents):
             raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(agents)} now")
         sample = np.empty(1, self.variant.game.state)
-        lasting = self.variant.params, team.numbers, team.options, sample, self.table, self.shares(), self.records
+        lasting = tuple(self.variant.params), team.numbers, team.options, sample, self.table, self.shares(), self.records
         loop = compile_advance(self.played, team.choosers)
         self._prepared = _Prepared(told_by, list(agents), lasting, loop, team.may_fail)
 

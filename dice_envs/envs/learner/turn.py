@@ -238,7 +238,8 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
     takes the turns that are not DONE. If a fault is the learner's, nothing has changed, and `todo` is FAILS in all such games.
 
     Args:
-        params, numbers, options, sample: see `dice_envs.agent.compiled.Context`.
+        values: the params as a plain tuple, see `dice_envs.core.game.compile_kernels`.
+        numbers, options, sample: see `dice_envs.agent.compiled.Context`.
         table: (1,) of TABLE.
         weights: the probability of each agent of a pool, (agents,) float64; empty without one.
         games: (n,) of `game_record`; modified in place.
@@ -250,13 +251,14 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
     """
     take, may_act = compile_turn(game, choosers), compile_may_act(game)
     _, decorate = compile_legal_chooser(game, choosers)
+    params_of = type(game.params(game.options()))
 
     @decorate
     def advance(
-        params, numbers, options, sample, table, weights, games,
+        values, numbers, options, sample, table, weights, games,
         turns, actions, orders, most, observations, masks, last_observations, last_masks, goes_on,
     ):  # fmt: skip
-        found = np.int64(NO_FAULT)
+        params, found = params_of(*values), np.int64(NO_FAULT)
         for i in range(0 if goes_on else len(turns)):
             turns[i]["todo"] = orders[i]
             turns[i]["action"] = actions[i]

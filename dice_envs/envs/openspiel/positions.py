@@ -134,17 +134,17 @@ class GameTree:
 
     def _sampled(self, position: Node, action: int) -> Node:
         record = position.record.copy()
-        kernels, params, first = self.variant.kernels, self.variant.params, self._rows[:1]
+        kernels, first = self.variant.kernels, self._rows[:1]
         if position.action is None:
-            kernels.play(params, record, first, np.array([action]))
+            kernels.play(record, first, np.array([action]))
             if record["rng"][0] != position.record["rng"][0]:  # the action drew, so a chance node comes first
                 return dataclasses.replace(position, legal=[], action=action, next={})
             return self._arrived(position, action, record)
         record["rng"] = self.rng.integers(2**64, dtype=np.uint64)
         if position.action == DEAL:
-            kernels.deal(params, record, first)
+            kernels.deal(record, first)
         else:
-            kernels.play(params, record, first, np.array([position.action]))
+            kernels.play(record, first, np.array([position.action]))
         return self._arrived(position, position.action, record)
 
     def _arrived(self, position: Node, action: int, record: np.ndarray) -> Node:
@@ -163,7 +163,7 @@ class GameTree:
         """Return every seat's observation, (seats, observation_size) float32, and the legal actions."""
         variant, facts = self.variant, self.variant.facts
         observations = np.empty((facts.num_seats, facts.observation_size), np.float32)
-        variant.kernels.observe(variant.params, record, self._rows, self._seats, observations)
+        variant.kernels.observe(record, self._rows, self._seats, observations)
         mask = np.empty((1, facts.num_actions), np.int8)
-        variant.kernels.legal(variant.params, record, self._rows[:1], mask)
+        variant.kernels.legal(record, self._rows[:1], mask)
         return observations, np.flatnonzero(mask[0]).tolist()

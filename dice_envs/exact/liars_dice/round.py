@@ -181,7 +181,7 @@ class Round:
     def dealt(self, starter: int) -> np.ndarray:
         """Return one state in which the game's first round has just been dealt with these dice; the seat begins."""
         state = np.zeros(1, self.variant.game.state)
-        self.variant.kernels.deal(self.variant.params, state, np.zeros(1, np.int64))
+        self.variant.kernels.deal(state, np.zeros(1, np.int64))
         state["dice"] = 0
         for place, number in zip(self.places, self.dice, strict=True):
             state["dice"][0, (starter + place) % self.variant.params.num_players] = number

@@ -194,7 +194,7 @@ def _positions(variant: Variant, roll: Roll, seat: int, hands: Any, orders: Any,
     states["faces"][:, 1 - seat, roll.places[1 - seat]] = faces
 
     def play(who: int, dice: np.ndarray) -> None:
-        variant.kernels.play(variant.params, states, index, roll.places[who][dice])
+        variant.kernels.play(states, index, roll.places[who][dice])
 
     for column in range(orders.shape[1]):
         for who in range(2):
@@ -260,7 +260,7 @@ def _lost_in_games(variant: Variant, agent: Any, seat: int, count: int, seed: tu
         mine = going[states["seat"][going] == seat]
         others = going[states["seat"][going] != seat]
         masks = np.empty((len(mine), variant.facts.num_actions), np.int8)
-        variant.kernels.legal(variant.params, states, mine, masks)
+        variant.kernels.legal(states, mine, masks)
         chances = masks.astype(np.float64)
         free = np.flatnonzero(masks.sum(axis=1) > 1)  # the agent is asked where it has a choice
         if len(free):
@@ -269,9 +269,9 @@ def _lost_in_games(variant: Variant, agent: Any, seat: int, count: int, seed: tu
             streams[mine[free]] = own
         lost[mine] += _losses(variant, states[mine], chances)
         drawn = rng.random(count, np.float32)[mine]  # at most 1 − 2**-24: below a rounded sum of chances
-        variant.kernels.play(variant.params, states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
+        variant.kernels.play(states, mine, (chances.cumsum(axis=1) > drawn[:, None]).argmax(axis=1))
         hands = np.where(states["status"][others, 1 - seat] == HELD, states["faces"][others, 1 - seat], 0)
-        variant.kernels.play(variant.params, states, others, hands.argmax(axis=1))  # the first of equal ones
+        variant.kernels.play(states, others, hands.argmax(axis=1))  # the first of equal ones
     return lost
 
 

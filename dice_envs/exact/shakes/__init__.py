@@ -131,7 +131,7 @@ def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
         deals, answers = seeds.spawn(2)
         states, own = dealt(variant, len(index), deals), new_streams(answers, len(index))
         while states["seat"][0] != OVER:  # all games are equally long
-            variant.kernels.play(variant.params, states, index, ask(player, variant, states, index, own))
+            variant.kernels.play(states, index, ask(player, variant, states, index, own))
         counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
         effort.done(len(index), games)
     note = f"{games:,} games played: {_positions(variant, agent):,} positions are too many to ask at"

@@ -85,7 +85,7 @@ def test_a_game_follows_ours_and_information_states_say_what_was_seen(perfect_re
             record = state.position.record
             everybody = np.arange(3)
             views = np.empty((3, facts.observation_size), np.float32)
-            variant.kernels.observe(variant.params, record, np.zeros(3, np.int64), everybody, views)
+            variant.kernels.observe(record, np.zeros(3, np.int64), everybody, views)
             for seat in range(3):
                 seen[seat].append(views[seat])
                 assert state.observation_tensor(seat) == [*np.eye(3)[seat], *views[seat]]
@@ -102,7 +102,7 @@ def test_a_game_follows_ours_and_information_states_say_what_was_seen(perfect_re
             before, action = record.copy(), int(rng.choice(state.legal_actions()))
             state.apply_action(action)
             if not state.is_chance_node():  # nothing was drawn, so the compiled kernel gives the same state
-                variant.kernels.play(variant.params, before, np.zeros(1, np.int64), np.array([action]))
+                variant.kernels.play(before, np.zeros(1, np.int64), np.array([action]))
                 for field in before.dtype.names:
                     np.testing.assert_array_equal(before[field], state.position.record[field])
             while state.is_chance_node():
