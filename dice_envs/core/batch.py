@@ -19,6 +19,7 @@ from dice_envs.core.state import clear_rewards, end_game
 
 MOST_GAMES = 2**31  # in one batch
 MOST_ACTION = 2**63 - 1  # that kernels receive, and the negative of it
+_INT64 = np.dtype(np.int64)
 
 
 class IllegalActionError(ValueError):
@@ -161,7 +162,12 @@ def as_action(action: Any, name: str = "the action") -> int:
 
 
 def as_actions(actions: Any, count: int) -> np.ndarray:
-    """The actions as (count,) int64, by the rule of `as_action`. IllegalActionError if they are not `count` whole numbers."""
+    """The actions as (count,) int64, perhaps the caller's own array, by the rule of `as_action`.
+
+    IllegalActionError if they are not `count` whole numbers.
+    """
+    if type(actions) is np.ndarray and actions.dtype is _INT64 and actions.shape == (count,) and actions.flags.carray:
+        return actions  # as kernels take it
     if isinstance(actions, (list, tuple)):
         actions = [as_action(action, "an action") for action in actions]
     try:

@@ -266,7 +266,9 @@ class Kernels(NamedTuple):
     checked_play: Callable[..., int]  # as first_illegal; if all actions are legal, plays them
     observe: Callable[..., None]  # (states, index, seats (m,), out (m, size) float32)
     reroll: Callable[..., None]  # (states, index, seats, streams (m,), out (m,) states)
-    view: Callable[..., None]  # (states, index, seats, out, masks): observe, and legal where the seat is to move
+    # (states, index, numbers (m,), plays, out, masks): observe, and legal where the seat is to move. The numbers are the seats;
+    # or, with `plays`, actions for `checked_play`, whose result it returns; the seats are then those that are to move next.
+    view: Callable[..., int]
     playouts: Callable[..., int]  # (states, steps): random play, dealing again after each end; returns games ended
 
 
@@ -403,10 +405,14 @@ def compile_kernels(game: Game) -> Kernels:
             reroll_hidden(params, out[k], np.int64(seats[k]))
 
     @kernel
-    def view_all(values, states, index, seats, out, masks):
+    def view_all(values, states, index, numbers, plays, out, masks):
         params = params_of(*values)
-        for k in range(len(index)):
-            view(params, states[index[k]], np.int64(seats[k]), out[k], masks[k])
+        row = checked_play(values, states, index, numbers) if plays else -1
+        for k in range(len(index) if row < 0 else 0):
+            seat = np.int64(states[index[k]]["seat"]) if plays else np.int64(numbers[k])
+            if seat != OVER:
+                view(params, states[index[k]], seat, out[k], masks[k])
+        return row
 
     @kernel
     def playouts(values, states, steps):

@@ -81,6 +81,7 @@ class _Table:
         self._returns = [0.0] * facts.num_seats  # what each seat has earned in this game
         self._num_steps = 0
         self._np_random: np.random.Generator | None = None
+        self._shown: tuple[np.ndarray, np.ndarray] | None = None  # what the mover sees, until it is given out
         self._bind()
 
     def _bind(self) -> None:
@@ -88,13 +89,14 @@ class _Table:
         self._kernels = self.variant.kernels
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
+        self._shapes = (1, self.variant.facts.observation_size), (1, self.variant.facts.num_actions)
         # Views into the state: reading them is much cheaper than reading fields of a record.
         self._mover = self._states["seat"]
         self._rewards = self._states["rewards"][0, : self.variant.facts.num_seats]
         self._out = self._states["out"][0, : self.variant.facts.num_seats]
 
     def __getstate__(self) -> dict[str, Any]:
-        bound = ("_kernels", "_index", "_action", "_mover", "_rewards", "_out")
+        bound = ("_kernels", "_index", "_action", "_shapes", "_mover", "_rewards", "_out")
         return {name: value for name, value in vars(self).items() if name not in bound}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -153,13 +155,13 @@ class _Table:
         self._states[:] = fresh
         self._returns = [0.0] * len(self._returns)
         self._num_steps = 0
+        self._shown = None
 
     def _view(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the seat's observation and action mask as new arrays; the mask is all 0 unless the seat is to move."""
-        observation = np.empty((1, self.variant.facts.observation_size), np.float32)
-        mask = np.empty((1, self.variant.facts.num_actions), np.int8)
+        observation, mask = np.empty(self._shapes[0], np.float32), np.empty(self._shapes[1], np.int8)
         self._action[0] = seat
-        self._kernels.view(self._states, self._index, self._action, observation, mask)
+        self._kernels.view(self._states, self._index, self._action, False, observation, mask)
         return observation[0], mask[0]
 
     def _masks(self) -> list[np.ndarray]:
@@ -180,28 +182,45 @@ class _Table:
                 self._kernels.play(scratch, self._index, self._action)
         return list(masks)
 
-    def _play(self, states: np.ndarray, agent: str, action: Any) -> str:
-        """Play the action. Return "", or why it is not legal. IllegalActionError if it is malformed; or not legal, and
-        `illegal_action` is "raise"."""
-        number = as_action(action, f"the action of {agent}")
-        self._action[0] = number
-        if self._kernels.checked_play(states, self._index, self._action) < 0:
-            return ""
+    def _play(self, states: np.ndarray, agent: str, action: Any) -> tuple[str, tuple[np.ndarray, np.ndarray] | None]:
+        """Play the action. Return "", or why it is not legal; and what `_view` returns of the seat that is to move next.
+
+        IllegalActionError if it is malformed; or not legal, and `illegal_action` is "raise".
+        """
+        number = self._action[0] = as_action(action, f"the action of {agent}")
+        observation, mask = np.empty(self._shapes[0], np.float32), np.empty(self._shapes[1], np.int8)
+        if self._kernels.view(states, self._index, self._action, True, observation, mask) < 0:
+            return "", (observation[0], mask[0])
         reason = f"{agent}: {explain_illegal(self.variant, states[0], number)}"
         if self.illegal_action == "raise":
             raise IllegalActionError(reason)
-        return reason
+        return reason, None
 
     def _forfeit(self, agents: Collection[str]) -> None:
         warn_forfeit()
         forfeit(self.variant, self._states[0], [self._seat_of[agent] for agent in agents], self._returns)
 
 
-class _InBounds(wrappers.AssertOutOfBoundsWrapper[str, Any, int]):
-    """PettingZoo's check of actions, for integers of PyTorch too, which its spaces do not contain."""
+class _Usual(wrappers.OrderEnforcingWrapper[str, Any, int]):
+    """PettingZoo's OrderEnforcingWrapper, with the check of its AssertOutOfBoundsWrapper, for integers of PyTorch too.
+
+    One wrapper that asks the environment itself: in two of them, each attribute goes through six functions.
+    """
+
+    def last(self, observe: bool = True) -> Any:
+        return self.env.last(observe) if self._has_reset else super().last(observe)
 
     def step(self, action: Any) -> None:
-        super().step(action if action is None else as_action(action))
+        if self._has_reset and self.env.agents:
+            agent = self.env.agent_selection
+            number = -1 if action is None else as_action(action)
+            is_dead = self.env.terminations[agent] or self.env.truncations[agent]
+            assert 0 <= number < self.env.action_space(agent).n or (action is None and is_dead), "action is not in action space"
+            action = action if action is None else number
+        super().step(action)
+
+    def __str__(self) -> str:
+        return str(self.env)
 
 
 class DiceAECEnv(_Table, AECEnv[str, Any, int]):
@@ -241,13 +260,15 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         self._find_mover()
 
     def _find_mover(self) -> None:
-        seat = int(self._mover[0])
-        zeros = self.variant.facts.num_actions
-        self.infos: dict[str, dict[str, Any]] = {agent: {"action_mask": np.zeros(zeros, np.int8)} for agent in self.agents}
-        if seat != OVER:
-            self.agent_selection = self.possible_agents[seat]
-            self._observation, self._mask = self._view(seat)
-            self.infos[self.agent_selection] = {"action_mask": self._mask.copy()}
+        seat = self._seat = self._mover.item()
+        self._shown = None if seat == OVER else self._shown or self._view(seat)
+        self.infos: dict[str, dict[str, Any]] = {}
+        for agent in self.agents:
+            if self._shown and self._seat_of[agent] == seat:
+                self.agent_selection = agent
+                self.infos[agent] = {"action_mask": self._shown[1].copy()}
+            else:
+                self.infos[agent] = {"action_mask": np.zeros(self._shapes[1][1], np.int8)}
         if self.variant.facts.simultaneous:  # the masks of the seats that choose after the mover in this round
             if seat == OVER:
                 self._waiting = {}
@@ -260,13 +281,14 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
     def observe(self, agent: str) -> Any:
         self._check_dealt("observe")
         seat = self._seat_of[agent]
-        if seat == self._mover[0] and not self.truncations.get(agent, False):
-            return self._observed(self._observation.copy(), self._mask.copy())
-        observation, mask = self._view(seat)
-        if seat == self._mover[0]:
-            mask[:] = 0
-        elif seat in self._waiting:
-            mask[:] = self._waiting[seat]
+        if seat != self._seat:
+            observation, mask = self._view(seat)
+            if seat in self._waiting:
+                mask[:] = self._waiting[seat]
+        else:
+            (observation, mask), self._shown = self._shown or self._view(seat), None
+            if self.truncations.get(agent):
+                mask[:] = 0
         return self._observed(observation, mask)
 
     def step(self, action: int | None) -> None:
@@ -282,20 +304,19 @@ class DiceAECEnv(_Table, AECEnv[str, Any, int]):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)  # type: ignore[arg-type]
             return
-        reason = self._play(self._states, agent, action)
+        reason, self._shown = self._play(self._states, agent, action)
         if reason:
             self._forfeit([agent])
         self._cumulative_rewards[agent] = 0.0
         self._num_steps += 1
-        rewards, out = self._rewards.tolist(), self._out.tolist()
-        over = self._mover[0] == OVER
+        rewards, out, over = self._rewards.tolist(), self._out.tolist(), self._mover.item() == OVER
         capped = not over and self.max_cycles is not None and self._num_steps >= self.max_cycles
         ended = over or capped
         for other in self.agents:
             seat = self._seat_of[other]
-            self.rewards[other] = rewards[seat]
-            self._cumulative_rewards[other] += rewards[seat]
-            self._returns[seat] += rewards[seat]
+            reward = self.rewards[other] = rewards[seat]
+            self._cumulative_rewards[other] += reward
+            self._returns[seat] += reward
             if over or out[seat]:
                 self.terminations[other] = ended = True
             elif capped:
@@ -356,7 +377,7 @@ class DiceParallelEnv(_Table, ParallelEnv[str, Any, int]):
         reasons = {}
         for _ in self.agents:
             agent = self.possible_agents[after["seat"][0]]
-            reason = self._play(after, agent, actions[agent])
+            reason, _ = self._play(after, agent, actions[agent])
             if reason:  # check the other actions too; they do not depend on this one
                 reasons[agent] = reason
                 self._play(after, agent, self._masks()[self._seat_of[agent]].argmax())
@@ -398,8 +419,7 @@ def env(game: str | Game | Variant, illegal_action: IllegalAction = "lose", **kw
     `DiceAECEnv` itself handles illegal actions. PettingZoo's TerminateIllegalWrapper is left out: it warns at every illegal
     action, and knows neither the agent's return so far nor the game's least return.
     """
-    wrapped: AECEnv[Any, Any, Any] = raw_env(game, illegal_action=illegal_action, **kwargs)
-    return wrappers.OrderEnforcingWrapper(_InBounds(wrapped))
+    return _Usual(raw_env(game, illegal_action=illegal_action, **kwargs))
 
 
 def parallel_env(game: str | Game | Variant, **kwargs: Any) -> DiceParallelEnv:

@@ -15,7 +15,7 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.machine import check_extra, needs, torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
-from dice_envs.envs.learner.records import TURN, fields_of, room_for
+from dice_envs.envs.learner.records import RESULTS, TURN, fields_of, room_for
 from dice_envs.envs.learner.turn import compile_hands
 
 with needs("sb3", "dice_envs.TensorEnv"):
@@ -88,7 +88,7 @@ class TensorEnv:
         self._turns: Any = None
         if self.device.type == "cpu" and not getattr(numba.config, "ENABLE_CUDASIM", False):
             turns = np.zeros(count, TURN)
-            self._arrays = Step(turns, num_seats, Shown(*(tensor.numpy() for tensor in shown)), room_for(self.variant, 0))
+            self._scratch = Step(turns, num_seats, Shown(*(tensor.numpy() for tensor in shown)), room_for(self.variant, 0))
             records = self._games.records
             games, written = (fields_of(torch.from_numpy(each.view(np.uint8)), each.dtype) for each in (records, turns))
         else:
@@ -101,7 +101,8 @@ class TensorEnv:
         self.seats, self.out = games["learner"], games["state"]["out"][:, :num_seats]
         self._earned = written["earned"], written["earned"].float()
         none = Shown(*(tensor[:0] for tensor in shown))
-        self._step: Step[torch.Tensor] = Step({**written, "earned": self._earned[1]}, num_seats, shown, none)
+        results = {name: written[name] for name in RESULTS} | {"earned": self._earned[1]}
+        self._step: Step[torch.Tensor] = Step(results, num_seats, shown, none)
         self._state = torch.zeros(count, num_seats, self.variant.facts.observation_size, device=self.device)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -166,7 +167,7 @@ class TensorEnv:
             self._turns.play(actions)
         else:
             try:
-                self._games.advance(actions, np.zeros(self.num_envs, bool), restart=True, into=self._arrays)
+                self._games.advance(actions, np.zeros(self.num_envs, bool), restart=True, into=self._scratch)
             except BaseException:
                 self._show(self._games.view())  # what the step has written until then
                 raise

@@ -123,7 +123,7 @@ def _batched(quick: bool) -> Iterator[BenchRow]:
         over = np.flatnonzero(batch.states["seat"] == OVER)
         if len(over):
             kernels.deal(batch.states, over)
-        kernels.view(batch.states, index, batch.states["seat"], observations, masks)
+        kernels.view(batch.states, index, batch.states["seat"], False, observations, masks)
         timed += (time.perf_counter() - start) * (step >= 10)  # the first ones compile
     ours = n * (steps - 10) / timed / 1e6
 

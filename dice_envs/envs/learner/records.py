@@ -44,6 +44,7 @@ TURN = np.dtype(
     ],
     align=True,
 )
+RESULTS = ("reward", "earned", "ended", "length", "learner", "players", "returns")  # what a turn gave, of TURN
 
 
 def game_record(variant: Variant, memory: int) -> np.dtype[Any]:
