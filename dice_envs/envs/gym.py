@@ -63,6 +63,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         self.render_mode = render_mode
         self.observation_space, self.action_space = seat_spaces(self.variant)
         self._playing = False
+        self._action, self._plays = np.zeros(1, np.int64), np.zeros(1, bool)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal a game and play up to the learner's turn. A seed fixes this game and those after it; without one the
@@ -89,14 +90,15 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if not self._playing:
             raise gymnasium.error.ResetNeeded("call reset before step: no game has begun, or the last one has ended")
-        actions = np.array([as_action(action)])
+        self._action[0] = as_action(action)
         try:
-            done = self.games.advance(actions, np.zeros(1, bool), restart=False)
+            done = self.games.advance(self._action, self._plays, restart=False)
         except IllegalActionError as problem:
             raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
-        self._playing = not done.ended[0]
+        ended = done.ended.item()
+        self._playing = not ended
         observation, info = self._show(done.shown, illegal=bool(self.games.illegal))
-        return observation, float(done.rewards[0]), bool(done.ended[0]), False, info
+        return observation, done.rewards.item(), ended, False, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, (actions,) bool, as MaskablePPO expects them."""
@@ -160,7 +162,8 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
-        self._ended = np.zeros(num_envs, bool)
+        self._every, self._none = np.ones(num_envs, bool), np.zeros(num_envs, bool)
+        self._ended = self._none.copy()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -193,7 +196,7 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         elif any(each is not None for each in seeds):
             self.np_random = self.np_random  # its seed is then -1
         self._ended[index] = False
-        return self._show({}, shown, np.zeros(self.num_envs, bool))
+        return self._show({}, shown, self._none.copy())
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """Return one seed for each game."""
@@ -206,26 +209,27 @@ class SeatVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _show(self, infos: dict[str, Any], shown: Shown, illegal: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         found = {"action_mask": shown.masks.copy(), "seat": self.games.learners.copy(), "illegal_action": illegal}
-        infos |= _present(found, np.ones(self.num_envs, bool))
+        infos |= _present(found, self._every)
         return shown.observations, infos
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(f"{self._ended.sum()} games have ended; reset them with options['reset_mask']")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        most = MOST_ACTION if self.max_episode_steps is None else self.max_episode_steps
+        most = self.max_episode_steps or MOST_ACTION
         done = self.games.advance(actions, self._ended, same_step, most=most)  # with next-step reset ended games begin now
-        truncated, illegal = done.lengths >= most, np.zeros(self.num_envs, bool)  # of ended games, too, as TimeLimit says it
-        over = done.ended | truncated
+        truncated = done.lengths >= most if self.max_episode_steps else self._none.copy()  # of ended games, too: see TimeLimit
+        ended, illegal = done.ended.copy(), self._none.copy()
+        over = ended | truncated
         if self.games.illegal:
             illegal[list(self.games.illegal)] = True
         infos: dict[str, Any] = {}
         if same_step and over.any():
-            infos, illegal = self._finals(over.copy(), done, illegal), np.zeros(self.num_envs, bool)
+            infos, illegal = self._finals(over, done, illegal), self._none.copy()
         elif not same_step:
-            self._ended = over.copy()
+            self._ended = over
         observations, infos = self._show(infos, done.shown, illegal)
-        return observations, done.rewards.copy(), done.ended.copy(), truncated, infos
+        return observations, done.rewards.copy(), ended, truncated, infos
 
     def _finals(self, over: np.ndarray, done: Step, illegal: np.ndarray) -> dict[str, Any]:
         """Return the entries of `infos` about games that have begun again."""

@@ -142,7 +142,7 @@ class SeatGames:
         places = np.append(LEARNER, np.resize(np.arange(len(self._agents)), MAX_SEATS - 1))
         self.table[0] = facts.num_seats, -1 if seat == "random" else int(seat), self.self_play, places
         self._finals = room_for(variant, num_games)  # kept: in fresh memory some steps would take a fifth longer
-        self._nobody = room_for(variant, 0)
+        self._nobody, self._shapes = room_for(variant, 0), (*(each.shape for each in self._finals), num_games)
         self._plain = np.full(num_games, NO_ACTION), np.full(num_games, SHOWS, np.int8)
         self._prepared = _NOT_PREPARED
         self.seed_games(np.arange(num_games), [None] * num_games)
@@ -244,8 +244,9 @@ class SeatGames:
 
     def _empty_step(self) -> Step[np.ndarray]:
         """Return a step's fresh arrays, without finals."""
-        shown = room_for(self.variant, self.num_games)
-        return Step(np.empty(self.num_games, TURN), self.variant.facts.num_seats, shown, self._nobody)
+        seen, legal, count = self._shapes
+        shown = Shown(np.empty(seen, np.float32), np.empty(legal, np.int8))
+        return Step(np.empty(count, TURN), self.variant.facts.num_seats, shown, self._nobody)
 
     def _follow(self, always: bool) -> None:
         """Look up the opponents and a pool's weights: always, or if others have taken their places.
@@ -277,7 +278,7 @@ class SeatGames:
 
         Args:
             actions: (n,) integers; ignored in games that begin.
-            begins: (n,) bool, the games that begin now; the learner plays in the others.
+            begins: (n,) bool, contiguous, the games that begin now; the learner plays in the others.
             restart: whether games that end begin again at once.
             into: arrays to write the step into; None: fresh ones.
             most: the learner's turns after which games that go on begin again, too, if `restart`.
@@ -293,7 +294,7 @@ class SeatGames:
         step = self._empty_step() if into is None else into
         if restart and into is None:
             step.finals = self._finals
-        turn = step, actions, np.ascontiguousarray(begins).view(np.int8), most if restart else 0
+        turn = step, actions, begins.view(np.int8), most if restart else 0
         self._follow(always=False)
         if self._prepared.may_fail:
             with self._unchanged_on_error():
@@ -314,10 +315,10 @@ class SeatGames:
             IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; games have changed.
         """
+        _, _, lasting, loop, _ = self._prepared
         given = self._plain if actions is None else (actions, orders)
-        loop, arguments = self._prepared.loop, (*self._prepared.lasting, step.turns, *given, most, *step.shown, *step.finals)
-        reasons: dict[int, str] = {}
-        stands = loop(*arguments, actions is None)
+        arguments = *lasting, step.turns, *given, most, *step.shown, *step.finals
+        stands, reasons = loop(*arguments, actions is None), {}
         while stands != NO_FAULT:
             if stands == ASKED:
                 self._answer(step.turns)

@@ -73,7 +73,9 @@ class Shown(NamedTuple, Generic[Array]):
 
 
 def _part(name: str, each_seat: bool = False) -> Any:
-    return property(lambda step: step.turns[name][:, : step.num_seats] if each_seat else step.turns[name])
+    if each_seat:
+        return property(lambda step: step.turns[name][:, : step.num_seats])
+    return property(lambda step: step.turns[name])
 
 
 class Step(Generic[Array]):
