@@ -90,14 +90,17 @@ class _Table:
         self._index = np.zeros(1, np.int64)
         self._action = np.zeros(1, np.int64)
         self._shapes = (1, self.variant.facts.observation_size), (1, self.variant.facts.num_actions)
+        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
+        self._scratch = self._states.copy()
+        self._bytes, self._scratch_bytes = self._states.view(np.uint8), self._scratch.view(np.uint8)
         # Views into the state: reading them is much cheaper than reading fields of a record.
         self._mover = self._states["seat"]
         self._rewards = self._states["rewards"][0, : self.variant.facts.num_seats]
         self._out = self._states["out"][0, : self.variant.facts.num_seats]
 
     def __getstate__(self) -> dict[str, Any]:
-        bound = ("_kernels", "_index", "_action", "_shapes", "_mover", "_rewards", "_out")
-        return {name: value for name, value in vars(self).items() if name not in bound}
+        bound = {"_kernels", "_index", "_action", "_shapes", "_scratch", "_bytes", "_scratch_bytes", "_mover", "_rewards"}
+        return {name: value for name, value in vars(self).items() if name not in bound | {"_out"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -169,17 +172,16 @@ class _Table:
 
         Legal actions do not depend on the choices of other seats, so any are played here.
         """
-        # Copied as bytes: NumPy copies records field by field, which takes many times as long.
-        scratch = self._states.view(np.uint8).copy().view(self._states.dtype)
-        masks = np.zeros((len(self.possible_agents), self.variant.facts.num_actions), np.int8)
-        for left in reversed(range(len(masks))):
-            seat = int(scratch["seat"][0])
-            if seat == OVER:
-                break
-            self._kernels.legal(scratch, self._index, masks[seat : seat + 1])
-            if left:
+        masks, seat = np.zeros((len(self.possible_agents), self._shapes[1][1]), np.int8), self._mover.item()
+        if seat != OVER:
+            masks[seat] = (self._shown or self._view(seat))[1]
+            self._scratch_bytes[:] = self._bytes
+            seen, mask = np.empty(self._shapes[0], np.float32), np.empty(self._shapes[1], np.int8)
+            for _ in range(len(masks) - 1):
                 self._action[0] = masks[seat].argmax()
-                self._kernels.play(scratch, self._index, self._action)
+                self._kernels.view(self._scratch, self._index, self._action, True, seen, mask)
+                seat = self._scratch["seat"].item()
+                masks[seat] = mask
         return list(masks)
 
     def _play(self, states: np.ndarray, agent: str, action: Any) -> tuple[str, tuple[np.ndarray, np.ndarray] | None]:

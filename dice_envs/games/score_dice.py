@@ -108,7 +108,7 @@ class Params(NamedTuple):
     num_actions: int  # the size of the larger pool
     columns: int  # the size of the smaller
     most_sides: int  # the largest size of any die
-    sizes: tuple[tuple[int, ...], ...]  # of each seat's dice, padded with 0 to MAX_DICE
+    sizes: np.ndarray  # (2, MAX_DICE) int64, of each seat's dice, padded with 0
     tie_points: int  # what a tie scores for A
     reroll: bool
     open_hands: bool
@@ -142,7 +142,7 @@ def _params(options: Options) -> Params:
         num_actions=max(map(len, options.pools)),
         columns=options.num_columns,
         most_sides=max(map(max, options.pools)),
-        sizes=tuple(pool + (0,) * (MAX_DICE - len(pool)) for pool in options.pools),
+        sizes=np.array([pool + (0,) * (MAX_DICE - len(pool)) for pool in options.pools]),
         tie_points=int(options.ties == "a"),
         reroll=options.ties == "reroll",
         open_hands=options.open_hands,
@@ -192,7 +192,7 @@ def deal(params, state):
         for die in range(params.num_actions):
             state["faces"][seat, die] = 0
             state["shown"][seat, die] = 0
-            state["status"][seat, die] = HELD if params.sizes[seat][die] > 0 else OUT
+            state["status"][seat, die] = HELD if params.sizes[seat, die] > 0 else OUT
     state["score"] = 0
     state["rolls"] = 0
     state["columns"] = params.columns
@@ -205,7 +205,7 @@ def _roll(params, state):
     for seat in range(2):
         for die in range(params.num_actions):
             if state["status"][seat, die] == HELD:
-                state["faces"][seat, die] = below(state, params.sizes[seat][die]) + 1
+                state["faces"][seat, die] = below(state, params.sizes[seat, die]) + 1
     state["rolls"] += 1
     state["column"] = 0
     state["pick"] = NO_PICK
@@ -335,9 +335,9 @@ def observe(params, state, seat, out):
     for die in range(params.num_actions):
         if state["status"][seat, die] == HELD:
             out[faces + die] = state["faces"][seat, die] / scale
-            out[sizes + die] = params.sizes[seat][die] / scale
+            out[sizes + die] = params.sizes[seat, die] / scale
         if state["status"][other, die] == HELD:
-            out[other_sizes + die] = params.sizes[other][die] / scale
+            out[other_sizes + die] = params.sizes[other, die] / scale
             if params.open_hands:
                 out[other_faces + die] = state["faces"][other, die] / scale
         elif state["status"][other, die] == DROPPED:
@@ -374,7 +374,7 @@ def reroll_hidden(params, state, seat):
         for die in range(params.num_actions):
             if state["status"][other, die] == HELD:
                 least = lowest_face(params, state, other, die)
-                state["faces"][other, die] = least + below(state, params.sizes[other][die] - least + 1)
+                state["faces"][other, die] = least + below(state, params.sizes[other, die] - least + 1)
     if seat == 1 and state["pick"] != NO_PICK:
         state["pick"] = _random_held(params, state, 0)
 

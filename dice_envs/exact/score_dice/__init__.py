@@ -448,7 +448,7 @@ def _meet(params, state, pairs):
         for die in range(params.num_actions):
             if state["status"][1 - seat, die] != HELD:
                 continue
-            low, high = np.int64(lowest_face(params, state, 1 - seat, die)), params.sizes[1 - seat][die]
+            low, high = np.int64(lowest_face(params, state, 1 - seat, die)), params.sizes[1 - seat, die]
             if params.open_hands:
                 low = high = np.int64(state["faces"][1 - seat, die])
             pairs[count, met] = 0.0

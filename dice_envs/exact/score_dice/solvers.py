@@ -319,7 +319,7 @@ def _write_known(params, state, seat, out, places):
             if state["status"][seat, die] == HELD and state["faces"][seat, die] == face:
                 out[held] = face
                 out[dice + held] = face
-                out[2 * dice + held] = params.sizes[seat][die]
+                out[2 * dice + held] = params.sizes[seat, die]
                 places[held] = die
                 held += 1
 
@@ -337,7 +337,7 @@ def _write_ranges(params, state, seat, out):
         if state["status"][seat, die] == HELD:
             out[held] = lowest_face(params, state, seat, die)
             out[dice + held] = _highest_face(params, state, seat, die)
-            out[2 * dice + held] = params.sizes[seat][die]
+            out[2 * dice + held] = params.sizes[seat, die]
             possible &= out[held] <= out[dice + held]
             held += 1
     for k in range(0 if possible else held):
@@ -347,7 +347,7 @@ def _write_ranges(params, state, seat, out):
 @kernel(allocates=False)
 def _highest_face(params, state, seat, die):
     """The highest face that a die in hand can show if its owner has always shown its highest die."""
-    most = np.int64(params.sizes[seat][die])
+    most = np.int64(params.sizes[seat, die])
     for column in range(state["column"]):
         shown = state["shown"][seat, column]
         most = min(most, np.int64(state["faces"][seat, shown]) - (die < shown))
@@ -360,7 +360,7 @@ def _write_tied(params, state, seat, out):
     for size in range(params.most_sides, 0, -1):
         for column in range(state["column"]):
             own, other = state["shown"][seat, column], state["shown"][1 - seat, column]
-            if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat][own] == size:
+            if state["faces"][seat, own] == state["faces"][1 - seat, other] and params.sizes[seat, own] == size:
                 out[tied] = size
                 tied += 1
 
