@@ -15,7 +15,6 @@ from dice_envs.core.kernel import is_kernel, kernel, makes_arrays
 from dice_envs.core.options import shown
 
 NO_OPTIONS = np.zeros((), [("none", np.int8)])  # the options of an agent that has none
-_NO_MASK = np.zeros(0, np.int8)  # for games that draw a random action without one
 _ASIDE = np.uint64(0x51DEC0DE5EED0A6E)  # separates the dice of sampled states from the agent's own stream
 
 
@@ -111,24 +110,25 @@ def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
 @functools.cache
 def random_choice(game: Game) -> Callable[..., int]:
     """Return the kernel that chooses a uniformly random legal action of a game."""
-    random_action = compile_random_action(game)
+    random_action, direct_action = compile_random_action(game), game.random_action
 
-    @kernel(allocates=False, inline=True)
-    def draw(params, state, stream, mask):
+    @kernel
+    def choose_from_legal(params, options, state, stream):
         kept = state["rng"]  # the draw must not change the game's own stream
         state["rng"] = stream["rng"]
-        action = random_action(params, state, mask)
+        action = random_action(params, state, np.zeros(params.num_actions, np.int8))
         stream["rng"] = state["rng"]
         state["rng"] = kept
         return action
 
-    @kernel
-    def choose_from_legal(params, options, state, stream):
-        return draw(params, state, stream, np.zeros(params.num_actions, np.int8))
-
     @kernel(allocates=False)
     def choose_directly(params, options, state, stream):
-        return draw(params, state, stream, _NO_MASK)
+        kept = state["rng"]
+        state["rng"] = stream["rng"]
+        action = direct_action(params, state)
+        stream["rng"] = state["rng"]
+        state["rng"] = kept
+        return action
 
     return choose_from_legal if game.random_action is None else choose_directly
 

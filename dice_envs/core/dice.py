@@ -100,7 +100,7 @@ def roll_counts(stream, num_dice, num_faces, counts):
     while left > 0:
         # A random fraction, times the number of faces: the whole part is a die, the rest is a fresh fraction. Two at a time.
         fraction = next_u64(stream) >> _S6
-        dice = min(left, _DICE_PER_DRAW)
+        dice = left if left < _DICE_PER_DRAW else _DICE_PER_DRAW
         for _ in range(dice >> 1):
             fraction = (fraction & _FRACTION_MASK) * (faces * faces)
             packed += _PAIRS[num_faces, np.int64(fraction >> _FRACTION_BITS)]

@@ -476,7 +476,7 @@ class Variant:
     @functools.cached_property
     def kernels(self) -> Kernels:
         """The game's compiled loops over many states, with the variant's params."""
-        return Kernels(*(functools.partial(loop, tuple(self.params)) for loop in compile_kernels(self.game)))
+        return Kernels._make(functools.partial(loop, tuple(self.params)) for loop in compile_kernels(self.game))
 
     @functools.cached_property
     def hands(self) -> tuple[np.ndarray, np.ndarray] | None:

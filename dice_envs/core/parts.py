@@ -10,6 +10,7 @@ This file relies on numba's internals. Where they differ, `kernel` makes numba's
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any, cast
@@ -56,6 +57,23 @@ class _PartCompiler(Compiler):  # type: ignore[misc]
         return super().compile_extra(func)
 
 
+class _ShortLibrary(JITCodeLibrary):
+    """Machine code whose loops are not vectorised."""
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)
+        passes.run(self._final_module, builder)
+
+
+class _ShortCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler, for kernels with short loops."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.library = _ShortLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
 class _Part(CPUDispatcher):
     """The dispatcher that serves compiled callers of a kernel."""
 
@@ -78,6 +96,16 @@ class Kernel(CPUDispatcher):
     def get_overload(self, sig: Any) -> Any:
         return self.part.get_overload(sig)
 
+    def compile(self, sig: Any) -> Any:
+        """Compile while Python collects no garbage: looking through millions of objects in use takes a tenth of the time."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            if collects:
+                gc.enable()
+
     @property
     def is_compiling(self) -> Any:
         return self._compiling_counter or self.part._compiling_counter
@@ -88,9 +116,11 @@ class Kernel(CPUDispatcher):
         super().add_overload(cres)
 
 
-def with_part(compiled: Any) -> Kernel:
+def with_part(compiled: Any, short_loops: bool) -> Kernel:
     """Give one of numba's dispatchers a part for the kernels that call it."""
     compiled.__class__ = Kernel
+    if short_loops:
+        compiled._compiler.pipeline_class = _ShortCompiler
     return cast(Kernel, compiled)
 
 

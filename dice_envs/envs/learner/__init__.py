@@ -185,9 +185,9 @@ class SeatGames:
         """The opponents, in the order of their numbers in `players`."""
         return self.pool.agents if self.pool else self._agents
 
-    def shares(self) -> np.ndarray:
-        """Return the probability of each agent of a pool, (agents,) float64; empty without a pool."""
-        return self.pool.shares() if self.pool else np.zeros(0)
+    def shares(self) -> np.ndarray | None:
+        """Return the probability of each agent of a pool, (agents,) float64; None without a pool."""
+        return self.pool.shares() if self.pool else None
 
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
         """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError before any change."""
@@ -318,7 +318,7 @@ class SeatGames:
         _, _, lasting, loop, _ = self._prepared
         given = self._plain if actions is None else (actions, orders)
         arguments = *lasting, step.turns, *given, most, *step.shown, *step.finals
-        stands, reasons = loop(*arguments, actions is None), {}
+        stands, reasons = loop(*arguments, actions is None, 0, self.num_games), {}
         while stands != NO_FAULT:
             if stands == ASKED:
                 self._answer(step.turns)
@@ -327,7 +327,7 @@ class SeatGames:
             else:
                 action = int(step.turns["fault"][stands, 2])
                 raise fault_of(self.agents[player], self.variant, self.states[stands], stands, action)
-            stands = loop(*arguments, True)
+            stands = loop(*arguments, True, 0, self.num_games)
         return reasons
 
     def _lose(self, turns: np.ndarray) -> dict[int, str]:

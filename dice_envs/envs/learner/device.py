@@ -12,7 +12,7 @@ import numpy as np
 from numba import cuda
 
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
-from dice_envs.agent.compiled import ASKED, NO_FAULT, Context, Team, mixed_team
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, mixed_team
 from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
 from dice_envs.core.batch import MOST_ACTION, illegal_error
 from dice_envs.core.dice import uniform
@@ -27,10 +27,10 @@ from dice_envs.envs.learner.turn import (
     DONE,
     FAILS,
     PLAYS,
+    compile_advance,
     compile_hands,
-    compile_may_act,
-    compile_turn,
     compile_views,
+    pay_nothing,
 )
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
@@ -40,11 +40,12 @@ _BLOCK = 128  # threads
 warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")  # how many games there are is the caller's choice
 
 
-class Room(NamedTuple):
-    """Work space, a row for each of n games."""
+class Orders(NamedTuple):
+    """What to do in n games, as for `compile_advance`."""
 
-    samples: Any  # (n,) of the game's states
-    masks: Any  # (n, actions) int8
+    actions: Any  # (n,) int64
+    todo: Any  # (n,) int8
+    goes_on: Any  # (1,) int8
 
 
 class Queries(NamedTuple):
@@ -61,7 +62,8 @@ class Cast(NamedTuple):
 
     numbers: Any  # as in `Context`
     options: tuple[Any, ...]
-    weights: Any  # probability of each agent of a pool, (agents,) float64; empty without a pool
+    samples: Any  # (n,) of the game's states, work space
+    weights: Any  # probability of each agent of a pool, (agents,) float64; None without a pool
     floors: Any  # (agents,) float64, see `Network`
     table: Any  # (1,) of TABLE
 
@@ -69,32 +71,30 @@ class Cast(NamedTuple):
 def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over a variant's params.
 
-    `turn(cast, room, records, shown, asked)` takes the turn of game k in thread k, and writes which agents are asked and what
-    they see; `records` are the games and their turns. A game with a fault stands still. `draw(cast, records, asked)` draws the
-    answers from the softmax of their logits. `views(records, (out,))` writes what all seats see, (n, seats, size), the
-    learner's first. In games that list their hands, `suppose(records, room, (hands, out))` writes that for each of them.
+    `turn(cast, records, orders, shown, asked)` takes the turn of game k in thread k, and writes which agents are asked
+    and what they see. `records` are the games and their turns, `orders` the actions, what there is to do, and whether turns go
+    on. A game with a fault stands still. `draw(cast, records, asked)` draws the answers from the softmax of their logits.
+    `views(records, (out,))` writes what all seats see, (n, seats, size), the learner's first. In games that list their hands,
+    `suppose(records, (samples, hands, out))` writes that for each of them.
     """
-    take, may_act, view = compile_turn(game, choosers), compile_may_act(game), compile_view(game)
+    values, advance, view = tuple(params), compile_advance(game, choosers), compile_view(game)
     (see, _), (see_hands, _) = compile_views(game), compile_hands(game)
 
-    def turn(cast, room, records, shown, asked):
+    def turn(cast, records, orders, shown, asked):
         k = cuda.grid(1)
         games, turns = records
-        if k < len(turns) and turns[k]["todo"] != DONE:
-            fault, mask = turns[k]["fault"], room.masks[k]
-            context = Context(params, cast.numbers, cast.options, room.samples[k : k + 1], mask, fault)
-            if fault[0] == NO_FAULT and may_act(params, games[k], turns[k], mask):
-                nothing = Shown(shown.observations[:0], shown.masks[:0])
-                take(context, cast.table[0], cast.weights, games[k], turns[k], MOST_ACTION, shown, nothing, k)
-            else:
-                turns[k]["todo"] = FAILS
-            if turns[k]["todo"] == FAILS:
-                fault[0] = k
-                turns[k]["ended"] = False
-                turns[k]["reward"] = 0.0
-                for each in range(cast.table[0]["num_seats"]):
-                    turns[k]["earned"][each] = 0.0
         if k < len(turns):
+            fault, (seen, masks) = turns[k]["fault"], shown
+            if fault[0] == NO_FAULT:
+                stands = advance(
+                    values, cast.numbers, cast.options, cast.samples[k : k + 1], cast.table, cast.weights, games, turns,
+                    orders.actions, orders.todo, MOST_ACTION, seen, masks, seen[:0], masks[:0], orders.goes_on[0], k, k + 1,
+                )  # fmt: skip
+                if stands >= 0:
+                    fault[0] = k
+            if fault[0] != NO_FAULT:
+                turns[k]["todo"] = FAILS
+                pay_nothing(cast.table[0]["num_seats"], turns[k])
             asked.numbers[k] = LEARNER
             if turns[k]["todo"] == ASKS:
                 state = games[k]["state"]
@@ -115,11 +115,11 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
         if k < len(out[0]):
             see(params, records[0][k], out[0][k])
 
-    def suppose(records, room, hands_and_out):
+    def suppose(records, hands_and_out):
         k = cuda.grid(1)
-        hands, out = hands_and_out
+        samples, hands, out = hands_and_out
         if k < len(out):
-            see_hands(params, records[0][k], room.samples[k : k + 1], hands, out[k])
+            see_hands(params, records[0][k], samples[k : k + 1], hands, out[k])
 
     return {"turn": turn, "draw": draw, "views": views, "suppose": suppose}
 
@@ -127,18 +127,19 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
 def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str, tuple[Any, ...]]]:
     """Return the functions of `threads` for these games, and NumPy arguments of the types that they are called with."""
     variant, count, team = games.variant, games.num_games, mixed_team(games.agents, games.variant)
-    room = Room(np.empty(count, variant.game.state), np.empty((count, variant.facts.num_actions), np.int8))
-    records, shown, logits = (games.records, np.zeros(count, TURN)), room_for(variant, count), room.masks.astype(np.float32)
-    asked = Queries(np.full(count, LEARNER), *room_for(variant, count), logits)
-    cast = Cast(team.numbers, team.options, games.shares(), np.zeros(len(games.agents)), games.table)
+    records, shown = (games.records, np.zeros(count, TURN)), room_for(variant, count)
+    orders = Orders(np.zeros(count, np.int64), np.zeros(count, np.int8), np.zeros(1, np.int8))
+    asked = Queries(np.full(count, LEARNER), *room_for(variant, count), shown.masks.astype(np.float32))
+    samples, floors = np.empty(count, variant.game.state), np.zeros(len(games.agents))
+    cast = Cast(team.numbers, team.options, samples, games.shares(), floors, games.table)
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     arguments: dict[str, tuple[Any, ...]] = {
-        "turn": (cast, room, records, shown, asked),
+        "turn": (cast, records, orders, shown, asked),
         "draw": (cast, records, asked),
         "views": (records, (views,)),
     }
     if variant.hands:
-        arguments["suppose"] = records, room, (variant.hands[0], views[:, :, None])
+        arguments["suppose"] = records, (samples, variant.hands[0], views[:, :, None])
     functions = threads(variant.params, games.played, team.choosers)
     return {name: functions[name] for name in arguments}, arguments
 
@@ -185,16 +186,17 @@ class DeviceTurns:
 
         self.games, self._torch, self._device = games, torch, shown.masks.device
         _, arguments = example(games)
-        _, room, records, _, asked = arguments["turn"]
+        cast, records, orders, _, asked = arguments["turn"]
         self._following: tuple[Any, ...] = ()
-        self.follow()  # before any room is taken: it refuses opponents
+        (self._samples,) = self._moved((cast.samples,))
+        self.follow()  # before more room is taken: it refuses opponents
         self._bytes = [self._tensor(each.view(np.uint8)) for each in records]
         kinds = [each.dtype for each in records]
         self.games_there, self.turns_there = map(fields_of, self._bytes, kinds)
         self._records = tuple(self._shared(each).view(kind) for each, kind in zip(self._bytes, kinds, strict=True))
-        self._asked = Queries(*map(self._tensor, asked))
-        self._queries = Queries(*map(self._shared, self._asked))
-        self._room, self._hands = self._moved(room), self._moved(games.variant.hands)
+        self._asked, self._orders = Queries(*map(self._tensor, asked)), Orders(*map(self._tensor, orders))
+        self._queries, self._ordered = Queries(*map(self._shared, self._asked)), Orders(*map(self._shared, self._orders))
+        self._hands = self._moved(games.variant.hands)
         self._shown = Shown(*map(self._shared, shown))
         self.upload()
 
@@ -238,7 +240,7 @@ class DeviceTurns:
 
     def play(self, actions: Any) -> None:
         """Play the learner's actions, (n,) int64 tensor, up to its next turns; ended games begin again."""
-        self.turns_there["action"].copy_(actions)
+        self._orders.actions.copy_(actions)
         self._run(PLAYS)
 
     def view_all(self, out: Any) -> None:
@@ -247,7 +249,7 @@ class DeviceTurns:
 
     def suppose(self, out: Any) -> None:
         """Write what each seat would see with each hand into `out`, (n, seats, hands, size) float32 tensor."""
-        self._launch("suppose", self._records, self._room, (self._hands[0], self._shared(out)))
+        self._launch("suppose", self._records, (self._samples, self._hands[0], self._shared(out)))
 
     def check(self) -> None:
         """Raise an error if an action since the last check was illegal. Its game has stood still.
@@ -274,7 +276,7 @@ class DeviceTurns:
         """
         games = self.games
         shares, agents, team = games.shares(), list(games.agents), mixed_team(games.agents, games.variant)
-        now = (*map(id, agents), id(team), shares.tobytes())
+        now = (*map(id, agents), id(team), None if shares is None else shares.tobytes())
         if now != self._following:
             variant = games.variant
             networks = networks_of(agents, team, variant)
@@ -282,16 +284,18 @@ class DeviceTurns:
             self._following, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
             self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
             floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
-            self._cast = self._moved(Cast(team.numbers, team.options, shares, floors, games.table))
+            self._cast = self._moved(Cast(team.numbers, team.options, self._samples, shares, floors, games.table))
         return None if self._layers else now
 
     def _run(self, todo: int) -> None:
         self.follow()
-        self.turns_there["todo"].fill_(todo)
+        self._orders.todo.fill_(todo)
+        self._orders.goes_on.fill_(0)
         while True:
-            self._launch("turn", self._cast, self._room, self._records, self._shown, self._queries)
+            self._launch("turn", self._cast, self._records, self._ordered, self._shown, self._queries)
             if not self._layers or not self._answer():
                 return
+            self._orders.goes_on.fill_(1)
 
     def _answer(self) -> bool:
         """Let networks answer where they are to move; return whether there were any."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -32,26 +31,40 @@ DONE = 8  # nothing: the learner's turn has come, or its game has ended
 
 
 @kernel(allocates=False)
-def _seat(table, weights, game, turn):
-    """Draw the players of a game; where a pool puts another agent at a place, its match begins. Modified in place."""
+def _begin(table, weights, game, turn):
+    """Draw the players of a new game; where a pool puts another agent at a place, its match begins. Modified in place."""
     state, num_seats = game["state"], table["num_seats"]
-    remembers = game["memory"].shape[1] > 0 and len(weights) > 0
-    for place in range(num_seats if remembers else 0):
-        turn["before"][place] = game["players"][(game["learner"] + place) % num_seats]
+    if weights is not None:  # else this is not compiled
+        for place in range(num_seats):
+            turn["before"][place] = game["players"][(game["learner"] + place) % num_seats]
     learner = below(state, num_seats) if table["fixed_seat"] < 0 else table["fixed_seat"]
     game["learner"] = learner
+    game["length"] = 0
     for seat in range(num_seats):
+        game["earned"][seat] = 0.0
+        game["returns"][seat] = 0.0
         game["players"][seat] = table["places"][(seat - learner) % num_seats]
-        if seat != learner and len(weights) > 0:
+        if weights is not None and seat != learner:
             game["players"][seat] = choose_weighted(state, weights, len(weights))
     if table["self_play"] > 0.0:
         game["shared"] = uniform(state) < table["self_play"]
         for seat in range(num_seats if game["shared"] else 0):
             game["players"][seat] = LEARNER
-    for place in range(num_seats if remembers else 0):
-        if turn["before"][place] != game["players"][(learner + place) % num_seats]:
-            for byte in range(game["memory"].shape[1]):
-                game["memory"][place, byte] = 0
+    if weights is not None:
+        for place in range(num_seats):
+            if turn["before"][place] != game["players"][(learner + place) % num_seats]:
+                for byte in range(game["memory"].shape[1]):
+                    game["memory"][place, byte] = 0
+
+
+@kernel(allocates=False)
+def pay_nothing(num_seats, turn):
+    """Write the results of a turn in which a game begins, or stands still."""
+    turn["ended"] = False
+    turn["length"] = 0
+    turn["reward"] = 0.0
+    for seat in range(num_seats):
+        turn["earned"][seat] = 0.0
 
 
 @kernel(allocates=False)
@@ -69,26 +82,6 @@ def _pay(num_seats, game, turn, over, stops):
         for seat in range(num_seats):
             turn["returns"][seat] = game["returns"][seat]
             turn["players"][seat] = game["players"][seat]
-
-
-@functools.cache
-def compile_may_act(game: Game) -> Callable[..., bool]:
-    """Return the kernel `(params, game, turn, mask) → bool`: whether the turn is no illegal action of the learner's.
-
-    One that is has a fault then. `mask` (actions,) int8 is overwritten.
-    """
-    may_play = compile_check(game)
-
-    @kernel(allocates=False, merge=True)
-    def may_act(params, game, turn, mask):
-        if turn["todo"] != PLAYS or may_play(params, game["state"], turn["action"], mask):
-            return True
-        turn["todo"] = FAILS
-        turn["fault"][1] = LEARNER
-        turn["fault"][2] = turn["action"]
-        return False
-
-    return may_act
 
 
 @functools.cache
@@ -141,141 +134,105 @@ def compile_views(game: Game) -> tuple[Callable[..., None], Callable[..., None]]
 
 
 @functools.cache
-def _compile_moves(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable[..., int], Any]:
-    """Return the kernel `play_on` below, and the decorator for kernels that call it."""
-    choose_legal, decorate = compile_legal_chooser(game, choosers)
-    play = game.play
-
-    @decorate(merge=True)
-    def play_on(context, num_seats, game, action):
-        """Play the action, if there is one, and the agents' answers."""
-        state = game["state"]
-        while True:
-            if action != NO_ACTION:
-                play(context.params, state, action)
-                for each in range(num_seats):
-                    game["earned"][each] += state["rewards"][each]
-            seat = np.int64(state["seat"])
-            if seat == OVER:
-                return DONE
-            if game["shared"]:
-                game["learner"] = seat
-            if seat == game["learner"] or state["out"][game["learner"]] != 0:
-                return DONE
-            action = choose_legal(context, game["players"][seat], state, game["stream"])
-            if action < 0:
-                return ASKS if action == ASKED else FAILS
-
-    return play_on, decorate
-
-
-@functools.cache
-def compile_turn(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., None]:
-    """Return the kernel of one game's turn against opponents with these choosers, to be compiled into its caller.
-
-    `take(context, table, weights, game, turn, most, shown, finals, i)` does what the turn of game i says, once
-    `compile_may_act` allows it. It writes the turn's results, row i of `shown`, and of `finals` if the game ends and begins
-    again, and sets `todo` to DONE or what comes next. FAILS: the agent's action is in the turn's fault, and the game stands as
-    before that action. Games that end begin again at once, and those that go on after `most` turns, if `most` is not 0.
-    """
-    play_on, decorate = _compile_moves(game, choosers)
-    deal, view = game.deal, compile_view(game)
-
-    @decorate(merge=True)
-    def take(context, table, weights, game, turn, most, shown, finals, i):
-        state, num_seats, todo = game["state"], table["num_seats"], turn["todo"]
-        action = turn["action"] if todo in (PLAYS, ANSWERS) else np.int64(NO_ACTION)
-        begins = todo in (BEGINS, ARRANGES)
-        if todo != ANSWERS:
-            turn["arranged"] = todo == ARRANGES
-        if begins:
-            turn["ended"] = False
-            turn["length"] = 0
-            turn["reward"] = 0.0
-            for each in range(num_seats):
-                turn["earned"][each] = 0.0
-        if todo in (PLAYS, FORFEITS):
-            turn["seat"] = game["learner"]
-            game["length"] += 1
-        while True:  # again where a game ends and begins anew
-            if begins:
-                _seat(table, weights, game, turn)
-                deal(context.params, state)
-                game["length"] = 0
-                for each in range(num_seats):
-                    game["earned"][each] = 0.0
-                    game["returns"][each] = 0.0
-                if todo == ARRANGES:
-                    turn["todo"] = ANSWERS
-                    turn["action"] = NO_ACTION
-                    return
-            turn["todo"] = DONE if todo == SHOWS else play_on(context, num_seats, game, action)
-            if turn["todo"] != DONE:
-                return
-            over = state["seat"] == OVER or (state["out"][game["learner"]] != 0 and not game["shared"])
-            is_new = game["length"] == 0
-            stops = over or 0 < most <= game["length"]
-            if not is_new and todo != SHOWS:
-                _pay(num_seats, game, turn, over, stops)
-            begins = stops and todo != SHOWS and (not turn["arranged"] if is_new else most > 0)
-            rows = finals if begins and not is_new else shown
-            if i < len(rows.masks):
-                view(context.params, state, game["learner"], rows.observations[i], rows.masks[i])
-                if over:
-                    rows.masks[i][:] = 1
-            if not begins:
-                return
-            action = np.int64(NO_ACTION)
-
-    return take
-
-
-@functools.cache
 def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
-    """Return the loop that takes the turns of all games.
+    """Return the loop that takes the turns of games first … last - 1, against opponents with these choosers.
 
-    It returns NO_FAULT; ASKED, if agents are to be asked; or the number of a game with a fault. Called again with `goes_on`, it
-    takes the turns that are not DONE. If a fault is the learner's, nothing has changed, and `todo` is FAILS in all such games.
+    It does what `orders` say, writes the results into `turns` and the views, and sets `todo` to DONE or what comes next. It
+    returns NO_FAULT; ASKED, if agents are to be asked; or the number of a game with a fault. Called again with `goes_on`, it
+    takes the turns that are not DONE. If a fault is the learner's, nothing has changed, and `todo` is FAILS in all such games;
+    if it is an agent's, its game stands as before that action.
 
     Args:
         values: the params as a plain tuple, see `dice_envs.core.game.compile_kernels`.
         numbers, options, sample: see `dice_envs.agent.compiled.Context`.
         table: (1,) of TABLE.
-        weights: the probability of each agent of a pool, (agents,) float64; empty without one.
+        weights: the probability of each agent of a pool, (agents,) float64; None without one.
         games: (n,) of `game_record`; modified in place.
         turns: (n,) of TURN; written.
         actions: (n,) int64.
         orders: (n,) int8, what there is to do in each game.
-        most: see `compile_turn`.
+        most: not 0: games that end begin again at once, and so do those that go on after so many turns of the learner.
         observations, masks, last_observations, last_masks: those of `shown` and `finals` of a Step; written.
     """
-    take, may_act = compile_turn(game, choosers), compile_may_act(game)
-    _, decorate = compile_legal_chooser(game, choosers)
+    choose_legal, decorate = compile_legal_chooser(game, choosers)
+    deal, play, view, may_play = game.deal, game.play, compile_view(game), compile_check(game)
     params_of = type(game.params(game.options()))
 
-    @decorate
+    @decorate(short_loops=True)
     def advance(
-        values, numbers, options, sample, table, weights, games,
-        turns, actions, orders, most, observations, masks, last_observations, last_masks, goes_on,
+        values, numbers, options, sample, table, weights, games, turns, actions, orders, most,
+        observations, masks, last_observations, last_masks, goes_on, first, last,
     ):  # fmt: skip
-        params, found = params_of(*values), np.int64(NO_FAULT)
-        for i in range(0 if goes_on else len(turns)):
+        params, num_seats, found = params_of(*values), table[0]["num_seats"], np.int64(NO_FAULT)
+        for i in range(last if goes_on else first, last):
             turns[i]["todo"] = orders[i]
             turns[i]["action"] = actions[i]
-            if not may_act(params, games[i], turns[i], masks[i]) and found == NO_FAULT:
-                found = i
+            if orders[i] == PLAYS and not may_play(params, games[i]["state"], actions[i], masks[i]):
+                turns[i]["todo"] = FAILS
+                turns[i]["fault"][1] = LEARNER
+                turns[i]["fault"][2] = actions[i]
+                found = i if found == NO_FAULT else found
         if found != NO_FAULT:
             return found
-        shown, finals = Shown(observations, masks), Shown(last_observations, last_masks)
-        for i in range(len(turns)):
-            turn = turns[i]
-            if turn["todo"] != DONE:
-                context = Context(params, numbers, options, sample, masks[i], turn["fault"])
-                take(context, table[0], weights, games[i], turn, most, shown, finals, i)
+        for i in range(first, last):
+            game, turn = games[i], turns[i]
+            state, todo = game["state"], turn["todo"]
+            if todo == DONE:
+                continue
+            context = Context(params, numbers, options, sample, masks[i], turn["fault"])
+            action = turn["action"] if todo in (PLAYS, ANSWERS) else np.int64(NO_ACTION)
+            begins = todo in (BEGINS, ARRANGES)
+            if todo != ANSWERS:
+                turn["arranged"] = todo == ARRANGES
+            if begins:
+                pay_nothing(num_seats, turn)
+            elif todo in (PLAYS, FORFEITS):
+                turn["seat"] = game["learner"]
+                game["length"] += 1
+            while True:  # again where a game ends and begins anew
+                if begins:
+                    _begin(table[0], weights, game, turn)
+                    deal(params, state)
+                    if todo == ARRANGES:
+                        turn["todo"] = ANSWERS
+                        turn["action"] = NO_ACTION
+                        break
+                turn["todo"] = DONE
+                while todo != SHOWS:  # the action, if there is one, and the agents' answers
+                    if action != NO_ACTION:
+                        play(params, state, action)
+                        for each in range(num_seats):
+                            game["earned"][each] += state["rewards"][each]
+                    seat = np.int64(state["seat"])
+                    if seat == OVER:
+                        break
+                    if game["shared"]:
+                        game["learner"] = seat
+                    if seat == game["learner"] or state["out"][game["learner"]] != 0:
+                        break
+                    action = choose_legal(context, game["players"][seat], state, game["stream"])
+                    if action < 0:
+                        turn["todo"] = ASKS if action == ASKED else FAILS
+                        break
                 if turn["todo"] == FAILS:
                     return i
                 if turn["todo"] == ASKS:
                     found = ASKED
+                    break
+                over = state["seat"] == OVER or (state["out"][game["learner"]] != 0 and not game["shared"])
+                is_new = game["length"] == 0
+                stops = over or 0 < most <= game["length"]
+                begins = stops and todo != SHOWS and (not turn["arranged"] if is_new else most > 0)
+                if todo != SHOWS and not is_new:
+                    _pay(num_seats, game, turn, over, stops)
+                rows = Shown(last_observations, last_masks) if begins and not is_new else Shown(observations, masks)
+                if i < len(rows.masks):
+                    view(params, state, game["learner"], rows.observations[i], rows.masks[i])
+                    if over:
+                        rows.masks[i][:] = 1
+                if not begins:
+                    break
+                action = np.int64(NO_ACTION)
         return found
 
     return advance

@@ -434,7 +434,7 @@ def chance_at_least(params, wild, quantity, own, unseen, face):
     for hits in range(need):
         below_need += mass
         mass *= odds * (unseen - hits) * _INVERSES[hits + 1]
-    return max(0.0, 1.0 - below_need)
+    return 1.0 - below_need if below_need < 1.0 else 0.0
 
 
 @kernel(allocates=False)
@@ -446,7 +446,8 @@ def chance_bid_holds(params, state, seat):
 @kernel(allocates=False)
 def chance_bid_exact(params, state, seat):
     """The probability that the last bid is exactly right, given the seat's own dice; 0 without a bid."""
-    return max(0.0, _chance_above(params, state, seat, 0) - _chance_above(params, state, seat, 1))
+    chance = _chance_above(params, state, seat, 0) - _chance_above(params, state, seat, 1)
+    return chance if chance > 0.0 else 0.0
 
 
 @kernel(allocates=False, inline=True)
@@ -516,22 +517,20 @@ def _call(params, state, exact):
     state["shown_palifico"] = state["palifico"]
     state["caller"] = caller
     state["loser"] = loser
-    if loser == NOBODY:
-        _win_back(params, state)
-    else:
-        _lose_die(params, state)
+    if _win_back(params, state) if loser == NOBODY else _lose_die(params, state):
+        _start_round(params, state)
 
 
 @kernel(allocates=False)
 def _win_back(params, state):
-    """Go on after an exact call that is right. Modified in place."""
+    """Go on after an exact call that is right. Return whether there is another round. Modified in place."""
     caller = np.int64(state["caller"])
     if params.single:
         if not params.pay_dice:
             for seat in range(params.num_players):
                 state["rewards"][seat] = 1.0 if seat == caller else -1.0 / (params.num_players - 1)
         end_game(state, params.num_players)
-        return
+        return False
     state["exact_left"][caller] -= 1
     if state["dice"][caller] < params.dice[caller]:
         state["dice"][caller] += 1
@@ -540,12 +539,12 @@ def _win_back(params, state):
     state["palifico"] = 0
     if params.starts_after_caller:
         state["seat"] = _next_with_dice(params, state["dice"], caller)
-    _start_round(params, state)
+    return True
 
 
 @kernel(allocates=False, inline=True)
 def _lose_die(params, state):
-    """Take a die from the loser and go on. Modified in place."""
+    """Take a die from the loser and go on. Return whether there is another round. Modified in place."""
     loser = np.int64(state["loser"])
     state["dice"][loser] -= 1
     if params.pay_dice:
@@ -555,7 +554,7 @@ def _lose_die(params, state):
             for seat in range(params.num_players):
                 state["rewards"][seat] = -1.0 if seat == loser else 1.0 / (params.num_players - 1)
         end_game(state, params.num_players)  # the last round's dice stay in the state, where pictures show them
-        return
+        return False
     if state["dice"][loser] == 0:
         state["out"][loser] = 1
         winner = _next_with_dice(params, state["dice"], loser)
@@ -565,7 +564,7 @@ def _lose_die(params, state):
             if not params.pay_dice:
                 state["rewards"][winner] = 1
             end_game(state, params.num_players)
-            return
+            return False
     last = np.int64(state["caller"]) if params.starts_after_caller else loser
     if params.starts_after_caller or state["dice"][loser] == 0:
         last = _next_with_dice(params, state["dice"], last)
@@ -574,7 +573,7 @@ def _lose_die(params, state):
     if params.palifico and state["dice"][loser] == 1 and state["had_palifico"][loser] == 0:
         state["palifico"] = 1
         state["had_palifico"][loser] = 1
-    _start_round(params, state)
+    return True
 
 
 @kernel(allocates=False)
@@ -585,7 +584,8 @@ def _remember_bids(params, state):
         held = state["counts"][bidder]
         most = held[0]
         for face in range(1, MAX_FACES):
-            most = max(most, held[face])
+            if held[face] > most:
+                most = held[face]
         state["bids_shown"][bidder] += 1
         state["bids_honest"][bidder] += held[face_of(params, state["bids"][i])] == most
         last, bidder = bidder, _next_with_dice(params, state["in_round"], bidder)

@@ -193,7 +193,8 @@ def count_raises(params, state):
     dice = np.int64(state["in_play"])
     raises = np.int64(0)
     for face in range(params.num_faces):
-        raises += max(dice - _lowest(params, state, face), 0)
+        lowest = _lowest(params, state, face)
+        raises += dice - lowest if lowest < dice else 0
     return raises
 
 
@@ -207,7 +208,7 @@ def nth_raise(params, state, k):
         lowest = _lowest(params, state, face)
         if k < dice - lowest:
             return (lowest + k) * params.num_faces + face
-        k -= max(dice - lowest, 0)
+        k -= dice - lowest if lowest < dice else 0
     return np.int64(NO_BID)
 
 
