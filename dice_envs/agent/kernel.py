@@ -65,33 +65,21 @@ def compile_chooser(game: Game, choosers: tuple[Chooser, ...]) -> tuple[Callable
     decorate = functools.partial(kernel, allocates=any(makes_arrays(chooser.choose) for chooser in choosers))
     reroll_hidden = game.reroll_hidden
     choose, reads_hidden = choosers[0]
+    others = compile_chooser(game, choosers[1:])[0] if len(choosers) > 1 else None
 
     @decorate(merge=True)
-    def first(params, options, state, stream, sample):
+    def choose_by(number, row, params, options, state, stream, sample):
+        if others is not None and number > 0:
+            return others(number - 1, row, params, options[1:], state, stream, sample)
         if reads_hidden:
             sample[0] = state
             seen = sample[0]
             seen["rng"] = mix(stream["rng"] ^ _ASIDE)
             reroll_hidden(params, seen, np.int64(state["seat"]))
-            return choose(params, options, seen, stream)
-        return choose(params, options, state, stream)
+            return choose(params, options[0][row], seen, stream)
+        return choose(params, options[0][row], state, stream)
 
-    if len(choosers) == 1:
-
-        @decorate(merge=True)
-        def only(number, row, params, options, state, stream, sample):
-            return first(params, options[0][row], state, stream, sample)
-
-        return only, decorate
-    rest, _ = compile_chooser(game, choosers[1:])
-
-    @decorate(merge=True)
-    def either(number, row, params, options, state, stream, sample):
-        if number == 0:
-            return first(params, options[0][row], state, stream, sample)
-        return rest(number - 1, row, params, options[1:], state, stream, sample)
-
-    return either, decorate
+    return choose_by, decorate
 
 
 @functools.cache

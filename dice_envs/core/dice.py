@@ -58,7 +58,10 @@ def next_u64(stream):
 
 @kernel(allocates=False)
 def below(stream, n):
-    """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). `stream` is modified in place."""
+    """A uniform integer in 0 … n−1, for 1 ≤ n < 2**31 (bias under n / 2**32). `stream` is modified in place.
+
+    Give `n` as an int64: kernels are compiled again for each type of an argument, and a number in the source is a type.
+    """
     return np.int64(((next_u64(stream) >> _S32) * np.uint64(n)) >> _S32)
 
 

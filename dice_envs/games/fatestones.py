@@ -202,7 +202,7 @@ def legal(params, state, mask):
 @kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
-    return below(state, state["left"])
+    return below(state, np.int64(state["left"]))
 
 
 @kernel(allocates=False, inline=True)
@@ -215,8 +215,8 @@ def play(params, state, action):
         return
     hands = state["hands"]
     first, second = np.int64(state["committed"]), np.int64(action)
-    one = FACES[hands[0, first], below(state, NUM_FACES)]
-    two = FACES[hands[1, second], below(state, NUM_FACES)]
+    one = FACES[hands[0, first], below(state, np.int64(NUM_FACES))]
+    two = FACES[hands[1, second], below(state, np.int64(NUM_FACES))]
     for seat in range(2):
         for i in range(MAX_HAND):
             state["shown_hands"][seat, i] = hands[seat, i]
@@ -304,7 +304,7 @@ def observe(params, state, seat, out):
 def reroll_hidden(params, state, seat):
     """Draw seat 0's commitment again if the seat cannot see it. Modified in place."""
     if seat == 1 and state["committed"] != NONE:
-        state["committed"] = below(state, state["left"])
+        state["committed"] = below(state, np.int64(state["left"]))
 
 
 @kernel(allocates=False)

@@ -238,7 +238,7 @@ def legal(params, state, mask):
 @kernel(allocates=False, inline=True)
 def random_action(params, state):
     """A uniformly random legal action. The state's stream is modified in place."""
-    return below(state, state["thrown"])
+    return below(state, np.int64(state["thrown"]))
 
 
 @kernel(allocates=False, inline=True)

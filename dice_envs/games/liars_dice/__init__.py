@@ -440,20 +440,20 @@ def chance_at_least(params, wild, quantity, own, unseen, face):
 @kernel(allocates=False)
 def chance_bid_holds(params, state, seat):
     """The probability that the last bid holds, given the seat's own dice; 1 without a bid."""
-    return _chance_above(params, state, seat, 0)
+    return _chance_above(params, state, seat, np.int64(0))
 
 
 @kernel(allocates=False)
 def chance_bid_exact(params, state, seat):
     """The probability that the last bid is exactly right, given the seat's own dice; 0 without a bid."""
-    chance = _chance_above(params, state, seat, 0) - _chance_above(params, state, seat, 1)
+    chance = _chance_above(params, state, seat, np.int64(0)) - _chance_above(params, state, seat, np.int64(1))
     return chance if chance > 0.0 else 0.0
 
 
 @kernel(allocates=False, inline=True)
 def _chance_above(params, state, seat, more):
     """The probability that the last bid would hold with a quantity higher by `more`; 1 without a bid."""
-    bid = state["bid"]
+    bid = np.int64(state["bid"])
     if bid == NO_BID:
         return 1.0
     face = face_of(params, bid)
@@ -473,13 +473,12 @@ def play(params, state, action):
         state["bids"][state["num_bids"]] = action  # below MAX_BIDS: no bid is made twice in a round
         state["num_bids"] += 1
         state["bid"] = action
-        state["seat"] = _next_with_dice(params, state["in_round"], state["seat"])
+        state["seat"] = _next_with_dice(params, state["in_round"], np.int64(state["seat"]))
 
 
 @kernel(allocates=False)
 def _next_with_dice(params, counts, seat):
-    """The next seat in order whose entry of `counts` is not 0."""
-    seat = np.int64(seat)
+    """The next seat in order, after the int64 `seat`, whose entry of `counts` is not 0."""
     for _ in range(params.num_players):
         seat = next_seat(seat, params.num_players)
         if counts[seat] > 0:
@@ -498,7 +497,7 @@ def bidder_after(params, state, bids):
 
 @kernel(allocates=False)
 def _call(params, state, exact):
-    bid = state["bid"]
+    bid = np.int64(state["bid"])
     face_bid = face_of(params, bid)
     wild = wild_face(params, state)
     total = 0
@@ -587,7 +586,7 @@ def _remember_bids(params, state):
             if held[face] > most:
                 most = held[face]
         state["bids_shown"][bidder] += 1
-        state["bids_honest"][bidder] += held[face_of(params, state["bids"][i])] == most
+        state["bids_honest"][bidder] += held[face_of(params, np.int64(state["bids"][i]))] == most
         last, bidder = bidder, _next_with_dice(params, state["in_round"], bidder)
     return last
 
@@ -619,8 +618,8 @@ def observe(params, state, seat, out):
     bidder = np.int64(state["starter"])
     for i in range(state["num_bids"]):
         out[bids_at + relative_seat(bidder, seat, n) * bids + state["bids"][i]] = 1
-        bidder = np.int64(_next_with_dice(params, state["in_round"], bidder))
-    bid = state["bid"]
+        bidder = _next_with_dice(params, state["in_round"], bidder)
+    bid = np.int64(state["bid"])
     if bid != NO_BID:
         out[face_at + face_of(params, bid)] = 1
         out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(divide(bids, faces))

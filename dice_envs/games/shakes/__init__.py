@@ -468,7 +468,7 @@ def _play(params, state, action, pay_mean):
         return
     _treat(params, state, settle(params, state), pay_mean)
     if state["seat"] != OVER:
-        state["opener"] = next_seat(state["opener"], params.num_players)
+        state["opener"] = next_seat(np.int64(state["opener"]), params.num_players)
         _next_patient(state)
 
 
@@ -476,7 +476,7 @@ def _play(params, state, action, pay_mean):
 def _treat(params, state, treatment, pay_mean):
     """Treat the patient, set the rewards, and end the game if it is decided or this was the last patient."""
     chance = chance_to_recover(params, state, treatment) if pay_mean else 0.0
-    recovers = roll(state, FACES) <= state["efficacy"][treatment]
+    recovers = roll(state, np.int64(FACES)) <= state["efficacy"][treatment]
     share = chance if pay_mean else np.float64(recovers)  # of the reward for a recovery
     state["last_seat"] = treatment
     state["last_strength"] = state["strength"][treatment]
@@ -524,7 +524,7 @@ def observe(params, state, seat, out):
         if not params.physician:
             at = relative_seat(other, seat, n)
             out[kept_at + at] = state["strength"][other] / np.float32(FACES)
-            out[spoken_at + at] = relative_seat(other, state["opener"], n) < state["spoken"]
+            out[spoken_at + at] = relative_seat(other, np.int64(state["opener"]), n) < state["spoken"]
             out[mover_at + at] = state["seat"] == other
         if params.show_efficacies:
             out[efficacy_at + at] = state["efficacy"][other] / np.float32(FACES)
