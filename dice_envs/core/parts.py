@@ -31,6 +31,13 @@ class _PartLibrary(JITCodeLibrary):
         if library is not rtsys.library:  # every kernel that Python calls links it
             super().add_linking_library(library)
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager(opt=1)
+                passes.run(function, builder)
+
     def _optimize_final_module(self) -> None:
         pass
 

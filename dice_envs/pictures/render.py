@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import html
 import re
 import textwrap
 import warnings
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -157,8 +157,9 @@ def svg(picture: Picture, size: tuple[int, int] | None = None, narrow: bool = Fa
     """
     diagram = drawing.layout(picture, width=drawing.NARROW_WIDTH if narrow else drawing.WIDTH)
     height, width, scale = _fitted(diagram, size)
+    label = _escaped(picture.title).replace('"', "&quot;")
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_NOT_IN_XML.sub("", picture.title))} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" '
         f'width="{width}" height="{height}" viewBox="0 0 {_short(width / scale)} {_short(height / scale)}" '
         'font-family="Helvetica, Arial, sans-serif">',
         f"<title>{_escaped(picture.title)}</title>",
@@ -180,7 +181,7 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 
 def _escaped(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("", text))
+    return html.escape(_NOT_IN_XML.sub("", text), quote=False)
 
 
 def _short(number: float) -> str:
