@@ -25,25 +25,35 @@ VECTOR_GAMES = 4096
 SPIEL = "pyspiel from Python, the same game"
 ONE_ROUND: dict[str, Any] = {"rules": "openspiel", "num_dice": 5}  # the game that OpenSpiel has
 
+LIARS_DICE = "dice_envs/LiarsDice-v0"
+CART_POLE = "CartPole-v1"
+
 # Run in a fresh process: the import, and the first game, observation, mask and action.
 FIRST_STEP = """
 import time
 begun = time.perf_counter()
 import gymnasium
-from dice_envs import liars_dice_v0
+{imports}
 imported = time.perf_counter()
 {steps}
 print(imported - begun, time.perf_counter() - imported)
 """
-RAW_ENV_STEP = """
-env = liars_dice_v0.raw_env()
+AEC_STEP = """
+env = game.raw_env()
 env.reset(seed=0)
 env.step(int(env.last()[0]["action_mask"].argmax()))
 """
-VECTOR_STEP = """
-vector = gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=16)
-vector.step(vector.reset(seed=0)[1]["action_mask"].argmax(axis=1))
+STEP = """
+env = gymnasium.make("{id}")
+mask = env.reset(seed=0)[1].get("action_mask")
+env.step(0 if mask is None else int(mask.argmax()))
 """
+VECTOR_STEP = """
+vector = gymnasium.make_vec("{id}", num_envs=16)
+masks = vector.reset(seed=0)[1].get("action_mask")
+vector.step(vector.action_space.sample() if masks is None else masks.argmax(axis=1))
+"""
+OURS, CONNECT_FOUR = "from dice_envs import liars_dice_v0 as game", "from pettingzoo.classic import connect_four_v3 as game"
 
 
 @kernel
@@ -162,20 +172,56 @@ def spiel_rate(quick: bool, learners: int) -> float:
     return done / (time.perf_counter() - start) / 1e6
 
 
+def _step_rate(env: Any, steps: int) -> float:
+    """Return the steps a second of a Gymnasium environment, single or of many games, with random legal actions.
+
+    Only `step` is timed, in the best of four runs.
+    """
+    count = getattr(env, "num_envs", 0)
+    streams, chosen, rng = new_streams(1, count), np.empty(count, np.int64), np.random.default_rng(0)
+
+    def choose(mask: np.ndarray | None) -> Any:
+        if mask is None:
+            return env.action_space.sample()
+        if not count:
+            legal = mask.nonzero()[0]
+            return int(legal[int(rng.random() * len(legal))])
+        _choose_all(streams, mask, chosen)
+        return chosen
+
+    def run() -> float:
+        timed, (_, info) = 0.0, env.reset(seed=0)
+        for _ in range(steps):
+            actions = choose(info.get("action_mask"))
+            start = time.perf_counter()
+            _, _, ended, truncated, info = env.step(actions)
+            timed += time.perf_counter() - start
+            if not count and (ended or truncated):
+                _, info = env.reset()
+        return timed
+
+    return steps * max(count, 1) / min(run() for _ in range(4))
+
+
+def _one_game(quick: bool) -> Iterator[BenchRow]:
+    """Time the environments that most people begin with, beside Gymnasium's own."""
+    steps = 500 if quick else 10_000
+    ours, theirs = (_step_rate(gymnasium.make(name), steps) for name in (LIARS_DICE, CART_POLE))
+    yield BenchRow("gymnasium.make", ours, "/s", None, theirs, f"gymnasium.make of {CART_POLE}", "one game against random")
+    ours = _step_rate(gymnasium.make(LIARS_DICE, **ONE_ROUND), steps)
+    name = "one round of five dice each: gymnasium.make"
+    yield BenchRow(name, ours, "/s", None, spiel_rate(quick, 1) * 1e6, SPIEL, "learner steps against random")
+    for games in (1, 8, 64):
+        ours, theirs = (_step_rate(gymnasium.make_vec(name, games), steps // 4) for name in (LIARS_DICE, CART_POLE))
+        peer = f"gymnasium.make_vec of {CART_POLE}"
+        yield BenchRow(f"gymnasium.make_vec, games: {games}", ours, "/s", None, theirs, peer, "all games together")
+
+
 def _vector(quick: bool) -> Iterator[BenchRow]:
     """Time `step` of Gymnasium's vector environment, one seat of many games, with the opponents' moves."""
     for opponents, options, aim in (("random", ONE_ROUND, None), ("random", {}, 8.0), ("numbers", {}, 5.0)):
-        vector = gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=VECTOR_GAMES, opponents=opponents, **options)
-        streams, actions = new_streams(1, VECTOR_GAMES), np.empty(VECTOR_GAMES, np.int64)
-        _, infos = vector.reset(seed=0)
-        steps = (15 if quick else 150) + 5
-        timed = 0.0
-        for step in range(steps):
-            _choose_all(streams, infos["action_mask"], actions)
-            start = time.perf_counter()
-            _, _, _, _, infos = vector.step(actions)
-            timed += (time.perf_counter() - start) * (step >= 5)
-        rate = VECTOR_GAMES * (steps - 5) / timed / 1e6
+        vector = gymnasium.make_vec(LIARS_DICE, num_envs=VECTOR_GAMES, opponents=opponents, **options)
+        rate = _step_rate(vector, 15 if quick else 50) / 1e6
         name = "one round of five dice each: " * bool(options) + f"gym.make_vec, {VECTOR_GAMES} games against {opponents}"
         peer = spiel_rate(quick, 1) if options else None
         yield BenchRow(name, rate, "M/s", aim, peer, SPIEL * bool(options), "learner steps")
@@ -222,19 +268,35 @@ def _raw_env(quick: bool) -> Iterator[BenchRow]:
 
     peer = best_rate(spiel_steps, count, 2), "OpenSpiel rl_environment, the same game"
     yield BenchRow("one round of five dice each: raw_env", ours, "/s", 60_000, *peer, "one game, from Python")
-    yield BenchRow("env()", _aec_rate(liars_dice_v0.env, count // 4), "/s", note="one game, from Python")
+    from pettingzoo.classic import connect_four_v3
+
+    for name in ("raw_env", "env"):
+        ours, theirs = (_aec_rate(getattr(game, name), count // 4) for game in (liars_dice_v0, connect_four_v3))
+        yield BenchRow(f"{name}()", ours, "/s", None, theirs, f"PettingZoo's connect_four_v3.{name}()", "one game, from Python")
+
+
+def _first_seconds(imports: str, steps: str, cache: str) -> tuple[float, float]:
+    """Return the seconds of the import and of the first step in a fresh process, with a cache of compiled code."""
+    code, env = FIRST_STEP.format(imports=imports, steps=steps), {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    imported, first = map(float, done.stdout.split())
+    return imported, first
 
 
 def _first_step(quick: bool) -> Iterator[BenchRow]:
-    for name, steps, aim in (("first step", RAW_ENV_STEP, 3.0), ("first step of gym.make_vec", VECTOR_STEP, 5.0)):
-        code = FIRST_STEP.format(steps=steps)
+    """Time the first step with nothing compiled (cold) and with all of it (warm), beside one that compiles nothing."""
+    gym = (("gymnasium.make", STEP, 4.0), ("gymnasium.make_vec", VECTOR_STEP, 4.0))
+    rows = [("raw_env", (OURS, AEC_STEP), (CONNECT_FOUR, AEC_STEP), "connect_four_v3.raw_env()", 3.0)]
+    rows += [
+        (name, (OURS, code.format(id=LIARS_DICE)), ("", code.format(id=CART_POLE)), f"{name} of {CART_POLE}", aim)
+        for name, code, aim in gym
+    ]
+    for name, ours, theirs, peer, aim in rows:
         with tempfile.TemporaryDirectory() as cache:
-            env = {**os.environ, "NUMBA_CACHE_DIR": cache}
-            for what, seconds in (("cold", aim), ("warm", 0.3)):
-                done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-                imported, first = map(float, done.stdout.split())
+            for what, most in (("cold", aim), ("warm", 0.3)):
+                (imported, first), (_, other) = (_first_seconds(*each, cache) for each in (ours, theirs))
                 note = f"the import itself took {imported:.2f} s"
-                yield BenchRow(f"{name} after import, {what}", first, "s", seconds, note=note)
+                yield BenchRow(f"first step of {name} after import, {what}", first, "s", most, other, peer, note)
 
 
 # Oehm 2018: 10,000 games with six dice each, on all cores of a notebook: the agents' bluffs → seconds.
@@ -256,6 +318,7 @@ PARTS = (
     *(BenchPart(play[0], functools.partial(_random_play, number)) for number, play in enumerate(_PLAYS)),
     BenchPart("score_dice", _score_dice_batch),
     BenchPart("liars_dice", _article_games),
+    BenchPart("liars_dice", _one_game),
     BenchPart("liars_dice", _batched),
     BenchPart("liars_dice", _vector),
     BenchPart("liars_dice", _raw_env),
