@@ -50,20 +50,6 @@ class _PartLibrary(JITCodeLibrary):
         return self.serialize_using_bitcode()
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc]
-    """numba's compiler, up to LLVM code."""
-
-    def __init__(
-        self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
-    ) -> None:
-        flags.no_compile = flags.no_cpython_wrapper = True
-        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
-
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        return super().compile_extra(func)
-
-
 class _ShortLibrary(JITCodeLibrary):
     """Machine code whose loops are not vectorised."""
 
@@ -75,10 +61,24 @@ class _ShortLibrary(JITCodeLibrary):
 class _ShortCompiler(Compiler):  # type: ignore[misc]
     """numba's compiler, for kernels with short loops."""
 
+    library: type = _ShortLibrary
+
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = _ShortLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
         return super().compile_extra(func)
+
+
+class _PartCompiler(_ShortCompiler):
+    """numba's compiler, up to LLVM code."""
+
+    library = _PartLibrary
+
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
+    ) -> None:
+        flags.no_compile = flags.no_cpython_wrapper = True
+        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
 
 
 class _Part(CPUDispatcher):

@@ -37,7 +37,7 @@ from dice_envs.core.files import checksum
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
 from dice_envs.core.state import MAX_SEATS
-from dice_envs.envs.learner.records import LEARNER, TABLE, TURN, Shown, Step, game_record, room_for
+from dice_envs.envs.learner.records import LEARNER, TABLE, TURN, Shown, Step, game_record, part, room_for
 from dice_envs.envs.learner.turn import ANSWERS, ARRANGES, ASKS, BEGINS, FAILS, FORFEITS, SHOWS, compile_advance, compile_views
 from dice_envs.pictures.render import render
 
@@ -63,17 +63,18 @@ def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
     return spaces.Box(0.0, 1.0, (variant.facts.observation_size,), np.float32), spaces.Discrete(variant.facts.num_actions)
 
 
-class _Prepared(NamedTuple):
-    """What a turn needs of the opponents that were looked up."""
+class Prepared(NamedTuple):
+    """What turns need of opponents that were looked up."""
 
     told_by: tuple[Any, ...]  # what tells them and a pool's weights from others
     agents: list[Agent]  # kept, so that no others get their ids
+    team: Any
+    weights: np.ndarray | None  # the probability of each agent of a pool, (agents,) float64
     lasting: tuple[Any, ...]  # the arguments of the loop that stay as they are
     loop: Callable[..., int]
-    may_fail: bool  # see `Team`
 
 
-_NOT_PREPARED: Any = _Prepared((), [], (), len, may_fail=False)
+_NOT_PREPARED = Prepared((), [], None, None, (), len)
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
 
 
@@ -114,6 +115,12 @@ class SeatGames:
             compute them.
     """
 
+    states = part("records", "state", "(n,) of the game's states.")
+    streams = part("records", "stream", "(n,) `dice_envs.core.dice.STREAM`, for the opponents' draws.")
+    memories = part("records", "memory", "(n, seats, bytes) uint8, notes of the agent at each place after the learner's.", True)
+    learners = part("records", "learner", "(n,) int64, the learner's seat; where it has all, that of the last or next move.")
+    players = part("records", "players", "(n, seats) int64, the number of the agent at each seat, or LEARNER.", True)
+
     variant: Variant
     num_games: int
     opponents: dataclasses.InitVar[Opponents] = "random"
@@ -131,7 +138,7 @@ class SeatGames:
             with_expected_rewards(variant.game)  # raises where the game does not compute them
         check_choice("seat", python_value(seat), ("random", *range(facts.num_seats)))
         self.self_play = float(self.self_play) if facts.num_seats > 1 else 0.0
-        self.illegal: dict[int, str] = {}
+        self.num_seats, self.illegal = facts.num_seats, dict[int, str]()
         self.masks: np.ndarray | None = None
         self.pool = opponents if isinstance(opponents, Pool) else None
         self._agents = resolve_opponents(opponents, variant)
@@ -151,31 +158,6 @@ class SeatGames:
         return {**vars(self), "_prepared": _NOT_PREPARED}
 
     @property
-    def states(self) -> np.ndarray:
-        """(n,) of the game's states."""
-        return self.records["state"]
-
-    @property
-    def streams(self) -> np.ndarray:
-        """(n,) `dice_envs.core.dice.STREAM`, for the opponents' draws."""
-        return self.records["stream"]
-
-    @property
-    def memories(self) -> np.ndarray:
-        """(n, seats, bytes) uint8, what the agent at each place after the learner's remembers."""
-        return self.records["memory"][:, : self.variant.facts.num_seats]
-
-    @property
-    def learners(self) -> np.ndarray:
-        """(n,) int64, the learner's seat; where it has all, the one that is to move or moved last."""
-        return self.records["learner"]
-
-    @property
-    def players(self) -> np.ndarray:
-        """(n, seats) int64, the number of the agent at each seat, or LEARNER."""
-        return self.records["players"][:, : self.variant.facts.num_seats]
-
-    @property
     def played(self) -> Game:
         """The game whose kernels are played."""
         return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
@@ -184,10 +166,6 @@ class SeatGames:
     def agents(self) -> list[Agent]:
         """The opponents, in the order of their numbers in `players`."""
         return self.pool.agents if self.pool else self._agents
-
-    def shares(self) -> np.ndarray | None:
-        """Return the probability of each agent of a pool, (agents,) float64; None without a pool."""
-        return self.pool.shares() if self.pool else None
 
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
         """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError before any change."""
@@ -230,7 +208,7 @@ class SeatGames:
         given = [(i, seed) for i, seed in zip(index, seeds, strict=True) if seed is not None] if seeds else []
         with self._unchanged_on_error():
             self.seed_games(np.array([i for i, _ in given], np.int64), [seed for _, seed in given])
-            self._follow(always=True)
+            self.follow(always=True)
             step = self._empty_step()
             self._run(step, actions, orders, 0)
             if arrange:
@@ -246,26 +224,26 @@ class SeatGames:
         """Return a step's fresh arrays, without finals."""
         seen, legal, count = self._shapes
         shown = Shown(np.empty(seen, np.float32), np.empty(legal, np.int8))
-        return Step(np.empty(count, TURN), self.variant.facts.num_seats, shown, self._nobody)
+        return Step(np.empty(count, TURN), self.num_seats, shown, self._nobody)
 
-    def _follow(self, always: bool) -> None:
+    def follow(self, always: bool = False) -> Prepared:
         """Look up the opponents and a pool's weights: always, or if others have taken their places.
 
         Raises:
             ValueError: an opponent does not play the variant; or the pool has lost an agent that still plays.
             AgentError: an agent's kernel is malformed.
         """
-        agents, weights = self.agents, self.pool.weights if self.pool else None
+        before, agents, weights = self._prepared, self.agents, self.pool.weights if self.pool else None
         told_by = *map(id, agents), None if weights is None else tuple(weights)
-        if told_by == self._prepared.told_by and not always:
-            return
-        team = mixed_team(agents, self.variant)
+        if told_by == before.told_by and (not always or mixed_team(agents, self.variant) is before.team):
+            return before
+        team, shares = mixed_team(agents, self.variant), self.pool.shares() if self.pool else None
         if self.players.max() >= len(agents):
             raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(agents)} now")
         sample = np.empty(1, self.variant.game.state)
-        lasting = tuple(self.variant.params), team.numbers, team.options, sample, self.table, self.shares(), self.records
-        loop = compile_advance(self.played, team.choosers)
-        self._prepared = _Prepared(told_by, list(agents), lasting, loop, team.may_fail)
+        lasting = tuple(self.variant.params), team.numbers, team.options, sample, self.table, shares, self.records
+        self._prepared = Prepared(told_by, list(agents), team, shares, lasting, compile_advance(self.played, team.choosers))
+        return self._prepared
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
@@ -295,8 +273,7 @@ class SeatGames:
         if restart and into is None:
             step.finals = self._finals
         turn = step, actions, begins.view(np.int8), most if restart else 0
-        self._follow(always=False)
-        if self._prepared.may_fail:
+        if self.follow().team.may_fail:
             with self._unchanged_on_error():
                 self.illegal = self._run(*turn)
         else:
@@ -315,7 +292,7 @@ class SeatGames:
             IllegalActionError: an action of the learner's is not legal, and `illegal_action` is "raise"; nothing has changed.
             AgentError: an opponent's action is malformed or not legal; games have changed.
         """
-        _, _, lasting, loop, _ = self._prepared
+        *_, lasting, loop = self._prepared
         given = self._plain if actions is None else (actions, orders)
         arguments = *lasting, step.turns, *given, most, *step.shown, *step.finals
         stands, reasons = loop(*arguments, actions is None, 0, self.num_games), {}
@@ -377,7 +354,7 @@ class SeatGames:
     def view(self) -> Shown[np.ndarray]:
         """Return all games as the learners see them now, in fresh arrays."""
         step = self._empty_step()
-        self._follow(always=False)
+        self.follow()
         self._run(step, *self._plain)
         self.masks = step.shown.masks
         return step.shown

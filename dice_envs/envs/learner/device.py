@@ -12,7 +12,7 @@ import numpy as np
 from numba import cuda
 
 from dice_envs.agent import Agent, fault_of, name_of, promises_of
-from dice_envs.agent.compiled import ASKED, NO_FAULT, Team, mixed_team
+from dice_envs.agent.compiled import ASKED, NO_FAULT, Team
 from dice_envs.agent.kernel import HUGE, Chooser, Network, sample_softmax
 from dice_envs.core.batch import MOST_ACTION, illegal_error
 from dice_envs.core.dice import uniform
@@ -126,12 +126,13 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
 
 def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str, tuple[Any, ...]]]:
     """Return the functions of `threads` for these games, and NumPy arguments of the types that they are called with."""
-    variant, count, team = games.variant, games.num_games, mixed_team(games.agents, games.variant)
+    variant, count, prepared = games.variant, games.num_games, games.follow()
+    team = prepared.team
     records, shown = (games.records, np.zeros(count, TURN)), room_for(variant, count)
     orders = Orders(np.zeros(count, np.int64), np.zeros(count, np.int8), np.zeros(1, np.int8))
     asked = Queries(np.full(count, LEARNER), *room_for(variant, count), shown.masks.astype(np.float32))
     samples, floors = np.empty(count, variant.game.state), np.zeros(len(games.agents))
-    cast = Cast(team.numbers, team.options, samples, games.shares(), floors, games.table)
+    cast = Cast(team.numbers, team.options, samples, prepared.weights, floors, games.table)
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     arguments: dict[str, tuple[Any, ...]] = {
         "turn": (cast, records, orders, shown, asked),
@@ -187,7 +188,8 @@ class DeviceTurns:
         self.games, self._torch, self._device = games, torch, shown.masks.device
         _, arguments = example(games)
         cast, records, orders, _, asked = arguments["turn"]
-        self._following: tuple[Any, ...] = ()
+        self._following: Any = None
+        self._changes = 0
         (self._samples,) = self._moved((cast.samples,))
         self.follow()  # before more room is taken: it refuses opponents
         self._bytes = [self._tensor(each.view(np.uint8)) for each in records]
@@ -235,6 +237,7 @@ class DeviceTurns:
 
     def begin(self) -> None:
         """Deal all games, from the streams that they have in `games`."""
+        self.games.follow(always=True)
         self.upload()
         self._run(BEGINS)
 
@@ -274,18 +277,16 @@ class DeviceTurns:
 
         Return a value that changes with them; None where networks are asked until all have answered, which no graph can hold.
         """
-        games = self.games
-        shares, agents, team = games.shares(), list(games.agents), mixed_team(games.agents, games.variant)
-        now = (*map(id, agents), id(team), None if shares is None else shares.tobytes())
-        if now != self._following:
-            variant = games.variant
+        games, prepared, variant = self.games, self.games.follow(), self.games.variant
+        if prepared is not self._following:
+            agents, team = prepared.agents, prepared.team
             networks = networks_of(agents, team, variant)
             self._layers = {each: [tuple(map(self._tensor, layer)) for layer in networks[each].layers] for each in networks}
-            self._following, self._followed = now, (agents, team)  # kept, so that no other objects get their ids
+            self._following, self._changes = prepared, self._changes + 1
             self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
             floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
-            self._cast = self._moved(Cast(team.numbers, team.options, self._samples, shares, floors, games.table))
-        return None if self._layers else now
+            self._cast = self._moved(Cast(team.numbers, team.options, self._samples, prepared.weights, floors, games.table))
+        return None if self._layers else self._changes
 
     def _run(self, todo: int) -> None:
         self.follow()

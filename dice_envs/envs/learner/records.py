@@ -25,7 +25,8 @@ TABLE = np.dtype(
     align=True,
 )
 
-# A turn of the learner's in one game: what to do, and what it gave. Entries of seats that there are not mean nothing.
+# A turn of the learner's in one game: what to do, and what it gave. Entries of seats that there are not mean nothing. The last
+# three say nothing of games that go on.
 TURN = np.dtype(
     [
         ("todo", np.int8),  # one of the codes of `turn`
@@ -33,14 +34,14 @@ TURN = np.dtype(
         ("arranged", np.bool_),  # whether Python has arranged the game that begins
         ("seat", np.int64),  # the learner's before it played
         ("before", np.int64, (MAX_SEATS,)),  # work space
-        ("fault", np.int64, (3,)),  # as in `dice_envs.agent.compiled.Context`; its first entry is not used
+        ("fault", np.int64, (3,)),  # as in `dice_envs.agent.compiled.Context`; its first entry is for GPUs
         ("reward", np.float64),  # what `seat` has earned up to the learner's next turn; 0 in a game that begins
-        ("earned", np.float64, (MAX_SEATS,)),
-        ("ended", np.bool_),
-        ("length", np.int64),
-        ("learner", np.int64),
-        ("players", np.int64, (MAX_SEATS,)),
-        ("returns", np.float64, (MAX_SEATS,)),
+        ("earned", np.float64, (MAX_SEATS,)),  # the same for each seat
+        ("ended", np.bool_),  # whether the learner's game has ended
+        ("length", np.int64),  # the learner's turns in that game so far; 0 in one that begins
+        ("learner", np.int64),  # the learner's seat in a game that has ended; with every seat, the one that moved last
+        ("players", np.int64, (MAX_SEATS,)),  # who had each seat in it
+        ("returns", np.float64, (MAX_SEATS,)),  # each seat's rewards in it
     ],
     align=True,
 )
@@ -72,38 +73,32 @@ class Shown(NamedTuple, Generic[Array]):
     masks: Array  # (n, actions) int8, the legal actions; all 1 where its game has ended, so that a masked softmax has no NaN
 
 
-def _part(name: str, each_seat: bool = False) -> Any:
-    if each_seat:
-        return property(lambda step: step.turns[name][:, : step.num_seats])
-    return property(lambda step: step.turns[name])
+def part(records: str, name: str, doc: str = "", by_seat: bool = False) -> Any:
+    """Return a property: a field of the owner's attribute `records`; with `by_seat` without the seats that there are not."""
+    if by_seat:
+        return property(lambda owner: getattr(owner, records)[name][:, : owner.num_seats], doc=doc)
+    return property(lambda owner: getattr(owner, records)[name], doc=doc)
 
 
 class Step(Generic[Array]):
-    """Result of a learner's turn in n games. In those that begin `earned` and `lengths` are 0.
+    """Result of a learner's turn in n games.
 
     Args:
-        turns: the arrays of TURN by name, (n,) or (n, MAX_SEATS).
+        turns: (n,) of TURN, or its fields by name.
         num_seats: of the game.
         shown: the games as the learners see them now.
         finals: games that have begun again, as the learners saw them last. Rows of other games mean nothing, and the next step
             overwrites them; may have no rows.
 
-    Attributes:
-        earned: (n, seats) float64, each seat's rewards up to the learner's next turn.
-        rewards: (n,) float64, those of the seat that the learner had before it played.
-        ended: (n,) bool, whether the learner's game has ended.
-        lengths: (n,) int64, the learner's turns in that game so far.
-        learners: (n,) int64, the learner's seat in a game that has ended or begins again; with every seat, the one that moved
-            last.
-        players: (n, seats) int64, who had each seat in it.
-        returns: (n, seats) float64, each seat's rewards in it. These three say nothing of games that go on.
+    The attributes `earned`, `players` and `returns` (n, seats), `rewards`, `ended`, `lengths` and `learners` (n,) are the
+    results in `turns`, see TURN.
     """
 
     def __init__(self, turns: Any, num_seats: int, shown: Shown[Array], finals: Shown[Array]) -> None:
         self.turns, self.num_seats, self.shown, self.finals = turns, num_seats, shown, finals
 
-    earned, players, returns = (_part(name, each_seat=True) for name in ("earned", "players", "returns"))
-    rewards, ended, lengths, learners = map(_part, ("reward", "ended", "length", "learner"))
+    earned, players, returns = (part("turns", name, by_seat=True) for name in ("earned", "players", "returns"))
+    rewards, ended, lengths, learners = (part("turns", name) for name in ("reward", "ended", "length", "learner"))
 
 
 def room_for(variant: Variant, count: int) -> Shown[np.ndarray]:
