@@ -240,7 +240,6 @@ def ask(
     streams: np.ndarray,
     memory: np.ndarray | None = None,
     may_resign: bool = False,
-    numbers: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the agent's action for each game of `index`, (m,) int64, all of them legal.
 
@@ -253,7 +252,6 @@ def ask(
         memory: one record of `fresh_memory` for each game of `states`; modified in place. None: the agent plays as at the
             beginning of a match, and its notes are lost.
         may_resign: whether the games take RESIGNS from an agent that declares it.
-        numbers: (m,) the numbers of these games in an error; None: `index`.
 
     Raises:
         AgentError: an action is malformed or not legal; nothing has changed.
@@ -272,8 +270,7 @@ def ask(
     games, played = index[plays], actions[plays]
     row = variant.kernels.first_illegal(states, games, played)
     if row >= 0:
-        number = int((index if numbers is None else numbers)[plays][row])
-        raise fault_of(agent, variant, states[games[row]], number, int(played[row]))
+        raise fault_of(agent, variant, states[games[row]], int(games[row]), int(played[row]))
     streams[index] = own
     if memory is not None:
         memory[index] = remembered

@@ -151,7 +151,7 @@ class SeatGames:
         self._finals = room_for(variant, num_games)  # kept: in fresh memory some steps would take a fifth longer
         self._nobody, self._shapes = room_for(variant, 0), (*(each.shape for each in self._finals), num_games)
         self._plain = np.full(num_games, NO_ACTION), np.full(num_games, SHOWS, np.int8)
-        self._prepared = _NOT_PREPARED
+        self._prepared, self._kept = _NOT_PREPARED, np.empty(self.records.nbytes, np.uint8)
         self.seed_games(np.arange(num_games), [None] * num_games)
 
     def __getstate__(self) -> dict[str, Any]:  # without kernels, which can't be pickled where they are interpreted
@@ -178,11 +178,11 @@ class SeatGames:
     def _unchanged_on_error(self) -> Iterator[None]:
         """Put all games back if the block raises."""
         games = self.records.view(np.uint8)  # as bytes: NumPy copies records field by field, which takes many times as long
-        kept = games.copy()
+        self._kept[...] = games
         try:
             yield
         except BaseException:
-            games[...] = kept
+            games[...] = self._kept
             raise
 
     # --- the beginning of games ---------------------------------------------------------------------------------------
@@ -329,19 +329,15 @@ class SeatGames:
         players, places = self.players[games, seats], (seats - self.learners[games]) % self.players.shape[1]
         for number in np.unique(players):
             agent, index, place = self.agents[number], games[players == number], places[players == number]
-            # Arrays of their own, one after another in memory: kernels for others would be compiled anew.
-            states = self.states.view(f"V{self.states.itemsize}")[index].view(self.states.dtype)
-            streams = self.streams[index]
-            memory = fresh_memory(agent, len(index))
+            memory = fresh_memory(agent, self.num_games)
             size = 0 if memory is None else memory.itemsize
             if size > self.memories.shape[2]:
                 raise AgentError(f"{name_of(agent)} remembers: it must be among the opponents from the beginning")
             if memory is not None:
-                memory[:] = np.ascontiguousarray(self.memories[index, place, :size]).view(memory.dtype)[:, 0]
-            turns["action"][index] = ask(agent, self.variant, states, np.arange(len(index)), streams, memory, numbers=index)
-            self.streams[index] = streams
+                memory[index] = np.ascontiguousarray(self.memories[index, place, :size]).view(memory.dtype)[:, 0]
+            turns["action"][index] = ask(agent, self.variant, self.states, index, self.streams, memory)
             if memory is not None:
-                self.memories[index, place, :size] = memory[:, None].view(np.uint8)
+                self.memories[index, place, :size] = memory[index, None].view(np.uint8)
         turns["todo"][games] = ANSWERS
 
     # --- what is seen -------------------------------------------------------------------------------------------------
