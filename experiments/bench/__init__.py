@@ -132,7 +132,7 @@ def main(
         for row in part.rows(quick, device) if part.on_device else part.rows(quick):
             rows.append({**vars(row), "ratio": row.ratio})
             figures = [f"{value:,.4g} {row.unit}" if value is not None else "" for value in (row.ours, row.aim, row.peer)]
-            ratio = f"{row.ratio:,.1f}×" if row.ratio else ""
+            ratio = (f"{row.ratio:,.1f}×" if row.ratio >= 0.1 else f"{row.ratio:.1g}×") if row.ratio else ""
             ui.console.print(f"{row.name}: {figures[0]} {ratio}")
             cells.append((part.game, row.name, *figures, row.peer_name, ratio, row.note))
     grid = Grid("bench", ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"), cells, words=(0, 1, 5, 7))
