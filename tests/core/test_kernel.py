@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import importlib
 import os
 import sys
@@ -191,6 +192,20 @@ def test_without_numbas_internals_kernels_still_run_with_one_warning(monkeypatch
     with pytest.warns(RuntimeWarning, match="dice_envs computes anew in every process what it cannot keep: ") as seen:
         assert [kernel(lambda x: x + 1)(1), kernel(lambda x: x + 2)(1)] == [2, 3]
     assert len(seen) == 1
+
+
+@compiled
+@pytest.mark.parametrize("short", [False, True])
+def test_compiling_leaves_pythons_collector_as_it_was(short):
+    """Also where the code does not compile. Short loops are not vectorised, and give the same."""
+    total = kernel(lambda a: a.sum() + (a * a).sum(), short_loops=short)
+    wrong = kernel(lambda a: a + "text", short_loops=short)
+    for collects in (False, True):
+        (gc.enable if collects else gc.disable)()
+        assert total(np.arange(9, dtype=np.float64 if collects else np.int64)) == 36 + 204
+        with pytest.raises(numba.TypingError):
+            wrong(1.0 if collects else 1)
+        assert gc.isenabled() == collects
 
 
 @pytest.mark.parametrize("colour", ["", "\x1b[1m\x1b[1m"])

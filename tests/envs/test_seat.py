@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure
+from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure, make_agent
 from dice_envs.core.game import OVER
+from dice_envs.envs import aec
 from dice_envs.envs.text import TextEnv
 from tests.support.chance import assert_distributed, assert_even
 from tests.support.interfaces import fails, remember
@@ -86,6 +87,60 @@ def test_opponents_by_seat_and_by_pool():
     for weights in ([1, 2], ["1"] * 3, [np.timedelta64(1, "ns")] * 3):
         with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
             Pool(["random"] * 3, weights=weights)
+
+
+def test_whose_options_change_is_followed_from_the_next_reset_and_a_pool_at_once():
+    games = {"num_envs": 20, "seat": 0, "starter": "first", "rounds": "single", "autoreset_mode": "SameStep"}
+
+    def called(env):
+        """The share of games in which the opponent has called the learner's lowest bid."""
+        return env.step(env.action_masks().argmax(axis=1))[2].mean()
+
+    opponent = make_agent("numbers:threshold=0")
+    env = SeatVectorEnv("liars_dice", opponents=opponent, **games)
+    env.reset(seed=1)
+    assert called(env) == 0
+    object.__setattr__(opponent, "threshold", 1.0)  # ours are frozen; those of others may change
+    assert called(env) == 0
+    env.reset(seed=2)
+    assert called(env) > 0.2
+    pool = Pool(["numbers:threshold=0"])
+    env = SeatVectorEnv("liars_dice", opponents=pool, **games)
+    env.reset(seed=1)
+    assert called(env) == 0
+    pool.agents[0] = opponent
+    assert called(env) > 0.2
+    pool.agents.append(make_agent("numbers:threshold=0"))
+    pool.weights = [0.5, 0.5]
+    for weights in ([0.0, 1.0], [1.0, 0.0]):
+        pool.weights[:] = weights
+        env.reset()
+        assert (called(env) > 0.2) == (weights[0] == 1)
+
+
+def test_actions_that_are_handed_in_stay_as_they_are():
+    for mode in ("NextStep", "SameStep"):
+        env = SeatVectorEnv("liars_dice", 8, autoreset_mode=mode, opponents="numbers")
+        _, infos = env.reset(seed=1)
+        for _ in range(20):
+            actions = infos["action_mask"].argmax(axis=1)
+            before, (_, _, _, _, infos) = actions.copy(), env.step(actions)
+            np.testing.assert_array_equal(actions, before)
+
+
+def test_what_an_agent_is_shown_is_its_own_to_change():
+    """In PettingZoo's environment, also when it looks twice."""
+    for make in (aec.raw_env, aec.env):
+        env = make("liars_dice", num_dice=2)
+        env.reset(seed=1)
+        first = remember(env.last())
+        for _ in range(3):
+            observation, *_, info = env.last()
+            assert remember(env.last()) == first
+            observation["observation"][:] = 7
+            observation["action_mask"][:] = 7
+        env.step(int(info["action_mask"].argmax()))
+        assert env.last()[0]["observation"].max() <= 1
 
 
 WRONG = [

@@ -14,7 +14,7 @@ LEARNER = -1  # the learner's number in arrays that list the player of each seat
 
 Array = TypeVar("Array")  # NumPy's or PyTorch's
 
-# How new games begin. The first two are the same for all games of a SeatGames.
+# How new games of a SeatGames begin.
 TABLE = np.dtype(
     [
         ("num_seats", np.int64),
@@ -25,8 +25,8 @@ TABLE = np.dtype(
     align=True,
 )
 
-# A turn of the learner's in one game: what to do, and what it gave. Entries of seats that there are not mean nothing. The last
-# three say nothing of games that go on.
+# A turn of the learner's in one game: what to do, and what it gave. No game has more than MAX_SEATS seats; entries of seats
+# that there are not mean nothing. The last three say nothing of games that go on.
 TURN = np.dtype(
     [
         ("todo", np.int8),  # one of the codes of `turn`
