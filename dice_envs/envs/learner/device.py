@@ -57,7 +57,7 @@ class Queries(NamedTuple):
     logits: Any  # (n, actions) float32, its answer
 
 
-class Cast(NamedTuple):
+class Players(NamedTuple):
     """The opponents, and how new games begin."""
 
     numbers: Any  # as in `Context`
@@ -132,7 +132,7 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
     orders = Orders(np.zeros(count, np.int64), np.zeros(count, np.int8), np.zeros(1, np.int8))
     asked = Queries(np.full(count, LEARNER), *room_for(variant, count), shown.masks.astype(np.float32))
     samples, floors = np.empty(count, variant.game.state), np.zeros(len(games.agents))
-    cast = Cast(team.numbers, team.options, samples, prepared.weights, floors, games.table)
+    cast = Players(team.numbers, team.options, samples, prepared.weights, floors, games.table)
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     arguments: dict[str, tuple[Any, ...]] = {
         "turn": (cast, records, orders, shown, asked),
@@ -285,7 +285,7 @@ class DeviceTurns:
             self._following, self._changes = prepared, self._changes + 1
             self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
             floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
-            self._cast = self._moved(Cast(team.numbers, team.options, self._samples, prepared.weights, floors, games.table))
+            self._cast = self._moved(Players(team.numbers, team.options, self._samples, prepared.weights, floors, games.table))
         return None if self._layers else self._changes
 
     def _run(self, todo: int) -> None:
