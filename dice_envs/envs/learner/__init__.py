@@ -3,8 +3,8 @@
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
 
-Here are SeatGames, and the variant and the spaces of one seat. `records` holds shared arrays, `turn` a learner's turn as one
-kernel, and `device` the turn on a GPU.
+Here are SeatGames, and the variant and the spaces of one seat. `records` says what is kept of a game and a turn, `turn` has the
+kernel that takes turns, and `device` drives it on a GPU.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A learner's turn in one game as one kernel: its action, the opponents' answers, pay, a new game, and what it sees then.
+"""A learner's turns as one kernel: its action, the opponents' answers, pay, a new game, and what it sees then.
 
-A CPU drives it by a loop over games (`compile_advance`), a GPU by a thread for each game (`device`). Where an agent without a
-kernel is to move, the turn stops; it goes on once Python has given the answer.
+A CPU takes those of all games in one call of `compile_advance`, each thread of a GPU (`device`) those of one game. Where an agent
+without a kernel is to move, the turn stops; it goes on once Python has given the answer.
 """
 
 from __future__ import annotations
