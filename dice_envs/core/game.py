@@ -347,7 +347,7 @@ def compile_kernels(game: Game) -> Kernels:
     """
     params_of = type(game.params(game.options()))
     deal, legal, play, observe, reroll_hidden = game.deal, game.legal, game.play, game.observe, game.reroll_hidden
-    may_play, view, random_action = compile_check(game), compile_view(game), compile_random_action(game)
+    may_play, view = compile_check(game), compile_view(game)
 
     @kernel
     def deal_all(values, states, index):
@@ -414,6 +414,15 @@ def compile_kernels(game: Game) -> Kernels:
                 view(params, states[index[k]], seat, out[k], masks[k])
         return row
 
+    playouts = _compile_playouts(game)
+    return Kernels(deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, playouts)
+
+
+@functools.cache
+def _compile_playouts(game: Game) -> Callable[..., int]:
+    params_of, random_action = type(game.params(game.options())), compile_random_action(game)
+    deal, play = game.deal, game.play
+
     @kernel
     def playouts(values, states, steps):
         params = params_of(*values)
@@ -428,7 +437,7 @@ def compile_kernels(game: Game) -> Kernels:
                 play(params, state, random_action(params, state, mask))
         return finished
 
-    return Kernels(deal_all, legal_all, play_all, first_illegal, checked_play, observe_all, reroll_all, view_all, playouts)
+    return playouts
 
 
 @functools.cache

@@ -294,7 +294,7 @@ class SeatGames:
         """
         *_, lasting, loop = self._prepared
         given = self._plain if actions is None else (actions, orders)
-        arguments = *lasting, step.turns, *given, most, *step.shown, *step.finals
+        arguments = lasting, step.turns, (*given, most), (*step.shown, *step.finals)
         stands, reasons = loop(*arguments, actions is None, 0, self.num_games), {}
         while stands != NO_FAULT:
             if stands == ASKED:

@@ -86,10 +86,10 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
         if k < len(turns):
             fault, (seen, masks) = turns[k]["fault"], shown
             if fault[0] == NO_FAULT:
-                stands = advance(
-                    values, cast.numbers, cast.options, cast.samples[k : k + 1], cast.table, cast.weights, games, turns,
-                    orders.actions, orders.todo, MOST_ACTION, seen, masks, seen[:0], masks[:0], orders.goes_on[0], k, k + 1,
-                )  # fmt: skip
+                sample = cast.samples[k : k + 1]
+                lasting = values, cast.numbers, cast.options, sample, cast.table, cast.weights, games
+                todo, views = (orders.actions, orders.todo, MOST_ACTION), (seen, masks, seen[:0], masks[:0])
+                stands = advance(lasting, turns, todo, views, orders.goes_on[0], k, k + 1)
                 if stands >= 0:
                     fault[0] = k
             if fault[0] != NO_FAULT:

@@ -1,7 +1,7 @@
 """A learner's turns as one kernel: its action, the opponents' answers, pay, a new game, and what it sees then.
 
-A CPU takes those of all games in one call of `compile_advance`, each thread of a GPU (`device`) those of one game. Where an agent
-without a kernel is to move, the turn stops; it goes on once Python has given the answer.
+A CPU takes those of all games in one call of `compile_advance`, each thread of a GPU (`device`) that of one game. Where an
+agent without a kernel is to move, the turn stops; it goes on once Python has given the answer.
 """
 
 from __future__ import annotations
@@ -65,6 +65,19 @@ def pay_nothing(num_seats, turn):
     turn["reward"] = 0.0
     for seat in range(num_seats):
         turn["earned"][seat] = 0.0
+
+
+@kernel(allocates=False)
+def _open(num_seats, game, turn):
+    """Note at its beginning what a turn is. Modified in place."""
+    todo = turn["todo"]
+    if todo != ANSWERS:
+        turn["arranged"] = todo == ARRANGES
+    if todo in (BEGINS, ARRANGES):
+        pay_nothing(num_seats, turn)
+    elif todo in (PLAYS, FORFEITS):
+        turn["seat"] = game["learner"]
+        game["length"] += 1
 
 
 @kernel(allocates=False)
@@ -133,6 +146,34 @@ def compile_views(game: Game) -> tuple[Callable[..., None], Callable[..., None]]
     return see, see_all
 
 
+@kernel(allocates=False)
+def _earn(num_seats, game):
+    """Add the rewards of the last move to what each seat has earned. Modified in place."""
+    for seat in range(num_seats):
+        game["earned"][seat] += game["state"]["rewards"][seat]
+
+
+@functools.cache
+def _compile_orders(game: Game) -> Callable[..., int]:
+    """Return the kernel that writes orders into turns first … last - 1; it returns the first game with an illegal action."""
+    may_play = compile_check(game)
+
+    @kernel(allocates=False)
+    def order(params, games, turns, actions, orders, masks, first, last):
+        found = np.int64(NO_FAULT)
+        for i in range(first, last):
+            turns[i]["todo"] = orders[i]
+            turns[i]["action"] = actions[i]
+            if orders[i] == PLAYS and not may_play(params, games[i]["state"], actions[i], masks[i]):
+                turns[i]["todo"] = FAILS
+                turns[i]["fault"][1] = LEARNER
+                turns[i]["fault"][2] = actions[i]
+                found = i if found == NO_FAULT else found
+        return found
+
+    return order
+
+
 @functools.cache
 def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., int]:
     """Return the loop that takes the turns of games first … last - 1, against opponents with these choosers.
@@ -143,52 +184,31 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
     if it is an agent's, its game stands as before that action.
 
     Args:
-        values: the params as a plain tuple, see `dice_envs.core.game.compile_kernels`.
-        numbers, options, sample: see `dice_envs.agent.compiled.Context`.
-        table: (1,) of TABLE.
-        weights: the probability of each agent of a pool, (agents,) float64; None without one.
-        games: (n,) of `game_record`; modified in place.
-        turns: (n,) of TURN; written.
-        actions: (n,) int64.
-        orders: (n,) int8, what there is to do in each game.
-        most: not 0: games that end begin again at once, and so do those that go on after so many turns of the learner.
-        observations, masks, last_observations, last_masks: those of `shown` and `finals` of a Step; written.
+        lasting: `(values, numbers, options, sample, table, weights, games)`: params as in `compile_kernels`, what Context has,
+            TABLE, the probability of each agent of a pool or None, and (n,) of `game_record`.
+        orders: `(actions, todo, most)`. `most`: turns after which games begin again, as they do at their end; 0: they do not.
+        views: the arrays of `shown` and `finals` of a Step. They, games and `turns`, (n,) of TURN, are written in place.
     """
     choose_legal, decorate = compile_legal_chooser(game, choosers)
-    deal, play, view, may_play = game.deal, game.play, compile_view(game), compile_check(game)
+    deal, play, view, order = game.deal, game.play, compile_view(game), _compile_orders(game)
     params_of = type(game.params(game.options()))
 
     @decorate(short_loops=True)
-    def advance(
-        values, numbers, options, sample, table, weights, games, turns, actions, orders, most,
-        observations, masks, last_observations, last_masks, goes_on, first, last,
-    ):  # fmt: skip
-        params, num_seats, found = params_of(*values), table[0]["num_seats"], np.int64(NO_FAULT)
-        for i in range(last if goes_on else first, last):
-            turns[i]["todo"] = orders[i]
-            turns[i]["action"] = actions[i]
-            if orders[i] == PLAYS and not may_play(params, games[i]["state"], actions[i], masks[i]):
-                turns[i]["todo"] = FAILS
-                turns[i]["fault"][1] = LEARNER
-                turns[i]["fault"][2] = actions[i]
-                found = i if found == NO_FAULT else found
+    def advance(lasting, turns, orders, views, goes_on, first, last):
+        values, numbers, options, sample, table, weights, games = lasting
+        (actions, todos, most), (observations, masks, last_observations, last_masks) = orders, views
+        params, num_seats = params_of(*values), table[0]["num_seats"]
+        found = order(params, games, turns, actions, todos, masks, last if goes_on else first, last)
         if found != NO_FAULT:
             return found
         for i in range(first, last):
-            game, turn = games[i], turns[i]
-            state, todo = game["state"], turn["todo"]
+            game, turn, state, todo = games[i], turns[i], games[i]["state"], turns[i]["todo"]
             if todo == DONE:
                 continue
             context = Context(params, numbers, options, sample, masks[i], turn["fault"])
             action = turn["action"] if todo in (PLAYS, ANSWERS) else np.int64(NO_ACTION)
             begins = todo in (BEGINS, ARRANGES)
-            if todo != ANSWERS:
-                turn["arranged"] = todo == ARRANGES
-            if begins:
-                pay_nothing(num_seats, turn)
-            elif todo in (PLAYS, FORFEITS):
-                turn["seat"] = game["learner"]
-                game["length"] += 1
+            _open(num_seats, game, turn)
             while True:  # again where a game ends and begins anew
                 if begins:
                     _begin(table[0], weights, game, turn)
@@ -201,8 +221,7 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
                 while todo != SHOWS:  # the action, if there is one, and the agents' answers
                     if action != NO_ACTION:
                         play(params, state, action)
-                        for each in range(num_seats):
-                            game["earned"][each] += state["rewards"][each]
+                        _earn(num_seats, game)
                     seat = np.int64(state["seat"])
                     if seat == OVER:
                         break
