@@ -32,6 +32,9 @@ class _PartLibrary(JITCodeLibrary):
             super().add_linking_library(library)
 
     def _optimize_functions(self, ll_module: Any) -> None:
+        if not hasattr(self._codegen, "_pass_builder"):  # numba 0.60
+            super()._optimize_functions(ll_module)
+            return
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:
@@ -54,8 +57,9 @@ class _ShortLibrary(JITCodeLibrary):
     """Machine code whose loops are not vectorised."""
 
     def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)
-        passes.run(self._final_module, builder)
+        made = self._codegen._module_pass_manager(loop_vectorize=False)
+        passes, *builder = made if isinstance(made, tuple) else (made,)  # no builder in numba 0.60
+        passes.run(self._final_module, *builder)
 
 
 class _ShortCompiler(Compiler):  # type: ignore[misc]
