@@ -230,10 +230,8 @@ class _KernelCache(_Cache):
     File names contain the whole key, so processes that compile at the same time never mix up their files.
     """
 
-    form = ""  # of what is kept
-
-    def __init__(self, compiled: Any) -> None:
-        self._compiled = compiled
+    def __init__(self, compiled: Any, form: str) -> None:
+        self._compiled, self._form = compiled, form
         self._enabled = True
 
     @functools.cached_property
@@ -251,7 +249,7 @@ class _KernelCache(_Cache):
     @functools.cached_property
     def prefix(self) -> str:
         """Begins the names of all files of this kernel, whatever its source was."""
-        named = f"{self.form} {sys.flags.optimize} {_hash_of_all(self._compiled, _named)}"  # with -O the byte code is another
+        named = f"{self._form} {sys.flags.optimize} {_hash_of_all(self._compiled, _named)}"  # with -O the byte code is another
         return f"{self._compiled.py_func.__name__}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
     @property
@@ -330,8 +328,6 @@ class _KernelCache(_Cache):
 class _PartCache(_KernelCache):
     """LLVM code on disk, of kernels as parts of others."""
 
-    form = "part"
-
     def _rebuild(self, target_context: Any, payload: Any) -> Any:
         return parts.rebuild_part(target_context, payload)
 
@@ -358,11 +354,20 @@ def makes_arrays(compiled: Any) -> bool:
 @overload
 def kernel(function: _F) -> _F: ...
 @overload
-def kernel(*, allocates: bool = True, inline: bool = False, merge: bool = False) -> Callable[[_F], _F]: ...
-@overload
-def kernel(function: _F, *, allocates: bool = True, inline: bool = False, merge: bool = False) -> _F: ...
 def kernel(
-    function: Callable[..., Any] | None = None, *, allocates: bool = True, inline: bool = False, merge: bool = False
+    *, allocates: bool = True, inline: bool = False, merge: bool = False, short_loops: bool = False
+) -> Callable[[_F], _F]: ...
+@overload
+def kernel(
+    function: _F, *, allocates: bool = True, inline: bool = False, merge: bool = False, short_loops: bool = False
+) -> _F: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    allocates: bool = True,
+    inline: bool = False,
+    merge: bool = False,
+    short_loops: bool = False,
 ) -> Any:
     """Compile a function with numba in nopython mode, without the GIL, and cache it on disk.
 
@@ -374,13 +379,14 @@ def kernel(
             (numba's own option `forceinline`; ignored where it is unknown.)
         merge: True to copy the kernel's source into its caller, of which there should be one. (numba's
             `inline="always"`.) Other kernels have parts, which are compiled once and optimised in each caller (`parts`).
+        short_loops: True not to vectorise what Python calls: a rule's loops over faces or seats are too short to gain from it.
 
     Returns:
         A numba dispatcher; with `NUMBA_DISABLE_JIT=1` the function itself. Type checkers see the function's own type, and
         so report a kernel whose arguments differ from the contract's.
     """
     if function is None:
-        return functools.partial(kernel, allocates=allocates, inline=inline, merge=merge)
+        return functools.partial(kernel, allocates=allocates, inline=inline, merge=merge, short_loops=short_loops)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates and "_nrt" in _TARGET_OPTIONS:
         options["_nrt"] = False
@@ -390,13 +396,13 @@ def kernel(
         options["inline"] = "always"
     compiled: Any = numba.njit(**options)(function)
     if compiled is not function and not merge and parts is not None:
-        compiled = parts.with_part(compiled)
+        compiled = parts.with_part(compiled, short_loops)
     if compiled is function:
         return compiled
     try:
-        compiled._cache = _KernelCache(compiled)
+        compiled._cache = _KernelCache(compiled, "short loops" if short_loops else "")
         if parts is not None and isinstance(compiled, parts.Kernel):
-            compiled.part._cache = _PartCache(compiled)
+            compiled.part._cache = _PartCache(compiled, "part")
     except Exception as problem:  # numba's internals differ, or the source is not a file
         warn_not_kept("NUMBA_CACHE_DIR", f"{type(problem).__name__}: {problem}")
     return compiled

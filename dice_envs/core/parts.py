@@ -53,18 +53,36 @@ class _PartLibrary(JITCodeLibrary):
         return self.serialize_using_bitcode()
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc]
+class _ShortLibrary(JITCodeLibrary):
+    """Machine code whose loops are not vectorised."""
+
+    def _optimize_final_module(self) -> None:
+        made = self._codegen._module_pass_manager(loop_vectorize=False)
+        passes, *builder = made if isinstance(made, tuple) else (made,)  # no builder in numba 0.60
+        passes.run(self._final_module, *builder)
+
+
+class _ShortCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler, for kernels with short loops."""
+
+    library: type = _ShortLibrary
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
+class _PartCompiler(_ShortCompiler):
     """numba's compiler, up to LLVM code."""
+
+    library = _PartLibrary
 
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
     ) -> None:
         flags.no_compile = flags.no_cpython_wrapper = True
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
-
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        return super().compile_extra(func)
 
 
 class _Part(CPUDispatcher):
@@ -109,9 +127,11 @@ class Kernel(CPUDispatcher):
         super().add_overload(cres)
 
 
-def with_part(compiled: Any) -> Kernel:
+def with_part(compiled: Any, short_loops: bool) -> Kernel:
     """Give one of numba's dispatchers a part for the kernels that call it."""
     compiled.__class__ = Kernel
+    if short_loops:
+        compiled._compiler.pipeline_class = _ShortCompiler
     return cast(Kernel, compiled)
 
 

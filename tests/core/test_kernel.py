@@ -195,10 +195,11 @@ def test_without_numbas_internals_kernels_still_run_with_one_warning(monkeypatch
 
 
 @compiled
-def test_compiling_leaves_pythons_collector_as_it_was():
-    """Also where the code does not compile."""
-    total = kernel(lambda a: a.sum() + (a * a).sum())
-    wrong = kernel(lambda a: a + "text")
+@pytest.mark.parametrize("short", [False, True])
+def test_compiling_leaves_pythons_collector_as_it_was(short):
+    """Also where the code does not compile. Short loops are not vectorised, and give the same."""
+    total = kernel(lambda a: a.sum() + (a * a).sum(), short_loops=short)
+    wrong = kernel(lambda a: a + "text", short_loops=short)
     for collects in (False, True):
         (gc.enable if collects else gc.disable)()
         assert total(np.arange(9, dtype=np.float64 if collects else np.int64)) == 36 + 204

@@ -193,7 +193,7 @@ def compile_advance(game: Game, choosers: tuple[Chooser, ...]) -> Callable[..., 
     deal, play, view, order = game.deal, game.play, compile_view(game), _compile_orders(game)
     params_of = type(game.params(game.options()))
 
-    @decorate
+    @decorate(short_loops=True)
     def advance(lasting, turns, orders, views, goes_on, first, last):
         values, numbers, options, sample, table, weights, games = lasting
         (actions, todos, most), (observations, masks, last_observations, last_masks) = orders, views
