@@ -20,6 +20,7 @@ import functools
 import hashlib
 import operator
 import os
+import secrets
 import sys
 import time
 import types
@@ -53,6 +54,16 @@ try:
 
     _TARGET_OPTIONS = dir(CPUTarget.options)
 except (ImportError, AttributeError):  # pragma: no cover
+    pass
+
+# In machine code a function goes by its name, the types of its arguments and a number, which numba counts from 1 in each
+# process. Of two functions from the cache with one number, made of one source with different closures, or for records that were
+# numbered alike, the first was called in place of the second. So these numbers are random.
+try:
+    from numba.core.bytecode import FunctionIdentity
+
+    FunctionIdentity._unique_ids = iter(functools.partial(secrets.randbits, 62), -1)
+except ImportError:  # pragma: no cover - another numba
     pass
 
 try:
@@ -171,7 +182,9 @@ class _Content:
             raise _NoKeyError(f"{type(value).__name__} {getattr(value, '__name__', '')}")
 
 
-_COMPILER = (numba.__version__, llvmlite.__version__, np.__version__, sys.version, _Content([parts and parts.CODE]).digest)
+_NUMBERS = "random"  # machine code from before they were is not used
+_MADE_BY = _Content([parts and parts.CODE, _NUMBERS]).digest
+_COMPILER = (numba.__version__, llvmlite.__version__, np.__version__, sys.version, _MADE_BY)
 _first: weakref.WeakKeyDictionary[types.FunctionType, tuple[bytes, list[types.FunctionType]]] = weakref.WeakKeyDictionary()
 
 

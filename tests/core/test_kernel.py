@@ -208,6 +208,25 @@ def test_compiling_leaves_pythons_collector_as_it_was(short):
         assert gc.isenabled() == collects
 
 
+@compiled
+def test_code_from_two_processes_is_not_mixed_up(run_python, tmp_path):
+    """Two kernels of one source with different closures, kept by processes that compiled nothing before, beside each other.
+
+    Each calls a part that is too long to be copied into it.
+    """
+    loop = "  for i in range(len(a)):\n   if a[i] > K:\n    total += a[i] * x + n\n   else:\n    a[i] += 1\n"
+    body = "".join(loop.replace("K", str(k)) for k in range(12))
+    (tmp_path / "made.py").write_text(
+        f"{FILE}def made(n):\n @kernel\n def part(a, x):\n  total = 0\n{body}  return total\n"
+        " @kernel\n def whole(a):\n  return part(a, 1) + part(a, 2) * part(a, 3)\n return whole\n"
+    )
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from made import *; "
+    alone = [run_python(f"{code}print(made({n})(np.arange(20)))").strip() for n in (2, 3)]
+    assert alone[0] != alone[1]
+    together = f"{code}two = made(2), made(3); print(*(f(np.arange(20)) for f in two), *(len(f.stats.cache_hits) for f in two))"
+    assert run_python(together).split() == [*alone, "1", "1"]
+
+
 @pytest.mark.parametrize("colour", ["", "\x1b[1m\x1b[1m"])
 def test_helpers_for_one_record_are_used_for_others_without_a_warning(colour, run_python):
     code = (
