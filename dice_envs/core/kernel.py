@@ -62,7 +62,7 @@ except (ImportError, AttributeError):  # pragma: no cover
 try:
     from numba.core.bytecode import FunctionIdentity
 
-    FunctionIdentity._unique_ids = iter(functools.partial(secrets.randbits, 62), -1)
+    FunctionIdentity._unique_ids = iter(functools.partial(secrets.randbits, 62), -1)  # type: ignore[assignment,unused-ignore]
 except ImportError:  # pragma: no cover - another numba
     pass
 
