@@ -27,14 +27,14 @@ from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.files import read_archive
 from dice_envs.core.game import Variant
 from dice_envs.core.options import Range
+from dice_envs.core.work import say
 from dice_envs.exact.liars_dice.measures import record_response
 from dice_envs.exact.liars_dice.round import CALL, Round, hand_number
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.shares import check_measurable, has_equal_seats
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing, solution_of, throttled
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_needs, solution_of, throttled
 from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
-from dice_envs.exact.progress import say
 from dice_envs.games.liars_dice import MAX_DICE, MAX_SEATS
 from dice_envs.games.liars_dice.raises import NO_BID
 
@@ -282,8 +282,6 @@ class Adaptive(Checked, OfOneGame):
     """
 
     plays = "liars_dice"
-    promises = Promises(remembers=MEMORY)
-
     precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
     caution: Annotated[float, Range(0, 1)] = 0.9
 
@@ -302,10 +300,14 @@ class Adaptive(Checked, OfOneGame):
             raise ValueError("palifico must be false for adaptive play, which knows one rule of raising")
         check_measurable(variant, "adaptive play")
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for a game that takes more than about a minute to solve."""
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """It remembers what it has seen of the opponent, and solves the game."""
+        return Promises(remembers=MEMORY, needs=self._needs)
+
+    def _needs(self, variant: Variant, positions: int) -> None:
         self.check_variant(variant)
-        check_in_passing(variant, self.precision)
+        check_needs(variant, self.precision)
 
     def _prepared(self, turn: Turn) -> tuple[np.ndarray, np.ndarray]:
         """Return the memories, brought up to date, and the probability of each action, (n, num_actions) float64."""

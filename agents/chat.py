@@ -155,9 +155,9 @@ class Chat(Checked):
     @functools.cached_property
     def promises(self) -> Promises:
         """Whether it may return RESIGNS."""
-        return Promises(resigns=self.illegal == "lose")
+        return Promises(resigns=self.illegal == "lose", needs=self._needs)
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+    def _needs(self, variant: Variant, positions: int) -> None:
         """Raise ValueError: visitors of a page must not spend somebody's tokens."""
         raise ValueError("a language model plays on the page only if it is named in the terminal")
 

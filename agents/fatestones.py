@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, Drawing, KernelAgent, Promises, Turn, check_in_passing, check_plays, is_stochastic, resolve
+from dice_envs.agent import Agent, Drawing, KernelAgent, Promises, Turn, check_needs, check_plays, is_stochastic, resolve
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
@@ -18,7 +19,7 @@ from dice_envs.games.fatestones import MAX_HAND, duel
 from .base import Deterministic, OfOneGame, fair_kernel
 
 MOST_NESTED = 8  # levels of best responses to best responses
-MOST_NESTED_IN_PASSING = 2  # each further level takes several times as long: with five dice in hand eight seconds a move
+MOST_NESTED_WAITING = 2  # each further level takes several times as long: with five dice in hand eight seconds a move
 ASKED = 500  # positions in which the opponent is asked for one move, about: the number with five dice in hand
 
 
@@ -60,17 +61,22 @@ class BestResponse(OfOneGame, Deterministic):
         super().check_variant(variant)
         check_plays(self._agent, variant)
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """It needs what its opponent does."""
+        return Promises(needs=self._needs)
+
+    def _needs(self, variant: Variant, positions: int) -> None:
         """Raise ValueError for an opponent that takes too long, or best responses nested too deeply."""
-        if str(self.opponent).count("best_response") > MOST_NESTED_IN_PASSING:
+        if str(self.opponent).count("best_response") > MOST_NESTED_WAITING:
             raise ValueError(
-                f"opponent must nest best_response at most {MOST_NESTED_IN_PASSING} times where people wait for a move, "
+                f"opponent must nest best_response at most {MOST_NESTED_WAITING} times where people wait for a move, "
                 f"not {shown(self.opponent)}"
             )
         try:
-            check_in_passing(self._agent, variant, asked * ASKED)
+            check_needs(self._agent, variant, positions * ASKED)
         except ValueError as problem:
-            raise ValueError(f"opponent, which is asked in about {asked * ASKED:,} positions: {problem}") from None
+            raise ValueError(f"opponent, which is asked in about {positions * ASKED:,} positions: {problem}") from None
 
     def gains(self, turn: Turn) -> np.ndarray:
         """Return the expected wins minus losses with each die, (n, MAX_HAND) float64; −2 beyond the hand."""

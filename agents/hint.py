@@ -28,11 +28,12 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range
 from dice_envs.core.state import MAX_SEATS, OVER
+from dice_envs.core.work import hinting
 from dice_envs.evaluation import percent_of_winning
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.liars_dice.seating import check_two_players
-from dice_envs.exact.liars_dice.solver import check_in_passing
+from dice_envs.exact.liars_dice.solver import check_needs
 from dice_envs.exact.measuring import odds, play_out
 from dice_envs.games.liars_dice import MAX_DICE, STATE, bidder_after, matching, may_call_exactly, play, wild_face
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, count_raises, face_of, lowest_raise, quantity_of
@@ -356,7 +357,8 @@ def values_of(
     state = checked_record(variant, state)
     likely = LikelyGames(variant, state) if variant.game.name == "liars_dice" else None
     try:
-        exact = percent_of_winning(variant, action_values(variant, state, in_passing=True))
+        with hinting():
+            exact = percent_of_winning(variant, action_values(variant, state))
         if likely is None or _is_answered(exact):
             return exact
     except ValueError:
@@ -466,7 +468,8 @@ def _choose_by_hint(params, search, state, stream):
 def _is_solved(variant: Variant) -> bool:
     try:
         check_two_players(variant.options)
-        check_in_passing(variant)
+        with hinting():
+            check_needs(variant)
     except ValueError:
         return False
     return True

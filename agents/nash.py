@@ -11,7 +11,7 @@ import numpy as np
 from dice_envs.agent import Promises, Turn
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import Range
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_in_passing
+from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_needs
 
 from . import fatestones, liars_dice, score_dice
 from .base import Checked, OfOneGame, check_game
@@ -42,16 +42,15 @@ class Nash(Checked):
         """Raise ValueError for a variant that cannot be solved."""
         self.of_game(variant).check_variant(variant)
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for a game of Liar's Dice that takes more than about a minute to solve."""
-        self.check_variant(variant)
-        if variant.game.name == "liars_dice":
-            check_in_passing(variant, self.precision)
-
     @functools.cached_property
     def promises(self) -> Promises:
         """Past rounds make no difference; each game has a player of its own, and Liar's Dice is solved before it begins."""
-        return Promises(looks_back=False, for_variant=self.of_game, prepare=self._prepare)
+        return Promises(looks_back=False, for_variant=self.of_game, needs=self._needs, prepare=self._prepare)
+
+    def _needs(self, variant: Variant, positions: int) -> None:
+        self.check_variant(variant)
+        if variant.game.name == "liars_dice":
+            check_needs(variant, self.precision)
 
     def _prepare(self, variant: Variant) -> None:
         """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""

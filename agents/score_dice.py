@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -63,8 +64,12 @@ class Response(OfOneGame, Deterministic):
 
     plays = "score_dice"
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for pools whose best response takes more than about half a minute to compute."""
+    @functools.cached_property
+    def promises(self) -> Promises:
+        """Pools whose best response takes more than about half a minute are refused."""
+        return Promises(needs=self._needs)
+
+    def _needs(self, variant: Variant, positions: int) -> None:
         self.check_variant(variant)
         check_response(variant.options)
 

@@ -31,7 +31,7 @@ from dice_envs.exact.shakes.chances import (
     efficacy_chances,
     success_chances,
 )
-from dice_envs.exact.shakes.policies import OptimalPlay, check_in_passing, solve
+from dice_envs.exact.shakes.policies import OptimalPlay, check_needs, solve
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
 from .base import Checked, Deterministic, OfOneGame, fair_kernel
@@ -309,8 +309,6 @@ class Bayes(TallyPolicy):
             game rewards.
     """
 
-    promises = Promises(tally_alone=True, reads_efficacies=True)
-
     goal: Literal["saved", "win"] | None = None
 
     def check_variant(self, variant: Variant) -> None:
@@ -319,10 +317,14 @@ class Bayes(TallyPolicy):
         if not variant.options.open_efficacies:
             self._solution(variant.options)
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for a game that takes more than some seconds to solve."""
+    @functools.cached_property
+    def promises(self) -> Promises:  # type: ignore[override]
+        """It looks at the tally, and at efficacies that are open."""
+        return Promises(tally_alone=True, reads_efficacies=True, needs=self._needs)
+
+    def _needs(self, variant: Variant, positions: int) -> None:
         super().check_variant(variant)
-        check_in_passing(variant)
+        check_needs(variant)
 
     def _solution(self, options: Options) -> OptimalPlay:
         return solve(Problem.of(options), self.goal or options.pays)  # type: ignore[arg-type]

@@ -24,9 +24,9 @@ from dice_envs.agents import for_game, required
 from dice_envs.agents.hint import values_of
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
+from dice_envs.core.work import Unwanted, work
 from dice_envs.envs.text import TextTable, read_reply
 from dice_envs.evaluation.games import NO_COST
-from dice_envs.exact.progress import Unwanted, followed
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
 from dice_envs.experiments.words import advice_text, review_lines
@@ -218,12 +218,12 @@ def _answering(tool: Callable[..., str]) -> Callable[..., Any]:
                 raise Unwanted
             print(line, file=sys.stderr, flush=True)
 
-        def work() -> str:
-            with followed(listen):
+        def call() -> str:
+            with work(say=listen):
                 return tool(**arguments)
 
         try:
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+            return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
         except (ValueError, OSError, ImportError, MemoryError) as problem:
             raise ToolError(str(problem)) from None
         finally:

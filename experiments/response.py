@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_range, check_seed
+from dice_envs.core.work import advance, apart
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.arena.results import shares_of
@@ -34,12 +33,11 @@ def train_response(
     minutes: float,
     seed: int,
     preset: Preset | None = None,
-    done: Callable[[float], Any] = lambda minutes: None,
 ) -> tuple[dict[str, NetworkPolicy], int]:
     """Train policies to win from `agent`, which has every other seat; return them and the learner's steps.
 
     The policies are "last" and, where the preset (None: "quick") averages policies, "averaged". `seed` fixes all but the number
-    of rollouts that fit into the time, at least one. `done` is called with the minutes since its last call.
+    of rollouts that fit into the time, at least one. Advances by minutes.
     """
     from dice_envs.learn.ppo import PPO
 
@@ -50,7 +48,7 @@ def train_response(
         while passed < minutes:
             learner.iterate(left=max(0.0, 1 - passed / minutes))
             now = (time.perf_counter() - began) / 60
-            done(now - passed)
+            advance(now - passed)
             passed = now
     return learner.policies(), learner.steps
 
@@ -73,7 +71,6 @@ def measure_response(
     games: int = 20_000,
     seed: int = 0,
     preset: Preset | None = None,
-    done: Callable[[float], Any] = lambda minutes: None,
     workers: Workers = HERE,
 ) -> Measures:
     """Measure how much a trained response wins from an agent: above the even share, a lower bound of a best response's wins.
@@ -90,7 +87,6 @@ def measure_response(
         games: evaluated.
         seed: fixes all but the number of rollouts that fit into the time.
         preset: how to train; None: the game's preset "quick".
-        done: progress callback: the minutes of training since its last call.
         workers: play the games of the evaluation.
 
     Raises:
@@ -105,19 +101,20 @@ def measure_response(
         raise ValueError(f"minutes must be above 0, not {minutes}")
     check_range("games", games, 2, MOST_GAMES)
     seed = check_seed(seed)
-    policies, steps = train_response(variant, agent, minutes, seed, preset, done)
+    policies, steps = train_response(variant, agent, minutes, seed, preset)
     others = [agent] * (variant.facts.num_seats - 1)
     trying, judging = np.random.SeedSequence(seed).spawn(2)
     forms: dict[str, Agent] = {}
     for which, policy in policies.items():
         forms[f"the {which} policy's drawn actions"] = policy
         forms[f"the {which} policy's most likely actions"] = Likeliest(policy)
-    tried = {
-        how: play_table(variant, [form, *others], games, trying, workers=workers)[:, 0].mean() for how, form in forms.items()
-    }
-    how = max(tried, key=lambda each: tried[each])
-    form = forms[how]
-    returns = play_table(variant, [form, *others], games, judging, workers=workers)
+    with apart():
+        tried = {
+            how: play_table(variant, [form, *others], games, trying, workers=workers)[:, 0].mean()
+            for how, form in forms.items()
+        }
+        how = max(tried, key=lambda each: tried[each])
+        returns = play_table(variant, [forms[how], *others], games, judging, workers=workers)
     won, shares = returns[:, 0], shares_of(returns)[0][:, 0]
     trained = f"PPO with {how}, {steps:,} steps, {games:,} games"
     measures = (

@@ -18,7 +18,8 @@ import numpy as np
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, did_you_mean, is_whole, parse_options, shown
-from dice_envs.experiments.jobs import Done, Processes, kept_beside, on_ray
+from dice_envs.core.work import advance
+from dice_envs.experiments.jobs import Processes, kept_beside, on_ray
 from dice_envs.experiments.ui import check_folder, finish, progress, write_json
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.learn.presets import Preset, presets_of
@@ -146,8 +147,8 @@ def sweep(
     with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as alone:
         workers = Processes(jobs, kept) if jobs > 1 and ray is None else alone
         shared = (make, game, preset, given, None if ray else str(folder), workers is not alone)
-        with progress("runs", len(runs)) as done:
-            trained = workers.run(_trained, shared, [(name, chosen, seed) for name, _, chosen, seed in runs], done=done)
+        with progress("runs", len(runs)):
+            trained = workers.run(_trained, shared, [(name, chosen, seed) for name, _, chosen, seed in runs])
         rows = []
         for (name, recipe, chosen, seed), (result, files) in zip(runs, trained, strict=True):
             own = folder / name
@@ -195,7 +196,7 @@ def _name(chosen: Mapping[str, Any], seed: int) -> str:
 
 def _trained(
     make: Callable[..., Any], game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool,
-    name: str, chosen: Mapping[str, Any], seed: int, done: Done,
+    name: str, chosen: Mapping[str, Any], seed: int,
 ) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
     """Make one run; return its results and, without a folder, the contents of its files."""
     with contextlib.ExitStack() as until_trained:
@@ -212,7 +213,7 @@ def _trained(
                 for path in sorted(own.iterdir())
                 if path.is_file() and not path.name.startswith(".")
             }
-    done(1)
+    advance()
     measured = result.measures[0].measures[0] if result.measures else None
     pairs = result.table if result.table is not None and result.table.seats == 2 else None
     gaps = (result.trained.gaps or [{}])[-1]

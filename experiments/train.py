@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import shlex
 import time
@@ -21,7 +22,7 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import named_in_errors
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_choice, check_range, option_texts
-from dice_envs.exact.progress import TooLong, up_to, within
+from dice_envs.core.work import TooLong
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import Result
@@ -91,7 +92,7 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
             return
         ui.console.print(f"training {self.variant} from step {steps:,} to {until:,} in {self.folder}, seed {seed}")
         self.signal_noted = self.enter_context(first_signal_waits())
-        self.advanced = self.enter_context(ui.progress("learner steps", until - steps))  # type: ignore[method-assign]
+        self.bar = self.enter_context(ui.progress("learner steps", until - steps))
         log = self.folder / "tensorboard" / "ppo" / f"events.out.tfevents.{time.time():.0f}.{os.getpid()}"
         log.parent.mkdir(parents=True, exist_ok=True)
         self.log = self.enter_context(log.open("ab", buffering=0))  # unbuffered: TensorBoard can read each event at once
@@ -104,6 +105,9 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
 
         with named_in_errors(self.folder / "tensorboard"):
             RecordWriter(self.log).write(Event(wall_time=time.time(), **event).SerializeToString())
+
+    def advanced(self, steps: int) -> None:
+        self.bar.advance(steps, 1)
 
     def learned(self, steps: int, values: Mapping[str, float]) -> None:
         self._note(step=steps, summary={"value": [{"tag": name, "simple_value": value} for name, value in values.items()]})
@@ -210,9 +214,9 @@ def measured(
     measures, notes = list[Measures](), list[str]()
     for name, agent, its_spec in (("ppo", policy, spec), ("ppo greedy", Likeliest(policy), f"{spec},greedy=true")):
         try:
-            with ui.progress(f"measuring {name}") as done:
-                told = _limited(done, agent is policy and (left is not None or not policy.floor), left)
-                found = measure(variant, agent, seed=seed, done=told)
+            seconds, most = _limits(agent is policy and (left is not None or not policy.floor), left)
+            with ui.progress(f"measuring {name}", seconds=seconds, most=most) as bar:
+                found = measure(variant, agent, seed=seed, done=bar.advance)
         except TooLong as problem:
             if left is not None:
                 left.append(f"the distance of {name} from optimal play ({problem})")
@@ -227,11 +231,11 @@ def measured(
     return measures, notes
 
 
-def _limited(done: Callable[..., Any], everywhere: bool, left: list[str] | None) -> Callable[[float, float], Any]:
-    """Return the progress callback of a measurement, which stops it if there are too many positions and all are asked about
-    (`everywhere`), and a quick one, with `left`, also if it takes too long."""
-    told = done if left is None else within(QUICK_MINUTES, done)
-    return up_to(MOST_POSITIONS if left is None else QUICK_POSITIONS, told) if everywhere else told
+def _limits(everywhere: bool, left: list[str] | None) -> tuple[float, float]:
+    """Return the limits of a measurement: on the seconds of a quick one, with `left`; and on positions where all are asked
+    about (`everywhere`)."""
+    most = MOST_POSITIONS if left is None else QUICK_POSITIONS
+    return math.inf if left is None else 60 * QUICK_MINUTES, most if everywhere else math.inf
 
 
 def _played(trained: TrainingRun, games: int, left: list[str] | None) -> Result:
@@ -248,15 +252,15 @@ def _played(trained: TrainingRun, games: int, left: list[str] | None) -> Result:
     values: list[Any] = [None] * len(row)  # none against the policy's own rows
     notes: list[str] = []
     for place in range(2, len(row)) if seats == 2 and games > 1 else ():
-        with ui.progress(f"measuring values against {row[place]}") as done:
-            # Agents with `memoryless` need far fewer evaluations than positions are counted.
-            told = _limited(done, not promises_of(players[place]).memoryless, left)
-            (values[place],), reasons = known_values(variant, [row[place]], [players[place]], told)
+        # Agents with `memoryless` need far fewer evaluations than positions are counted.
+        seconds, most = _limits(not promises_of(players[place]).memoryless, left)
+        with ui.progress(f"measuring values against {row[place]}", seconds=seconds, most=most):
+            (values[place],), reasons = known_values(variant, [row[place]], [players[place]])
         notes += reasons
         if left is not None and any(each.endswith("to evaluate") for each in reasons):  # others are not known at all
             left.append(f"what a best response wins from {row[place]}")
-    with ui.progress("cross table", num_meetings(variant, len(row)) * games) as done:
-        table = tournament(variant, row, games, trained.seed, done, players, values=values)
+    with ui.progress("cross table", num_meetings(variant, len(row)) * games):
+        table = tournament(variant, row, games, trained.seed, players, values=values)
     table.notes = notes
     add_optimal(table, variant)
     if seats == 2:
@@ -271,9 +275,9 @@ def _against_pool(trained: TrainingRun, games: int) -> dict[str, Result]:
     """
     variant, policy, pool, found = trained.variant, trained.policy, trained.opponents.by_name(), dict[str, Result]()
     seeds = derived_seeds(trained.seed, "pool", len(pool))
-    with ui.progress("its pool", len(pool) * games) as done:
+    with ui.progress("its pool", len(pool) * games):
         for (name, players), own_seed in zip(pool, seeds, strict=True):
             others = [players[place % len(players)] for place in range(variant.facts.num_seats - 1)]
             names = ["ppo", *[name] * len(others)]
-            found[name] = tournament(variant, names, games, own_seed, done, [policy, *others])
+            found[name] = tournament(variant, names, games, own_seed, [policy, *others])
     return found

@@ -38,6 +38,7 @@ from dice_envs.agent import Drawing, Promises, Turn
 from dice_envs.core.game import Facts, Variant
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import Range, check_choice, check_range, shown
+from dice_envs.core.work import limits
 
 from ..base import Checked
 from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
@@ -45,10 +46,10 @@ from .tree import REGRET, UCT, Selection, Settings, most, new_tree, tell_full
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
-MOST_IN_PASSING = 100_000  # simulations
-MOST_MOVES_IN_PASSING = 30_000_000  # moves of all simulations, in games of the greatest length: a second or two
-MOST_GIB_IN_PASSING = 2
-MOST_SECONDS_IN_PASSING = 2
+# Where people wait for its moves:
+CHOICES = 30  # in a game
+MOVES_A_SECOND = 15_000_000  # of simulations, in games of the greatest length
+MOST_WAITING, MOST_GIB_WAITING = 100_000, 2  # simulations and memory
 SELECTIONS = {"uct": UCT, "regret": REGRET}
 FIRST_CHUNK = 64  # simulations until the first moment at which a search can be stopped
 MOST_A_SECOND = 3_000_000  # simulations a second for which a tree has room; only games with few positions exceed that
@@ -114,7 +115,7 @@ class MCTS(Checked, Drawing):
     @property
     def promises(self) -> Promises:
         """With a limit in seconds it thinks by the clock."""
-        return Promises(by_clock=self.seconds is not None)
+        return Promises(by_clock=self.seconds is not None, needs=self._needs)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for a game without the kernels that the parameters need, or that needs more `memory`."""
@@ -123,13 +124,14 @@ class MCTS(Checked, Drawing):
         rollout_of(variant.game, self.rollout)
         self._room(variant)
 
-    def check_in_passing(self, variant: Variant, asked: int = 1) -> None:
-        """Raise ValueError for a search of more than a second or two, or of several threads."""
-        most = max(1, min(MOST_IN_PASSING, MOST_MOVES_IN_PASSING // (variant.facts.max_steps * asked)))
+    def _needs(self, variant: Variant, positions: int) -> None:
+        """Raise ValueError for a search that takes too much of the time for a game, too much memory, or several threads."""
+        seconds = limits()[0] / CHOICES / positions
+        simulations = max(1, min(MOST_WAITING, math.floor(seconds * MOVES_A_SECOND / variant.facts.max_steps)))
         for name, value, allowed in (
-            ("simulations", 1 if self.seconds is not None else self._most, most),
-            ("seconds", self.seconds or 0, MOST_SECONDS_IN_PASSING / asked),
-            ("memory", self.memory, MOST_GIB_IN_PASSING),
+            ("simulations", 1 if self.seconds is not None else self._most, simulations),
+            ("seconds", self.seconds or 0, seconds),
+            ("memory", self.memory, MOST_GIB_WAITING),
             ("threads", self.threads, 1),
         ):
             if value > allowed:

@@ -18,6 +18,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.machine import evaluation_mode, is_of
 from dice_envs.core.options import shown
+from dice_envs.core.work import apart, hinting
 
 RESIGNS = -1  # in place of an action, by an agent that declares it (`Promises.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
@@ -112,9 +113,6 @@ class Agent(Protocol):
         promises: a `Promises`: facts that others may rely on, and what it offers in place of its answers.
         check_variant: `check_variant(variant)`, which raises ValueError for a variant that the agent does not play. Wrong
             games are then refused before they begin.
-        check_in_passing: `check_in_passing(variant, asked)`, which raises ValueError where the agent needs too much for a
-            shared server: more than a second or two for `asked` positions, more than about a minute to solve the game first,
-            several threads, or memory for each move. The page calls it for agents that visitors name.
     """
 
     def act(self, turn: Turn) -> np.ndarray:
@@ -159,6 +157,8 @@ class Promises:
             answers at once. ValueError without `observes_only`.
         solution: variant → the stored solution that the agent plays; exact measures of Liar's Dice read it instead of asking.
         for_variant: variant → the agent that stands for this one there. Exact measures ask it.
+        needs: called as (variant, positions), tells `dice_envs.core.work.needs` what it takes to be asked at so many positions,
+            the game's solution included. The page calls it for agents that visitors name.
         prepare: called with a variant, does what the agent's first move would wait for, such as solving the game. The page
             calls it in a thread as soon as somebody looks at a table, while others still think.
     """
@@ -177,6 +177,7 @@ class Promises:
     network: Callable[[Variant], Network | None] | None = None
     solution: Callable[[Variant], Any] | None = None
     for_variant: Callable[[Variant], Agent] | None = None
+    needs: Callable[[Variant, int], object] | None = None
     prepare: Callable[[Variant], object] | None = None
 
     def __post_init__(self) -> None:
@@ -185,22 +186,11 @@ class Promises:
 
 
 _NONE = Promises()
-# Attributes by which agents declared their promises before there was `promises`; other fields have names of their own.
-_FORMER = frozenset({"played_network", *vars(_NONE)} - {"strategy", "variant", "network", "solution"})
 
 
 def promises_of(agent: Any) -> Promises:
-    """Return what the agent promises. AgentError for an attribute of its class that says so outside `promises`."""
-    _check_declared(agent.__class__)
+    """Return what the agent promises."""
     return getattr(agent, "promises", _NONE)
-
-
-@functools.lru_cache(maxsize=1024)  # asked at every move
-def _check_declared(kind: Any) -> None:
-    for name in sorted(_FORMER.intersection(dir(kind))):
-        raise AgentError(
-            f"{kind.__name__}.{name} is no longer read: declare it in {kind.__name__}.promises, a dice_envs.Promises"
-        )
 
 
 def check_plays(agent: Any, variant: Variant) -> None:
@@ -210,11 +200,13 @@ def check_plays(agent: Any, variant: Variant) -> None:
         check(variant)
 
 
-def check_in_passing(agent: Any, variant: Variant, asked: int = 1) -> None:
-    """Raise ValueError if the agent is too slow for people who wait while it is asked at `asked` positions; see `Agent`."""
-    check = getattr(agent, "check_in_passing", None)
-    if check is not None:
-        check(variant, asked)
+def check_needs(agent: Any, variant: Variant, positions: int = 1) -> None:
+    """Raise ValueError if it takes more to ask the agent at so many positions than people wait for who want to play; see
+    `dice_envs.core.work.hinting`."""
+    needs = promises_of(agent).needs
+    if needs is not None:
+        with hinting():
+            needs(variant, positions)
 
 
 def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
@@ -258,7 +250,7 @@ def ask(
     """
     own = streams[index]
     remembered = fresh_memory(agent, len(index)) if memory is None else memory[index]
-    with evaluation_mode(agent):
+    with evaluation_mode(agent), apart():
         answer = agent.act(Turn(variant, states, index, own, remembered))
     try:
         actions = as_actions(answer, len(index))
@@ -304,7 +296,7 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
         turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
     try:
-        with evaluation_mode(agent):
+        with evaluation_mode(agent), apart():
             answer = agent.probabilities(turn)
     except ValueError as problem:
         if "when training" in str(problem):  # PyTorch's batch normalisation, asked for one row

@@ -14,6 +14,7 @@ from dice_envs.core.batch import forfeit
 from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.options import check_range
+from dice_envs.core.work import advance
 
 GAMES_AT_ONCE = 2048  # in a chunk, which has a seed of its own; their states fit the processor's cache
 GAMES_ASKED = 256  # games at once where agents are asked: fewer are slow, more leave few parts of slow games to share out
@@ -68,13 +69,11 @@ def play_pieces(
     agents: Sequence[Agent],
     match: int,
     pieces: Sequence[Piece],
-    done: Callable[[int], Any] = lambda amount: None,
     watch: Watch | None = None,
 ) -> np.ndarray:
     """Play pieces one after another, seats rotating: in game k of match m agent a sits at seat (a + m + k) mod seats.
 
-    `done` is called with the number of games that have ended since the last call. An agent that resigns loses its game, unless
-    moves are watched before they are made.
+    Advances by games that have ended. An agent that resigns loses its game, unless moves are watched before they are made.
 
     Returns:
         Returns of each agent, (matches, match, agents) float64.
@@ -98,11 +97,11 @@ def play_pieces(
             if row != NO_FAULT:
                 raise fault_of(agents[player], variant, states[row], row, action)
             played.append(returns)
-            done(count * match)
+            advance(count * match)
         else:
             memories = [fresh_memory(agent, count) for agent in agents]
             tables = _Matches(variant, agents, first, states, streams, shifts, memories)
-            played.append(tables.play(match, done, watch or Watch()))
+            played.append(tables.play(match, watch or Watch()))
     return np.concatenate(played)
 
 
@@ -117,19 +116,19 @@ class _Matches(NamedTuple):
     shifts: np.ndarray  # the first agent's seat in the first game
     memories: Sequence[np.ndarray | None]  # of each agent
 
-    def play(self, match: int, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
+    def play(self, match: int, watch: Watch) -> np.ndarray:
         """Play the matches; returns those of each agent, (matches, match, agents) float64."""
         count, seats = len(self.states), self.variant.facts.num_seats
         returns = np.zeros((count, match, seats))
         for place in range(match):  # the tables' random streams go on from game to game
             numbers = (self.first + np.arange(count)) * match + place
             shift = (self.shifts + place) % seats
-            earned = self._play_game(numbers, shift, done, watch)
+            earned = self._play_game(numbers, shift, watch)
             # Column a: returns of agent a, whatever its seat.
             returns[:, place] = np.take_along_axis(earned, (np.arange(seats) + shift[:, None]) % seats, axis=1)
         return returns
 
-    def _play_game(self, numbers: np.ndarray, shift: np.ndarray, done: Callable[[int], Any], watch: Watch) -> np.ndarray:
+    def _play_game(self, numbers: np.ndarray, shift: np.ndarray, watch: Watch) -> np.ndarray:
         """Play one game of each match; returns of each seat, (matches, seats) float64."""
         kernels, states = self.variant.kernels, self.states
         index = np.arange(len(states))
@@ -137,7 +136,7 @@ class _Matches(NamedTuple):
         earned = np.zeros((len(states), self.variant.facts.num_seats))
         while True:
             goes_on = states["seat"][index] != OVER
-            done(len(index) - int(goes_on.sum()))
+            advance(len(index) - int(goes_on.sum()))
             index = index[goes_on]
             if not len(index):
                 return earned

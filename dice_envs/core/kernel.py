@@ -67,6 +67,14 @@ except ImportError:  # pragma: no cover - another numba
     pass
 
 try:
+    from numba.core import event
+
+    _compiling: Any = event.TimingListener()
+    event.register("numba:compile", _compiling)
+except (ImportError, AttributeError):  # pragma: no cover - another numba
+    _compiling = None
+
+try:
     from numba.core.caching import CompileResultCacheImpl, _Cache, dumps
     from numba.core.dispatcher import Dispatcher
     from numba.core.serialize import pickle as _pickle
@@ -80,6 +88,11 @@ _LAST_TRIED = (0, 68)
 parts: Any = None
 if numba.version_info.short <= _LAST_TRIED:
     from dice_envs.core import parts
+
+
+def clock() -> float:
+    """Return seconds that pass, as `time.perf_counter` does, less those in which kernels were compiled."""
+    return time.perf_counter() - (_compiling.duration if _compiling is not None and _compiling.done else 0.0)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dice_envs.agent import Agent, name_of
 from dice_envs.agent.matches import GAMES_ASKED, check_match, pieces_of, remembering
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.options import check_seed
+from dice_envs.core.work import Tell, counting, work
 from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
 from dice_envs.evaluation.games import Group, expected_returns, independent, play_part, seats_of, worst_of
 from dice_envs.exact import OPTIMAL, ActionValues, ResponseValues, asked, response_values
@@ -28,8 +29,8 @@ MOST_GAMES = 10**6
 GAMES_WON = "games won"  # the unit of results where two players win or lose a game
 UNFAIR = "results are biased: {} does not play as it states, since the mean of luck is more than 4 standard errors from 0"
 
-# Does parts of the work: `(function, shared arguments, parts, sizes, done) → results`; see `evaluate`.
-Run = Callable[[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]], Sequence[float], Callable[[Any], Any]], list[Any]]
+# Does parts of the work: `(function, shared arguments, parts, sizes) → results`; see `evaluate`.
+Run = Callable[[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]], Sequence[float]], list[Any]]
 
 
 class Scale(NamedTuple):
@@ -183,7 +184,7 @@ def evaluate(
     anytime: bool = False,
     name: str = "",
     values: ResponseValues | None = None,
-    done: Callable[[float], Any] = lambda amount: None,
+    done: Tell | None = None,
     run: Run | None = None,
     **options: Any,
 ) -> Evaluation:
@@ -205,8 +206,8 @@ def evaluate(
             they like: they hold at all looks together, and are mostly 1.6 to 1.9 times as wide.
         name: of the agent in the result; its spec or class if left out.
         values: those of `dice_envs.response_values(game, opponent)`, if they are at hand.
-        done: progress callback, called with the number of games that have ended since the last call.
-        run: does the work in parts, as `(function, shared arguments, parts, sizes, done)`; left out: in this process.
+        done: progress callback, called with (games that have ended since the last call, games in all).
+        run: does the work in parts, as `(function, shared arguments, parts, sizes)`; left out: in this process.
         options: the game's options.
 
     Raises:
@@ -219,11 +220,10 @@ def evaluate(
     values = response_values(variant, opponent) if values is None else values
     agents = [player] * variant.facts.num_seats if values.whole_team else [player, _player(opponent or OPTIMAL, variant)[0]]
     pieces = pieces_of(games // match, len(agents), np.random.SeedSequence(check_seed(seed)), GAMES_ASKED)
-    if run is None:
-        found = [play_part(variant, agents, values, match, [piece], done) for piece in pieces]
-    else:
-        sizes = [float(match * piece.number) for piece in pieces]
-        found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes, done)
+    sizes = [float(match * piece.number) for piece in pieces]
+    run = run or (lambda function, shared, parts, sizes: [function(*shared, *part) for part in parts])
+    with work(done), counting(games):
+        found = run(play_part, (variant, agents, values, match), [([piece],) for piece in pieces], sizes)
     earned = np.concatenate([np.array(part["earned"]) for part in found])
     lost = np.concatenate([np.array(part["lost"]) for part in found])
     scale, by_match, note = scale_of(variant, values), remembering(agents), values.note

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,6 @@ def play_part(
     values: ResponseValues,
     match: int,
     pieces: Sequence[Piece],
-    done: Callable[[int], Any],
 ) -> dict[str, Any]:
     """Play matches and value the decisions of the player, agent 0, or of all agents in a team.
 
@@ -135,7 +134,7 @@ def play_part(
         games); "groups", by heading and label: see `Group`; "worst", the costliest decisions.
     """
     decisions = _Decisions(variant, values, match, pieces, alone=not remembering(agents))
-    returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=decisions.before_move))
+    returns = play_pieces(variant, agents, match, pieces, Watch(before_move=decisions.before_move))
     return {"earned": returns[:, :, 0].tolist(), **decisions.as_dict()}
 
 
@@ -145,7 +144,6 @@ def play_valued(
     values: Sequence[ResponseValues | None],
     match: int,
     pieces: Sequence[Piece],
-    done: Callable[[int], Any],
 ) -> np.ndarray:
     """Play matches of two agents and value the decisions of both, as far as that is known.
 
@@ -153,7 +151,7 @@ def play_valued(
         variant: a game of two seats.
         agents: both.
         values: of each one's choices against the other; None where they are not known.
-        match, pieces, done: as for `play_part`.
+        match, pieces: as for `play_part`.
 
     Returns:
         (matches, games, 4) float64: the return of each agent, and what the decisions of each gave away, 0 where not known.
@@ -166,5 +164,5 @@ def play_valued(
         if own is not None:
             np.add.at(lost[agent], games - first, costs_of(own.action_values(states), actions))
 
-    returns = play_pieces(variant, agents, match, pieces, done, Watch(before_move=before_move))
+    returns = play_pieces(variant, agents, match, pieces, Watch(before_move=before_move))
     return np.concatenate([returns, lost.T.reshape(-1, match, 2)], axis=2)

@@ -6,7 +6,7 @@ it offers those that it can, found by their names. The rest of a module is the g
 
 `contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `measuring` the same
 functions for callers and odds in any game, `intervals` confidence intervals, `matrix_game` a solver of zero-sum games, `kept` a
-cache within a limit on its memory, `progress` callbacks that report progress or stop what takes too long.
+cache within a limit on its memory.
 """
 
 from dice_envs.exact.agents import asked

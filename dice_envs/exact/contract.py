@@ -101,12 +101,10 @@ class Effort:
     Attributes:
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
-        done: called with progress, as (amount done since the last call, amount in all).
     """
 
     seed: int = 0
     sample: int | None = None
-    done: Callable[[float, float], Any] = lambda amount, total: None
 
 
 # --- values of choices --------------------------------------------------------------------------------------------
@@ -207,7 +205,7 @@ class GameExact:
             agent: has `probabilities` (ask by `dice_envs.agent.ask_probabilities`, which checks them) and draws random
                 numbers only from its turn's streams. `agent.is_random` says whether its answers are random, as far as is
                 known: if this shows only later, the function is called again.
-            effort: seed, sample and progress.
+            effort: seed and sample. Progress is told by `dice_envs.core.work.advance`.
 
         Raises:
             ValueError: there is no exact measure of this variant; the message says why.
@@ -230,24 +228,20 @@ class GameExact:
         """
         raise ValueError(f"what optimal play of {variant.game.name} reaches is not known without an agent")
 
-    def action_values(self, variant: Variant, state: Any, /, in_passing: bool) -> ActionValues:
+    def action_values(self, variant: Variant, state: Any, /) -> ActionValues:
         """Return the value of each action of the seat to move with optimal play afterwards. Nothing hidden is read.
 
-        `in_passing` means that a person waits: refuse what would take more than a minute or half a GiB, before anything is
-        solved. Games that never take as long can ignore it.
+        Where it may take more than a second, `dice_envs.core.work.needs` is told how much, before anything is solved.
 
         Raises:
             ValueError: no optimal play of this variant is known, or it takes too much to compute; the message says why.
         """
         raise ValueError(f"no optimal play of {variant.game.name} is known")
 
-    def response_values(
-        self, variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-    ) -> ResponseValues:
+    def response_values(self, variant: Variant, opponent: Any, /) -> ResponseValues:
         """Return the values of choices against an opponent, which is asked as the agent of `measure`.
 
-        The opponent is None in games of one seat, and in cooperative ones, where the player has all seats. `done` is called
-        with (amount done since the last call, amount in all).
+        The opponent is None in games of one seat, and in cooperative ones, where the player has all seats.
 
         Raises:
             ValueError: no best response to this opponent, or in this variant, is known; the message says why.

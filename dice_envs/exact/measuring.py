@@ -17,6 +17,7 @@ from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, single_seat
 from dice_envs.core.options import check_range, check_seed, is_list, shown
+from dice_envs.core.work import Tell, apart, counting, foretold, is_watched, work
 from dice_envs.exact.agents import Asked, asked
 from dice_envs.exact.contract import (
     MOST_SAMPLE,
@@ -30,7 +31,6 @@ from dice_envs.exact.contract import (
     offered,
 )
 from dice_envs.exact.intervals import half_width, t95
-from dice_envs.exact.progress import foretold
 
 OPTIMAL = "nash"  # the opponent that is meant where none is named
 
@@ -44,7 +44,7 @@ def measure(
     *,
     seed: int = 0,
     sample: int | None = None,
-    done: Callable[[float, float], Any] | None = None,
+    done: Tell | None = None,
     apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]] = map,
     against: Sequence[str | Agent | Callable[..., Any]] = (),
     **options: Any,
@@ -63,7 +63,7 @@ def measure(
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line
-            on standard error says how long it will take.
+            on standard error says how long it will take, unless this is part of some work (see `dice_envs.core.work`).
         apply: used like `map` to repeat the measurement with several seeds; an executor's `map` spreads repeats over processes.
         against: agents at the other seats in turn order; empty: the game's measure decides, which at a table of Liar's Dice
             seats copies of the agent there. Then there is no score.
@@ -87,19 +87,27 @@ def measure(
     seed = check_seed(seed)
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
-    done = foretold() if done is None else done
-    if against:
-        return _measure_table(variant, agent, against, Effort(seed, sample, done))
+    with work(done or (None if is_watched() else foretold())):
+        if against:
+            return _measure_table(variant, agent, against, Effort(seed, sample))
+        return _measure(variant, agent, Effort(seed, sample), apply)
+
+
+def _measure(
+    variant: Variant, agent: Any, effort: Effort, apply: Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
+) -> Measures:
+    """Measure one agent, again with other seeds if its answers are random."""
+    seed, sample = effort.seed, effort.sample
     if offered(variant.game, "measure") is None:
         what = "no optimal play, equilibrium or best response is known"
         raise ValueError(f"{variant.game.name} cannot be measured exactly: {what}")
     player = asked(agent, variant)
 
-    runs = [_run(variant, player, Effort(seed, sample, done))]
+    runs = [_run(variant, player, effort)]
     if player.is_random:
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
         if apply is map:
-            runs += [_run(variant, player, Effort(each, sample, done)) for each in seeds]
+            runs += [_run(variant, player, Effort(each, sample)) for each in seeds]
         else:
             runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
@@ -137,23 +145,18 @@ def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
 
 def _run(variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
     """Measure once; return the measurements, and the headline's gap for random play with the same random numbers."""
-    told = 0.0
-
-    def report(amount: float, total: float) -> None:
-        nonlocal told
-        told += amount
-        effort.done(amount, total * (REPEATS if player.is_random else 1))  # random answers show at once, as a rule
-
     measure_game = GameExact(variant.game).measure
     player.probe(variant)
     was_random = player.is_random
-    watched = dataclasses.replace(effort, done=report)
-    found = measure_game(variant, player, watched)
+    with counting(share=1 / REPEATS if was_random else 1) as first:
+        found = measure_game(variant, player, effort)
     player.ask_again(variant)
     if player.is_random and not was_random:  # positions before the first random answer were asked about too seldom
-        report(-told, max(1.0, told))
-        found = measure_game(variant, player, watched)
-    return found, _random_gap(variant, effort.seed, effort.sample)
+        first.undo()
+        with counting(share=1 / REPEATS):
+            found = measure_game(variant, player, effort)
+    with apart():
+        return found, _random_gap(variant, effort.seed, effort.sample)
 
 
 def _repeat(
@@ -225,30 +228,30 @@ def _allowing(each: Measurement, player: Asked) -> Measurement:
     return dataclasses.replace(each, error=error, note=note)
 
 
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+def action_values(variant: Variant, state: Any) -> ActionValues:
     """Return the value of each action of the seat to move with optimal play afterwards.
 
     It depends on what the seat knows alone. The first call may have to solve the game, which takes about a minute for Liar's
-    Dice with five dice each, and minutes and some GiB for the largest games.
+    Dice with five dice each, and minutes and some GiB for the largest games. Within `dice_envs.core.work.hinting()`, as for
+    hints, reviews and the page, games that take more than about a minute or half a GiB are refused.
 
     Args:
         variant: the game.
         state: one record of a game, in which a seat is to move. The values of its own fields are not checked.
-        in_passing: refuse what would take more than about a minute or half a GiB, as hints, reviews and the page do.
 
     Raises:
         ValueError: `state` is no such record, the game is over, no optimal play of the variant is known, or it takes too much
             to compute; the message then says how large the game is.
     """
     state = checked_record(variant, state)
-    return GameExact(variant.game).action_values(variant, state, in_passing=in_passing)
+    return GameExact(variant.game).action_values(variant, state)
 
 
 def response_values(
     game: str | Game | Variant,
     opponent: str | Agent | Callable[..., Any] | None = None,
     *,
-    done: Callable[[float, float], Any] = lambda amount, total: None,
+    done: Tell | None = None,
     **options: Any,
 ) -> ResponseValues:
     """Return what choices are worth against a fixed opponent if a best response follows, for many states at once.
@@ -272,11 +275,13 @@ def response_values(
         raise ValueError(f"opponent must be left out, not {name_of(opponent)}: the player of {variant.game.name} has all seats")
     find = GameExact(variant.game).response_values
     if alone:
-        return find(variant, None, done=done)
+        with work(done):
+            return find(variant, None)
     player = asked(OPTIMAL if opponent is None else opponent, variant)
     if fresh_memory(player.agent, 1) is not None:
         raise ValueError(f"{player.name} remembers past games, so its probabilities are not fixed")
-    values = find(variant, player, done=done)
+    with work(done):
+        values = find(variant, player)
     if player.is_random:
         raise ValueError(f"{player.name} answers at random, so its probabilities are not known")
     return values

@@ -22,8 +22,8 @@ from dice_envs.core.files import read_json, write_text
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, shown
+from dice_envs.core.work import work
 from dice_envs.exact import measure
-from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.learn.checkpoint import blamed_on, check_curve, read_checkpoint, read_config, write_checkpoint
 from dice_envs.learn.presets import LEARNERS, Preset
 
@@ -180,8 +180,9 @@ class TrainingRun:
         best = min((gap for point in self.gaps for name, gap in point.items() if name != "steps"), default=math.inf)
         for name, policy in self.model.policies().items():
             try:
-                measured = measure(self.variant, policy, seed=self.seed, done=up_to(most)).measures[0]
-            except (TooLong, ValueError):
+                with work(most=most):
+                    measured = measure(self.variant, policy, seed=self.seed).measures[0]
+            except ValueError:  # TooLong is one
                 return {}
             self.gap_name = measured.name
             found[name] = measured.gap

@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,11 +19,11 @@ import numpy as np
 from dice_envs.agent import players
 from dice_envs.core.game import Variant
 from dice_envs.core.view import how_often
+from dice_envs.core.work import advance, hinting, is_heard, say
 from dice_envs.evaluation import GAMES_WON, Scale, percent_of_winning, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
 from dice_envs.exact.measuring import odds
-from dice_envs.exact.progress import is_followed, say
 from dice_envs.table.sitting import Entry, Sitting
 
 NOTHING = "gave nothing away"  # in the words of a review
@@ -219,12 +219,12 @@ class Review:
         return found
 
 
-def review(sitting: Sitting, agents: bool = False, done: Callable[[int], Any] = lambda moves: None) -> Review:
+def review(sitting: Sitting, agents: bool = False) -> Review:
     """Compare every move of a person with the best one, and divide the results into play and luck.
 
     Values are those against optimal play where they are known exactly for many positions at once; else those that `give_hint`
     shows, without the division. A move is left out where no sample tells its choices apart. With `agents` their moves are
-    reviewed too. A listener of `dice_envs.exact.progress` hears how many moves are reviewed, `done` those since its last call.
+    reviewed too. Advances by moves (see `dice_envs.core.work`); a listener hears how many are reviewed.
 
     Raises:
         ValueError: the game is not over: a review shows what was hidden.
@@ -241,29 +241,30 @@ def review(sitting: Sitting, agents: bool = False, done: Callable[[int], Any] = 
     if not seats:
         return Review((), {}, {}, "")
     try:
-        action_values(variant, sitting.position(0).state, in_passing=True)  # else people would wait for too long
+        with hinting():  # else people would wait for too long
+            action_values(variant, sitting.position(0).state)
         values = response_values(variant)
     except ValueError:
-        return _by_single_values(sitting, seats, entries, done)
-    return _by_response_values(sitting, seats, entries, values, done)
+        return _by_single_values(sitting, seats, entries)
+    return _by_response_values(sitting, seats, entries, values)
 
 
-def _told(entries: Sequence[Entry], moves: int, done: Callable[[int], Any]) -> Iterator[Entry]:
+def _told(entries: Sequence[Entry], moves: int) -> Iterator[Entry]:
     """Yield moves to review, and tell how many of all `moves` are reviewed."""
     before = 0
     for entry in entries:
-        done(entry.number - before)
+        advance(entry.number - before, moves)
         before = entry.number
-        if is_followed():
+        if is_heard():
             say(f"reviewed {entry.number} of {moves} moves")
         yield entry
 
 
-def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], done: Callable[[int], Any]) -> Review:
+def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry]) -> Review:
     """Review by the values that `give_hint` shows."""
     each = {}
     most = MOST_REVIEWED // max(len(entries), 1)
-    for entry in _told(entries, len(sitting), done):
+    for entry in _told(entries, len(sitting)):
         state = sitting.position(entry.number - 1).state
         values = players("hint").values_of(sitting.variant, state, entry.number, most, entry.action)
         if values is not None:
@@ -297,9 +298,7 @@ def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
 _NOT_COUNTED = "not counted: optimal play would not have led here"
 
 
-def _by_response_values(
-    sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues, done: Callable[[int], Any]
-) -> Review:
+def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[Entry], values: ResponseValues) -> Review:
     """Review by the values against optimal play, with results divided into play and luck."""
     positions = [sitting.position(entry.number - 1) for entry in entries]
     scale = scale_of(sitting.variant, values)
@@ -308,8 +307,9 @@ def _by_response_values(
     found: ActionValues | None = None
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
-    for entry, position, own in zip(_told(entries, len(sitting), done), positions, still, strict=True):
-        single = action_values(sitting.variant, position.state, in_passing=True)
+    for entry, position, own in zip(_told(entries, len(sitting)), positions, still, strict=True):
+        with hinting():
+            single = action_values(sitting.variant, position.state)
         found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note, single.mix)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])

@@ -40,12 +40,12 @@ from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import write_text
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, check_seed, shown
+from dice_envs.core.work import Tell, TooLong, counting, work
 from dice_envs.evaluation import GAMES_WON, UNFAIR, check_games, scale_of
 from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
 from dice_envs.evaluation.games import expected_returns, independent, play_valued, seats_of
 from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.liars_dice import winning_shares
-from dice_envs.exact.progress import TooLong, up_to
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import results
 from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
@@ -121,8 +121,8 @@ def main(
     meetings = num_meetings(variant, len(agents))
     hand_over = functools.partial(_hand_over, variant, players, json, report, log, writer)
     if exact:
-        with ui.progress("computing") as done:
-            result = exact_tournament(variant, agents, done, players)
+        with ui.progress("computing"):
+            result = exact_tournament(variant, agents, players)
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
@@ -130,10 +130,10 @@ def main(
         values: list[ResponseValues | None] | None = None
         reasons: list[str] = []
         if without_luck:
-            with ui.progress("measuring values of choices") as told:
-                values, reasons = known_values(variant, agents, players, told)
-        with ui.progress(f"{meetings} × {games:,} games", meetings * games) as done:
-            result = tournament(variant, agents, games, seed, done, players, writer, match, workers, values)
+            with ui.progress("measuring values of choices"):
+                values, reasons = known_values(variant, agents, players)
+        with ui.progress(f"{meetings} × {games:,} games", meetings * games):
+            result = tournament(variant, agents, games, seed, players, writer, match, workers, values)
         result.notes = [*result.notes, *reasons, *workers.lines()]
         hand_over(result, seed, values)
 
@@ -152,8 +152,8 @@ def _hand_over(
     """Add what could be won, print the tables and write all files."""
     add_optimal(result, variant)
     if result.exact or result.games >= LEAST_COMPARED:
-        with ui.progress("measuring what a best response wins") as done:
-            result.compare(best_responses(variant, result.agents, players, values, seed, done))
+        with ui.progress("measuring what a best response wins"):
+            result.compare(best_responses(variant, result.agents, players, values, seed))
     ui.finish(
         lambda: show_all(results.tournament_grids(result)),
         lambda: ui.write_json(json, result.as_dict()),
@@ -181,7 +181,6 @@ def play_table(
     agents: Sequence[Agent],
     games: int,
     seed: int | np.random.SeedSequence,
-    done: Callable[[int], Any] = lambda amount: None,
     after_move: Callable[[np.ndarray, np.ndarray, np.ndarray], Any] | None = None,
     match: int = 1,
     workers: Workers = HERE,
@@ -195,7 +194,6 @@ def play_table(
         agents: one for each seat; in game k of match m agent a sits at seat (a + m + k) mod seats.
         games: number of all games, 1 to MOST_GAMES.
         seed: fixes every game.
-        done: progress callback, called with the number of games that have ended since the last call.
         after_move: called as (states, games, shift) after each turn with the games that have moved, ended ones
             included: their states, their numbers, and the seat of agent 0.
         match: number of games played one after another at the same table; agents with a memory (see
@@ -217,11 +215,11 @@ def play_table(
     size, in_part = (GAMES_AT_ONCE, PIECES_IN_PART) if compiled else (GAMES_ASKED, 1)
     pieces = pieces_of(games // match, seats, sequence, size)
     if after_move is not None:
-        played = [play_pieces(variant, agents, match, pieces, done, Watch(after_move=after_move))]
+        played = [play_pieces(variant, agents, match, pieces, Watch(after_move=after_move))]
     else:
         parts = [pieces[first : first + in_part] for first in range(0, len(pieces), in_part)]
         sizes = [match * sum(piece.number for piece in part) for part in parts]
-        played = workers.run(play_pieces, (variant, agents, match), [(part,) for part in parts], sizes, done)
+        played = workers.run(play_pieces, (variant, agents, match), [(part,) for part in parts], sizes)
     return np.concatenate(played).reshape(games, seats)
 
 
@@ -230,7 +228,6 @@ def tournament(
     specs: Sequence[str],
     games: int,
     seed: int,
-    done: Callable[[int], Any] = lambda amount: None,
     agents: Sequence[Agent] | None = None,
     log: Any = None,
     match: int = 1,
@@ -246,7 +243,6 @@ def tournament(
         specs: of the agents.
         games: of each pair, table, or agent that plays alone; 1 to MOST_GAMES.
         seed: fixes every game. The same agents play the same games in every field and order.
-        done: called with the number of games that have ended since the last call.
         agents: those that play, if the specs are only their names; else the specs are resolved.
         log: records the games of one pair; made by `log_writer`.
         match: number of games played one after another at the same table, see `play_table`.
@@ -276,11 +272,11 @@ def tournament(
         if any(each is not None for each in ways):
             pieces = pieces_of(games // match, 2, own_seed, GAMES_ASKED)
             sizes = [match * piece.number for piece in pieces]
-            played = workers.run(play_valued, (variant, own, ways, match), [([piece],) for piece in pieces], sizes, done)
+            played = workers.run(play_valued, (variant, own, ways, match), [([piece],) for piece in pieces], sizes)
             valued[members] = ways, np.concatenate(played)
             return valued[members][1][:, :, :2].reshape(games, 2)
         after = log and (lambda states, games, shift: log.after_move(states, games, (shift + members.index(0)) % seats))
-        return play_table(variant, own, games, own_seed, done, after, match, workers)
+        return play_table(variant, own, games, own_seed, after, match, workers)
 
     def tables() -> Iterator[tuple[Sequence[int], np.ndarray]]:
         """Numbers of the agents that are compared, and their returns, (games, agents) float64."""
@@ -333,21 +329,21 @@ def _add_results(result: results.Result, variant: Variant, members: Sequence[int
 def exact_tournament(
     variant: Variant,
     specs: Sequence[str],
-    done: Callable[[float, float], Any] = lambda amount, total: None,
     agents: Sequence[Agent] | None = None,
 ) -> results.Result:
     """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
-    See `dice_envs.exact.liars_dice.winning_shares`, also for `done` and what it raises.
+    See `dice_envs.exact.liars_dice.winning_shares`, also for what it raises.
     """
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
     result = results.Result(variant.game.name, variant.changed_options(), list(specs), 0, 0, seats=seats, exact=True)
     players: Sequence[str | Agent] = specs if agents is None else agents
-    part = _part_of(done, num_meetings(variant, len(specs)))
+    share = 1 / num_meetings(variant, len(specs))
     for members in itertools.combinations(range(len(specs)), max(2, seats)):
         own = [players[member] for member in members]
-        shares = winning_shares(variant, own, part)
+        with counting(share=share):
+            shares = winning_shares(variant, own)
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
         for place, (member, share, earned) in enumerate(zip(members, shares, returns, strict=True)):
             cell = (0, member) if result.one_table else (member, members[1 - place])
@@ -467,7 +463,6 @@ def best_responses(
     agents: Sequence[Agent],
     values: Sequence[ResponseValues | None] | None = None,
     seed: int = 0,
-    done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> list[results.Best | None]:
     """Return what a best response to each agent wins, None where it is not known; see `Result.compare`.
 
@@ -477,21 +472,15 @@ def best_responses(
         agents: the agents. Without values, only those are tried that promise fixed probabilities, up to MOST_POSITIONS.
         values: of choices against each agent, from `known_values`, where they are at hand.
         seed: fixes the sample of deals, in games with too many for all of them.
-        done: progress callback, as for `response_values`.
     """
     if variant.facts.num_seats != 2 or not variant.facts.zero_sum:
         return [None] * len(agents)
-    part, found = _part_of(done, len(set(specs))), dict[str, results.Best | None]()
+    found = dict[str, results.Best | None]()
     for spec, agent, own in zip(specs, agents, values or [None] * len(agents), strict=True):
         if spec not in found:
-            within_reach = up_to(MOST_POSITIONS, part)
-            found[spec] = _best_response(variant, agent, seed, within_reach) if own is None else won_by(variant, own)
+            with counting(share=1 / len(set(specs))) as part, work(most=MOST_POSITIONS):
+                found[spec] = _best_response(variant, agent, seed, part.advance) if own is None else won_by(variant, own)
     return [found[spec] for spec in specs]
-
-
-def _part_of(done: Callable[[float, float], Any], parts: int) -> Callable[[float, float], Any]:
-    """Return the progress callback of one of several parts of the work."""
-    return lambda amount, total: done(amount / parts, total)
 
 
 def won_by(variant: Variant, values: ResponseValues) -> results.Best | None:
@@ -500,15 +489,15 @@ def won_by(variant: Variant, values: ResponseValues) -> results.Best | None:
     return results.Best(scale.of((values.start(0) + values.start(1)) / 2)) if scale.unit == GAMES_WON else None
 
 
-def _best_response(variant: Variant, agent: Agent, seed: int, done: Callable[[float, float], Any]) -> results.Best | None:
+def _best_response(variant: Variant, agent: Agent, seed: int, done: Tell) -> results.Best | None:
     """Return what a best response to an agent of fixed probabilities wins, if that is found soon: from what the game knows of
     the values of choices, else from the agent's exploitability, which is a best response's return, mean of both seats."""
     promised = promises_of(agent)
     if not (promised.memoryless or promised.observes_only or promised.strategy):
         return None
-    with contextlib.suppress(ValueError, TooLong):
+    with contextlib.suppress(ValueError):
         return won_by(variant, response_values(variant, agent, done=done))
-    with contextlib.suppress(ValueError, TooLong):
+    with contextlib.suppress(ValueError):
         headline = measure(variant, agent, seed=seed, sample=SAMPLE, done=done).measures[0]
         if headline.name == "exploitability" and variant.facts.max_return == 1:
             return results.Best(0.5 + headline.value / 2, headline.error / 2)
@@ -522,7 +511,6 @@ def known_values(
     variant: Variant,
     specs: Sequence[str],
     agents: Sequence[Agent],
-    done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> tuple[list[ResponseValues | None], list[str]]:
     """Return the values of choices against each agent, None where they are not known, and the reasons for these.
 
@@ -530,13 +518,13 @@ def known_values(
         variant: the game.
         specs: names of the agents; agents of one name share their values.
         agents: the agents.
-        done: progress callback, as for `response_values`; it may raise TooLong.
     """
     found: dict[str, ResponseValues | None] = dict.fromkeys(specs)
-    reasons, part = [], _part_of(done, len(found))
+    reasons = []
     for spec, agent in dict(zip(specs, agents, strict=True)).items():
         try:
-            values = response_values(variant, agent, done=part)
+            with counting(share=1 / len(found)) as part:
+                values = response_values(variant, agent, done=part.advance)
             if scale_of(variant, values).unit != GAMES_WON:
                 raise ValueError(f"{variant} is not won or lost alone")
             found[spec] = values

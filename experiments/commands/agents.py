@@ -148,8 +148,10 @@ def add_policy(folder: Path) -> None:
     for key, greedy in (("measures", False), ("greedy_measures", True)):
         start = time.perf_counter()
         try:
-            with ui.progress(f"measuring {name}, {'likeliest actions' if greedy else 'as it is'}") as done:
-                found = measure(policy.variant, ppo.Likeliest(policy) if greedy else policy, seed=about["seed"], done=done)
+            with ui.progress(f"measuring {name}, {'likeliest actions' if greedy else 'as it is'}") as bar:
+                found = measure(
+                    policy.variant, ppo.Likeliest(policy) if greedy else policy, seed=about["seed"], done=bar.advance
+                )
         except ValueError:  # the variant has no exact measure
             continue
         about[key] = ppo.measures_as_dicts(found)

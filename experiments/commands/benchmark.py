@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +19,13 @@ import numpy as np
 import typer
 
 from dice_envs import TASKS, ActionValues, Agent, ResponseValues, Task, action_values, evaluate, response_values
-from dice_envs.agent import ask, check_in_passing, check_plays, fresh_memory, promises_of, resolve
+from dice_envs.agent import ask, check_needs, check_plays, fresh_memory, promises_of, resolve
 from dice_envs.agent.matches import GAMES_ASKED
 from dice_envs.agents.chat import Chat, Tally
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range, did_you_mean, shown
+from dice_envs.core.work import advance, counting, hinting
 from dice_envs.envs.text import InWords
 from dice_envs.evaluation import GAMES_WON, check_games
 from dice_envs.evaluation.games import NO_COST, costs_of
@@ -89,12 +91,12 @@ def language(
     found: dict[str, list[Score]] = {}
     with resumable(json, resume, what, seed, None) as (_, workers):
         for each in tasks:
-            with ui.progress(f"{each.name}: positions", positions) as done:
+            with ui.progress(f"{each.name}: positions", positions):
                 values = response_values(each.variant)  # first: it may have to solve the game
-                drawn = positions_of(each.variant, positions, seed, done)
-            with ui.progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)) as done:
+                drawn = positions_of(each.variant, positions, seed)
+            with ui.progress(f"{each.name}: players", len(everybody[each.name]) * (positions + games)):
                 found[each.name] = [
-                    score(each, drawn, values, name, player, games, seed, workers, done)
+                    score(each, drawn, values, name, player, games, seed, workers)
                     for name, player in everybody[each.name].items()
                 ]
             ui.console.print(f"seed {seed}")
@@ -137,12 +139,12 @@ class Positions:
         return costs_of(np.array([each.values for each in self.values]), actions)
 
 
-def positions_of(variant: Variant, number: int, seed: int = 0, done: Callable[[int], Any] = lambda amount: None) -> Positions:
+def positions_of(variant: Variant, number: int, seed: int = 0) -> Positions:
     """Draw positions, the same for the same arguments.
 
     In each game every move is the solution's, or with a chance of a quarter any legal move. Of the decisions that optimal play
-    can reach, and whose moves differ in value, one is drawn. Games without any are passed over. `done` is called with the
-    number of positions found since its last call.
+    can reach, and whose moves differ in value, one is drawn. Games without any are passed over. Advances by positions
+    found.
 
     Raises:
         ValueError: optimal play is not known or takes too long, or too few games have such decisions.
@@ -154,7 +156,7 @@ def positions_of(variant: Variant, number: int, seed: int = 0, done: Callable[[i
             continue
         states.append(found[0])
         values.append(found[1])
-        done(1)
+        advance()
         if len(states) == number:
             return Positions(variant, np.array(states), tuple(values))
     raise ValueError(f"only {len(states)} of {number * MOST_GAMES:,} games of {variant} have a decision that matters")
@@ -166,7 +168,8 @@ def _decision(variant: Variant, rng: np.random.Generator) -> tuple[Any, ActionVa
     kept, seen = None, 0
     while not sitting.over:
         state = sitting.state
-        values = action_values(variant, state, in_passing=True)
+        with hinting():
+            values = action_values(variant, state)
         legal = np.flatnonzero(~np.isnan(values.values))
         if values.reached and np.ptp(values.values[legal]) > NO_COST:
             seen += 1
@@ -266,7 +269,7 @@ def players_of(task: Task, named: Mapping[str, Agent], references: bool = True) 
         with contextlib.suppress(ValueError):
             if player is None:
                 agent = resolve(name)
-                check_in_passing(agent, task.variant, GAMES_ASKED)
+                check_needs(agent, task.variant, GAMES_ASKED)
                 player = InWords(agent)
             check_plays(player, task.variant)
             found[name] = player
@@ -282,12 +285,10 @@ def score(
     games: int,
     seed: int = 0,
     workers: Workers = HERE,
-    done: Callable[[float], Any] = lambda amount: None,
 ) -> Score:
     """Ask a player, who plays through words, at a task's positions, and play games against optimal play; workers do both.
 
-    `values` are those of choices against optimal play (see `dice_envs.response_values`). `done` is called with the number of
-    positions and games that are done since its last call.
+    `values` are those of choices against optimal play (see `dice_envs.response_values`). Advances by positions and games.
 
     Raises:
         AgentError: a language model's server does not answer, or its budget is spent.
@@ -297,8 +298,10 @@ def score(
     firsts = range(0, len(positions.states), ASKED)
     parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
     counted = workers.counting([player])
-    actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts], done))
-    result = evaluate(variant, player, None, games, seed=seed, name=name, values=values, done=done, run=counted.run)
+    actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts]))
+    with counting() as part:
+        played = functools.partial(evaluate, variant, player, None, games, seed=seed, name=name)
+        result = played(values=values, done=part.advance, run=counted.run)
     regrets = positions.regrets(actions)
     mean, error = _mean(positions, regrets)
     return Score(
@@ -320,13 +323,11 @@ def score(
     )
 
 
-def _answers(
-    variant: Variant, player: Agent, states: np.ndarray, first: int, seed: int, done: Callable[[int], Any]
-) -> np.ndarray:
+def _answers(variant: Variant, player: Agent, states: np.ndarray, first: int, seed: int) -> np.ndarray:
     """Return the player's actions at some positions, the first of which has the number `first`."""
     streams = new_streams(np.random.SeedSequence(seed), first + len(states))[first:]
     actions = ask(player, variant, states.copy(), np.arange(len(states)), streams, fresh_memory(player, len(states)))
-    done(len(states))
+    advance(len(states))
     return actions
 
 

@@ -18,6 +18,7 @@ from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
 from dice_envs.core.options import Range, check_types
+from dice_envs.core.work import advance
 from dice_envs.exact.liars_dice.shares import check_measurable
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solve, throttled
@@ -103,10 +104,10 @@ def main(
     learner, positions = Learner(variant, settings, seed, device), TrainingPositions(variant, solution, seed)
     losses: list[float] = []
     start = time.monotonic()
-    with ui.progress("updates", settings.steps) as done:
+    with ui.progress("updates", settings.steps):
 
         def report(made: int, loss: float) -> None:
-            done(1)
+            advance()
             losses.append(loss)
             if made % SAY_EVERY == 0:
                 mean = float(np.mean(losses[-SAY_EVERY:]))
@@ -115,8 +116,8 @@ def main(
         made = train(learner, positions, report)
     minutes = (time.monotonic() - start) / 60
     policy, measured, seconds = best_floor(learner.policy())
-    with ui.progress("measuring greedy") as done:
-        greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=done), agent="greedy")
+    with ui.progress("measuring greedy") as bar:
+        greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=bar.advance), agent="greedy")
     policy.about = {
         "command": _command(option or [], settings, seed, device),
         "method": "distill",
@@ -146,8 +147,8 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     for floor in FLOORS:
         candidate = NetworkPolicy(policy.game, policy.options, policy.layers, policy.about, floor)
         name, start = f"floor {floor:g}", time.monotonic()
-        with ui.progress(f"measuring {name}") as done:
-            measured = dataclasses.replace(measure(policy.variant, candidate, done=done), agent=name)
+        with ui.progress(f"measuring {name}") as bar:
+            measured = dataclasses.replace(measure(policy.variant, candidate, done=bar.advance), agent=name)
         ui.console.print(f"{name}: best responses win {100 * measured.measures[1].value:.3f} %")
         found.append((candidate, measured, time.monotonic() - start))
     return min(found, key=lambda each: each[1].measures[0].value)
@@ -277,8 +278,8 @@ class Learner:
 
 
 @torch_threads(1)
-def train(learner: Learner, positions: TrainingPositions, done: Callable[[int, float], Any]) -> int:
-    """Make the updates that steps and time allow; return their number. `done` is called with each one's number and loss."""
+def train(learner: Learner, positions: TrainingPositions, report: Callable[[int, float], Any]) -> int:
+    """Make the updates that steps and time allow; return their number. `report` is called with each one's number and loss."""
     settings, rng = learner.settings, np.random.default_rng(positions.rng.integers(2**31))
     start, made = time.monotonic(), 0
     while True:
@@ -290,4 +291,4 @@ def train(learner: Learner, positions: TrainingPositions, done: Callable[[int, f
                     return made
                 made += 1
                 observations, masks, chances = (array[rows] for array in data)
-                done(made, learner.learn(observations, masks, chances, share))
+                report(made, learner.learn(observations, masks, chances, share))

@@ -64,11 +64,11 @@ def main(
     (player,) = logged([player], json, resume)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
     with resumable(json, resume, what, seed, ray, [player]) as (seed, workers):
-        with ui.progress("values of choices") as valued:
-            values = response_values(variant, against, done=valued)
-        with ui.progress(f"{games:,} games", games) as done:
+        with ui.progress("values of choices") as bar:
+            values = response_values(variant, against, done=bar.advance)
+        with ui.progress(f"{games:,} games", games) as bar:
             play = functools.partial(evaluate, variant, player, against, games, seed=seed, match=match, anytime=anytime)
-            found = play(name=agent, values=values, done=done, run=workers.run)
+            found = play(name=agent, values=values, done=bar.advance, run=workers.run)
     grids = [_value_grid(found, workers.lines()), *_loss_grids(found), *_worst_grids(found)]
     ui.write_all(json, found, report, lambda folder: _save_plots(folder, found), lambda: show_all(grids))
 

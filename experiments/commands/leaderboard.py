@@ -24,10 +24,10 @@ from dice_envs.core.files import write_text
 from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.core.own import split_own
+from dice_envs.core.work import TooLong, advance, counting, work
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
 from dice_envs.exact.intervals import mean_interval
-from dice_envs.exact.progress import TooLong, within
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import elo_gap, play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
@@ -210,7 +210,7 @@ def played_by(spec: str, tasks: Sequence[Task]) -> list[Task]:
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _standing(seed: int, sample: int | None, minutes: float, task: Task, spec: str, done: Any) -> dict[str, Any]:
+def _standing(seed: int, sample: int | None, minutes: float, task: Task, spec: str) -> dict[str, Any]:
     """Measure one agent on one task; returns a Standing as a dict."""
     found, variant = Standing(task.name, spec), task.variant
     try:
@@ -229,16 +229,17 @@ def _standing(seed: int, sample: int | None, minutes: float, task: Task, spec: s
             raise
         # A fault of the user's own agent must not stop the others.
         found.missing = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
-    done(1)
+    advance()
     return dataclasses.asdict(found)
 
 
-def _in_time(minutes: float, sizes: Sequence[Any], attempt: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """Return the first size at which `attempt(size, done)` ends within the time, and its result; after failures of all, None
-    and the amount of work."""
+def _in_time(minutes: float, sizes: Sequence[Any], attempt: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the first size at which `attempt` ends within the time, and its result; after failures of all, None and the
+    amount of work."""
     for size in sizes:
         try:
-            return size, attempt(size, within(minutes))
+            with work(seconds=60 * minutes):
+                return size, attempt(size)
         except TooLong as problem:
             amount = str(problem)
     return None, amount
@@ -249,7 +250,7 @@ def _measured(
 ) -> None:
     """Fill in the measured figures, from a smaller sample where the usual one takes too long."""
     sizes = SAMPLES if sample is None else (sample,)
-    _, measured = _in_time(minutes, sizes, lambda size, done: measure(variant, found.agent, seed=seed, sample=size, done=done))
+    _, measured = _in_time(minutes, sizes, lambda size: measure(variant, found.agent, seed=seed, sample=size))
     if isinstance(measured, str):
         found.missing = f"it would take more than {minutes:g} minute{'s' * (minutes != 1)}: there are {measured} to evaluate"
         _played(found, variant, player, seed, minutes)
@@ -270,8 +271,8 @@ def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes
     except ValueError:
         return
 
-    def play(games: int, told: Any) -> Any:
-        return evaluate(variant, player, AGAINST, games, seed=seed, values=values, done=lambda amount: told(amount, games))
+    def play(games: int) -> Any:
+        return evaluate(variant, player, AGAINST, games, seed=seed, values=values)
 
     games, worth = _in_time(minutes, PLAYED, play)
     if games is not None and worth.unit == GAMES_WON:
@@ -287,8 +288,9 @@ def _against_field(
     seats = variant.facts.num_seats
     players = [player, *map(resolve, task.field)]
 
-    def play(games: int, told: Any) -> Any:
-        return play_table(variant, players, games, seed, lambda amount: told(amount, games))
+    def play(games: int) -> Any:
+        with counting(games):
+            return play_table(variant, players, games, seed)
 
     games, returns = _in_time(minutes, FIELD_GAMES if sample is None else (min(sample, MOST_GAMES),), play)
     if games is None:
@@ -354,8 +356,8 @@ def board(
     wanted = [TASKS[each] if isinstance(each, str) else each for each in tasks or TASKS]
     specs = {task.game: usual_agents(task.game) if agents is None else agents for task in wanted}
     parts = [(task, spec) for task in wanted for spec in dict.fromkeys([*beside, *specs[task.game]])]
-    with ui.progress("agents on tasks", len(parts)) as done:
-        found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts, done=done)]
+    with ui.progress("agents on tasks", len(parts)):
+        found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts)]
     places = []
     for task in wanted:
         mine = sorted((each for each in found if each.task == task.name), key=_order)

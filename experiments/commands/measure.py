@@ -58,10 +58,12 @@ def main(
     ui.print_mode(variant, policy)
     with on_ray(ray) as workers:
         if response is not None:
-            with ui.progress(f"training a response to {agent}, minutes", minutes) as done:
-                measured = measure_response(variant, agent, player, minutes, games, seed, done=done, workers=workers)
+            with ui.progress(f"training a response to {agent}, minutes", minutes):
+                measured = measure_response(variant, agent, player, minutes, games, seed, workers=workers)
         else:
-            with ui.progress(f"measuring {agent}") as done:
+            with ui.progress(f"measuring {agent}") as bar:
                 apply = map if ray is None else workers.map
-                measured = measure(variant, agent, seed=seed, sample=sample, done=done, apply=apply, against=against or ())
+                measured = measure(
+                    variant, agent, seed=seed, sample=sample, done=bar.advance, apply=apply, against=against or ()
+                )
     ui.finish(lambda: show_all([measures_grid(measured, trained=response is not None)]), lambda: ui.write_json(json, measured))

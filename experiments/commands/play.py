@@ -328,8 +328,8 @@ class Terminal:
 
     def show_review(self) -> None:
         """Show the cost of each move of a person, and how much of the result was luck."""
-        with ui.progress("reviewing, moves", len(self.sitting)) as done:
-            found = review(self.sitting, agents=not self.sitting.people, done=done)
+        with ui.progress("reviewing, moves", len(self.sitting)):
+            found = review(self.sitting, agents=not self.sitting.people)
         for line in words.review_lines(found, self.sitting, self._reader):
             words.say(line)
 

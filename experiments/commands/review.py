@@ -17,6 +17,7 @@ import typer
 
 from dice_envs.agent import Uniform
 from dice_envs.core.options import check_range
+from dice_envs.core.work import advance, apart
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
@@ -50,11 +51,12 @@ def main(
     games = games_in(files)
     seats = [seats_of(sitting, path, seat, agents) for path, sitting in games]
     played = []
-    with ui.progress("reviewing, games", len(games)) as done:
+    with ui.progress("reviewing, games", len(games)):
         for (path, sitting), chosen in zip(games, seats, strict=True):
-            found = review(sitting, agents=not set(chosen) <= set(sitting.people))
+            with apart():
+                found = review(sitting, agents=not set(chosen) <= set(sitting.people))
             played += [Played(path, sitting, each, found) for each in chosen]
-            done()
+            advance()
     groups = grouped(played)
     typed = {"seat": seat, "agents": agents, "json": json, "report": report}
     command = pages.command_line(f"review {shlex.join(map(str, files))}", typed)

@@ -34,10 +34,10 @@ from dice_envs.core.files import BEGUN, folder_lock, read_archive, read_json, wr
 from dice_envs.core.machine import needs
 from dice_envs.core.options import shown
 from dice_envs.core.own import FILES
+from dice_envs.core.work import advance, apart
 from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui import console, seed_or_fresh
 
-Done = Callable[[Any], Any]  # progress callback: the work done since its last call
 KEEP_AFTER = 5.0  # seconds
 PLAN = "plan.json"  # describes the computation whose parts a folder holds
 ON_NODES = __name__  # the module that every node must be able to import
@@ -179,27 +179,25 @@ class Workers:
         shared: Sequence[Any],
         parts: Sequence[Sequence[Any]],
         sizes: Sequence[float] | None = None,
-        done: Done = lambda amount: None,
     ) -> list[Any]:
-        """Return `function(*shared, *part, done)` of each part, in the order of the parts.
+        """Return `function(*shared, *part)` of each part, in the order of the parts.
 
         Args:
             function: a module's, so that other processes find it by name. It returns an array, or what JSON can hold.
             shared: arguments that are the same for all parts.
             parts: the other arguments of each part.
-            sizes: each part's amount of work; 1 if left out.
-            done: progress callback. The amounts that `function` reports add up to its part's size.
+            sizes: each part's amount of work, by which `function` advances (see `dice_envs.core.work`); 1 if left out.
         """
         size = [1.0] * len(parts) if sizes is None else sizes
         work = functools.partial(function, *shared)
         if not self.chats:
-            return self._kept_or_done(work, parts, size, done)
+            return self._kept_or_done(work, parts, size)
         replies, kept = _size(self.chats), self.kept
         new = kept if kept is not None and not (kept.folder / PLAN).exists() else None
         if new is not None:
             new.open()  # before a part is finished: each reply is kept, and a resumed run needs the seed
         try:
-            told = self._kept_or_done(functools.partial(_told, work, self.chats), parts, size, done)
+            told = self._kept_or_done(functools.partial(_told, work, self.chats), parts, size)
         except BaseException:
             if new is not None and _size(self.chats) == replies:
                 new.close(remove=True)  # no reply has come: there is nothing to resume
@@ -211,28 +209,28 @@ class Workers:
             ]
         return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in told]
 
-    def _kept_or_done(self, work: Any, parts: Sequence[Any], size: Sequence[float], done: Done) -> list[Any]:
+    def _kept_or_done(self, work: Any, parts: Sequence[Any], size: Sequence[float]) -> list[Any]:
         """Return the result of each part, in the order of the parts: a kept one, or one that is done and kept now."""
         results, keep = self.kept.of_next_run(len(parts)) if self.kept else ({}, lambda number, result: None)
         for number in results:
-            done(size[number])
+            advance(size[number])
         left = {number: part for number, part in enumerate(parts) if number not in results}
-        for number, result in self._each(work, left, size, done):
+        for number, result in self._each(work, left, size):
             keep(number, result)
             results[number] = result
         return [results[number] for number in range(len(parts))]
 
     def as_done(self, function: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
-        """Yield each part's number and `function(*part, done)` as parts finish. They are not kept: that is up to the caller."""
-        return self._each(function, dict(enumerate(parts)), [1.0] * len(parts), lambda amount: None)
+        """Yield each part's number and `function(*part)` as parts finish. They are not kept: that is up to the caller."""
+        return self._each(function, dict(enumerate(parts)), [1.0] * len(parts))
 
     def map(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
         """Like Python's `map`; each call is a part."""
         return self.run(_call, (function,), [(argument,) for argument in arguments])
 
-    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
+    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float]) -> Iterator[tuple[int, Any]]:
         """Yield the number and result of each part as parts finish."""
-        return ((number, work(*part, done)) for number, part in parts.items())
+        return ((number, work(*part)) for number, part in parts.items())
 
 
 HERE = Workers()
@@ -245,16 +243,16 @@ class Processes(Workers):
         super().__init__(kept)
         self.number = number
 
-    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
+    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float]) -> Iterator[tuple[int, Any]]:
         # Spawned, because a fork would copy locks that threads of PyTorch and numba hold.
         context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
         pool = concurrent.futures.ProcessPoolExecutor(self.number, context, follow_parent)
         try:
             with held_back():  # Ctrl-C is this process's alone
-                numbers = {pool.submit(_compute, work, part): number for number, part in parts.items()}
+                numbers = {pool.submit(work, *part): number for number, part in parts.items()}
             for ready in concurrent.futures.as_completed(numbers):
                 result, number = ready.result(), numbers[ready]
-                done(sizes[number])
+                advance(sizes[number])
                 yield number, result
         except BaseException:  # not to wait for parts that nobody wants any more
             for child in set(multiprocessing.active_children()) - others:
@@ -296,7 +294,7 @@ class OnRay(Workers):
             raise ValueError(f"--threads must be {most} at most on this cluster, the cores of its largest node, not {cores}")
         _check_sources(self._nodes.values())
 
-    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float], done: Done) -> Iterator[tuple[int, Any]]:
+    def _each(self, work: Any, parts: Mapping[int, Any], sizes: Sequence[float]) -> Iterator[tuple[int, Any]]:
         """As for Workers. After an error, parts that are still computed end with the connection, in `on_ray`.
 
         They are not cancelled: Ray 2.60 aborts the process when a part that is cancelled ends at that moment.
@@ -315,7 +313,7 @@ class OnRay(Workers):
             while numbers:
                 for ready in ray.wait(list(numbers), num_returns=1, timeout=LOOK_EVERY)[0]:
                     result, number = ray.get(ready), numbers.pop(ready)
-                    done(sizes[number])
+                    advance(sizes[number])
                     yield number, result
                 there = _living()
                 for lost in self._nodes.keys() - there.keys():
@@ -393,9 +391,10 @@ def _told(work: Callable[..., Any], chats: Sequence[Chat], *part: Any) -> dict[s
     return {"found": found.tolist() if isinstance(found, np.ndarray) else found, "used": used}
 
 
-def _call(function: Callable[[Any], Any], argument: Any, done: Done) -> Any:
-    result = function(argument)
-    done(1)
+def _call(function: Callable[[Any], Any], argument: Any) -> Any:
+    with apart():
+        result = function(argument)
+    advance()
     return result
 
 
@@ -403,12 +402,7 @@ def _do(version: str, work: Callable[..., Any], part: tuple[Any, ...]) -> Any:
     """Compute a part on a node, which must have the same sources."""
     if stamp() != version:
         raise ValueError(f"{socket.gethostname()} has other sources of dice-envs than the machine that sends it work")
-    return _compute(work, part)
-
-
-def _compute(work: Callable[..., Any], part: Sequence[Any]) -> Any:
-    """Compute a part in another process, where only its end is reported."""
-    return work(*part, lambda amount: None)
+    return work(*part)
 
 
 @contextlib.contextmanager

@@ -40,12 +40,13 @@ from dice_envs.core.dice import below, derived_seeds, mix
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_range
+from dice_envs.core.work import advance
 from dice_envs.exact.fatestones import evaluate, first_choices
 from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
-from dice_envs.experiments.jobs import Done, Workers, resumable
+from dice_envs.experiments.jobs import Workers, resumable
 from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
 from dice_envs.experiments.ui.pages import logarithmic, saved_plot
@@ -199,11 +200,11 @@ def _recount(path: Path, log: Log) -> list[Finding]:
     return rows
 
 
-def _played_again(games: int, specs: Sequence[str], seed: int, done: Done) -> list[float]:
+def _played_again(games: int, specs: Sequence[str], seed: int) -> list[float]:
     """Play a pair; return its wins, losses and ties, its share of the edge and that share's error."""
     variant = configure("fatestones")
     writer = Writer(variant)
-    play_table(variant, [agent_of(spec) for spec in specs], games, seed, done, after_move=writer.after_move)
+    play_table(variant, [agent_of(spec) for spec in specs], games, seed, after_move=writer.after_move)
     log = writer.log()
     return [*log.record(), *log.edge_share()]
 
@@ -214,8 +215,8 @@ def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, wo
     # The source's MCTS(10) is the search below, project:10.
     pairs = [[name.replace("MCTS(", "project:").rstrip(")") for name in label.split(" v ")] for label in PUBLISHED]
     parts = [*zip(pairs, derived_seeds(seed, "pairs", len(pairs)), strict=True)]
-    with ui.progress("the source's pairs, games", len(parts) * games) as done:
-        played = workers.run(_played_again, (games,), parts, [games] * len(parts), done)
+    with ui.progress("the source's pairs, games", len(parts) * games):
+        played = workers.run(_played_again, (games,), parts, [games] * len(parts))
     for (label, counts), specs, (wins, losses, ties, share, error) in zip(PUBLISHED.items(), pairs, played, strict=True):
         for what, part, whole, known, known_whole in (
             ("% of decided games", wins, wins + losses, counts[0], sum(counts[:2])),
@@ -249,10 +250,10 @@ def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float,
     return hands[: max(LEAST_DRAWS, min(most, int(work * 1e6 / (searches * simulations))))]
 
 
-def _captured(seed: int, spec: str, hands: np.ndarray, done: Done) -> list[float]:
+def _captured(seed: int, spec: str, hands: np.ndarray) -> list[float]:
     """Return the share of the edge against random that a search's first choices capture, and its error."""
     found = first_choices(configure("fatestones"), agent_of(spec), hands, seed)
-    done(1)
+    advance()
     return list(found)
 
 
@@ -262,8 +263,8 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     parts = [(f"project:{size}", _affordable(own, 2, size, work, most=MOST_FOR_OWN)) for size in PROJECT]
     for settings, sizes in AGAINST_RANDOM.items():
         parts += [(f"mcts:{size},{settings}", _affordable(hands, 2, size, work)) for size in sizes]
-    with ui.progress("searches against random", len(parts)) as done:
-        found = workers.run(_captured, (seed,), parts, done=done)
+    with ui.progress("searches against random", len(parts)):
+        found = workers.run(_captured, (seed,), parts)
     rows = []
     for (spec, some), (share, error) in zip(parts, found, strict=True):
         whose = "the source's search; " if spec.startswith("project:") else ""
@@ -272,10 +273,10 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     return rows
 
 
-def _evaluated(seed: int, spec: str, hands: np.ndarray, done: Done) -> dict[str, float]:
+def _evaluated(seed: int, spec: str, hands: np.ndarray) -> dict[str, float]:
     """Return a search's share of the edge and its exploitability, each with its error."""
     result = evaluate(configure("fatestones"), agent_of(spec), hands, seed)
-    done(1)
+    advance()
     (share, share_error), (lost, lost_error) = result.edge_share(), result.exploitability()
     return {"edge_share": share, "edge_share_ci95": share_error, "exploitability": lost, "exploitability_ci95": lost_error}
 
@@ -285,8 +286,8 @@ def _curves(hands: np.ndarray, most: int, work: float, seed: int, workers: Worke
     points, rows = [], []
     places = [(label, size) for label in RULES for size in SIZES if size <= most]
     parts = [(RULES[label].format(size), _affordable(hands, 38, size, work)) for label, size in places]
-    with ui.progress("points of curves", len(parts)) as done:
-        found = workers.run(_evaluated, (seed,), parts, done=done)
+    with ui.progress("points of curves", len(parts)):
+        found = workers.run(_evaluated, (seed,), parts)
     for (label, size), (_, some), figures in zip(places, parts, found, strict=True):
         points.append({"game": "fatestones", "rule": label, "simulations": size, "draws": len(some), **figures})
         share, share_error, lost, lost_error = figures.values()

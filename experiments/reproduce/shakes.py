@@ -16,6 +16,7 @@ from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
+from dice_envs.core.work import advance
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.exact.shakes.chances import Problem, kept_die
 from dice_envs.exact.shakes.policies import Performance
@@ -81,8 +82,8 @@ def main(
         start = time.perf_counter()
         players = range(2, 7)
         parts = [(n, *policy) for n in players for policy in POLICIES.values()]
-        with ui.progress("exact distributions", len(parts)) as done:
-            found = iter(workers.run(_exact, (), parts, done=done))
+        with ui.progress("exact distributions", len(parts)):
+            found = iter(workers.run(_exact, (), parts))
         exact = {n: {name: _evaluation(next(found)) for name in POLICIES} for n in players}
         seconds = time.perf_counter() - start
 
@@ -99,10 +100,10 @@ def main(
         print_rows("Those computed independently", [row for row in all_agents if row.published is not None], digits=6)
         _print_choices(exact)
         ui.console.print(f"exact, 2 to 6 players and {len(POLICIES)} policies: {seconds:.1f} s")
-        with ui.progress(f"2 × {games:,} games", 2 * games) as done:
+        with ui.progress(f"2 × {games:,} games", 2 * games):
             played = [
-                ("Shakes-v0 (vector), argument", play_physician(4, games, seed, done), exact[4]["argument"]),
-                ("table of maesters, dogmatic", play_maesters(4, games, seed, done, workers), exact[4]["argument"]),
+                ("Shakes-v0 (vector), argument", play_physician(4, games, seed), exact[4]["argument"]),
+                ("table of maesters, dogmatic", play_maesters(4, games, seed, workers), exact[4]["argument"]),
             ]
         simulated = _played_rows(played, _physician(4).options.to_win)
         print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
@@ -123,10 +124,10 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
     return configure("shakes", mode="physician", num_players=num_players, ties=ties)
 
 
-def _exact(num_players: int, spec: str, ties: str, done: Any) -> dict[str, Any]:
+def _exact(num_players: int, spec: str, ties: str) -> dict[str, Any]:
     """Return the fields of a policy's evaluation, as JSON holds them."""
     result = evaluation_of(agents.make(spec), _physician(num_players, ties))
-    done(1)
+    advance()
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
 
@@ -236,7 +237,7 @@ def _print_choices(exact: dict[int, dict[str, Performance]]) -> None:
 # --- played -----------------------------------------------------------------------------------------------------
 
 
-def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.ndarray:
+def play_physician(num_players: int, games: int, seed: int) -> np.ndarray:
     """Count the games that save 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
     agent = agents.make("argument")
     at_once = min(games, GAMES_AT_ONCE)
@@ -255,17 +256,17 @@ def play_physician(num_players: int, games: int, seed: int, done: Any) -> np.nda
         if not ended.all():
             raise RuntimeError("a game goes on after its last patient")
         counts += np.bincount(saved[:left].astype(np.int64), minlength=patients + 1)
-        done(min(left, at_once))
+        advance(min(left, at_once))
         left -= at_once
         env.reset(options={"reset_mask": np.ones(at_once, bool)})
     env.close()
     return counts
 
 
-def play_maesters(num_players: int, games: int, seed: int, done: Any, workers: Workers = HERE) -> np.ndarray:
+def play_maesters(num_players: int, games: int, seed: int, workers: Workers = HERE) -> np.ndarray:
     """Count the same through the table of maesters, all of them dogmatic."""
     variant = configure("shakes", num_players=num_players)
-    returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, done, workers=workers)
+    returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, workers=workers)
     counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
     return counts
 

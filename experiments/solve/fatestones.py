@@ -49,13 +49,13 @@ def main(
             ui.console.print(f"seed {seed}")
             hands = draw_hands(variant, draws, seed)
             pieces = [(hands[first : first + DRAWS_IN_PART],) for first in range(0, draws, DRAWS_IN_PART)]
-            with ui.progress("draws", draws) as done:
-                solved = workers.run(solve_each, (), pieces, [len(piece) for (piece,) in pieces], done)
+            with ui.progress("draws", draws):
+                solved = workers.run(solve_each, (), pieces, [len(piece) for (piece,) in pieces])
             result = mean_of(np.concatenate(solved))
         else:
             parts = parts_of_all(variant)
-            with ui.progress("hands", comb(bag, hand)) as done:
-                sums = workers.run(solve_part, (variant,), parts, [last - first for first, last in parts], done)
+            with ui.progress("hands", comb(bag, hand)):
+                sums = workers.run(solve_part, (variant,), parts, [last - first for first, last in parts])
             result = add_up(sums)
         seconds = time.perf_counter() - start
         ui.console.print(f"{result.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:")

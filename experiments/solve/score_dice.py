@@ -32,8 +32,8 @@ def main(
     options = configure("score_dice", **ui.game_options(option)).options
     check_choice("pairing", pairing, PAIRINGS)
     game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
-    with ui.progress(game) as done:
-        result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing, done)
+    with ui.progress(game):
+        result = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)
     rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in result.chances.items()]
     Grid(game, ("score", "chance", "exactly"), rows, words=()).show()
     bias, ties, closeness = cells(result)

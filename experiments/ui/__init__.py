@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import errno
 import json
+import math
 import os
 import shutil
 import sys
@@ -32,7 +33,7 @@ from dice_envs.core.game import Game, Variant, register
 from dice_envs.core.machine import check_extra
 from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
-from dice_envs.exact.progress import duration, time_left
+from dice_envs.core.work import Work, duration, time_left, work
 
 # --- arguments and options, and the reading of game options ------------------------------------------------------------
 
@@ -313,28 +314,35 @@ SOON, LATER = 10.0, 30.0  # seconds before the first line of progress, and betwe
 
 @contextlib.contextmanager
 def progress(
-    what: str, total: float | None = None, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[..., None]]:
-    """Show a progress bar, or occasional lines where standard error is not a terminal.
+    what: str,
+    total: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    seconds: float = math.inf,
+    most: float = math.inf,
+) -> Iterator[Work]:
+    """Do a block of work (see `dice_envs.core.work.work`) under a progress bar; where standard error is not a terminal it shows
+    as occasional lines.
 
     Args:
         what: the work, as the line names it.
-        total: amount of work in all, in pieces that are worth counting; None: only its share is shown, in per cent.
+        total: amount of work in all, in pieces that are worth counting, whatever is told of it on the way; None: only the
+            share of what is told is shown, in per cent.
         clock: seconds now.
-
-    Yields:
-        A callback that takes the work done since the last call: its amount, 1 if left out, or with another number the amount
-        that is the whole. Without a total that is a share of the whole.
+        seconds, most: limits of the work, as for `work`.
     """
     errors = Console(stderr=True, markup=False, highlight=False, emoji=False)
     if not (errors.is_interactive and sys.stderr.isatty()):  # FORCE_COLOR makes a terminal of a log, too
-        yield _Lines(what, total, clock)
+        with work(_Lines(what, total, clock), seconds=seconds, most=most) as block:
+            yield block
         return
     counted = TaskProgressColumn() if total is None else MofNCompleteColumn()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), counted, TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(what, total=1 if total is None else total)
-        yield lambda amount=1, of=1: bar.advance(task, amount / of)
+        with work(
+            lambda amount, of: bar.advance(task, amount / (of if total is None else 1)), seconds=seconds, most=most
+        ) as block:
+            yield block
 
 
 class _Lines:
@@ -346,8 +354,8 @@ class _Lines:
         self.left = time_left(clock)
         self.next_line = clock() + SOON
 
-    def __call__(self, amount: float = 1, of: float = 1) -> None:
-        self.amount += amount / of
+    def __call__(self, amount: float, of: float) -> None:
+        self.amount += amount / (of if self.total is None else 1)
         now = self.clock()
         share = self.amount if self.total is None else self.amount / self.total
         seconds = self.left(share)

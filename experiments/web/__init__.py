@@ -16,11 +16,11 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
-from dice_envs.agent import check_in_passing
+from dice_envs.agent import check_needs
 from dice_envs.agent.casting import make_harmless
 from dice_envs.agents import in_words
 from dice_envs.core.game import Picture
-from dice_envs.exact.progress import Unwanted, followed
+from dice_envs.core.work import Unwanted, work
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.table.advice import Advice, Review, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Entry, Sitting
@@ -33,7 +33,7 @@ QUICK = 0.15  # the same once all people are out
 SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks
 
 # Makes an agent that was typed on a page, is in an uploaded game or comes from an assistant, if people can wait for it.
-make_agent = functools.partial(make_harmless, check=check_in_passing)
+make_agent = functools.partial(make_harmless, check=check_needs)
 
 
 class Table:
@@ -195,7 +195,7 @@ class Table:
 
         def run() -> T:
             check()
-            with followed(listen):
+            with work(say=listen):
                 return call()
 
         try:

@@ -6,7 +6,7 @@ import pytest
 
 import dice_envs.envs.sb3
 from dice_envs import AgentError, Pool, Promises, agents, configure, measure
-from dice_envs.agent import Uniform, check_plays, name_of, promises_of
+from dice_envs.agent import check_plays, name_of, promises_of
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
@@ -177,14 +177,6 @@ def test_a_measure_keeps_to_what_holds_where_it_asks():
     player = asked(Resigning(), configure("thirties"))
     assert player.promises == Promises(deterministic=True)
     assert player.is_known
-
-
-@pytest.mark.parametrize("name", sorted({"played_network", *vars(Promises())} - {"strategy", "variant", "network", "solution"}))
-def test_a_promise_outside_promises_is_refused(name):
-    former, mixed = (type("Mine", (kind,), {name: True}) for kind in (Acts, Uniform))
-    for kind in (former, mixed):
-        with pytest.raises(AgentError, match=rf"Mine\.{name} is no longer read: declare it in Mine\.promises"):
-            promises_of(kind())
 
 
 def test_a_network_reads_observations_alone():

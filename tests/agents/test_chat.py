@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dice_envs import AgentError, configure, evaluate, make_agent
-from dice_envs.agent import check_in_passing
+from dice_envs.agent import check_needs
 from dice_envs.agents.chat import Chat
 from dice_envs.envs.text import TextTable
 from dice_envs.experiments.arena import play_table
@@ -84,7 +84,7 @@ def test_a_spec_names_it(server):
         assert server.asked[-1].keys() == {"model", "messages", *sent}
     assert pickle.loads(pickle.dumps(agent)) == agent
     with pytest.raises(ValueError, match="only if it is named in the terminal"):
-        check_in_passing(agent, configure("thirties"))
+        check_needs(agent, configure("thirties"))
 
 
 # --- replies that are no moves ----------------------------------------------------------------------------------------

@@ -56,10 +56,10 @@ def test_losses_add_up_to_what_is_given_away(match):
 
 
 def test_games_are_those_of_the_seed_however_they_are_divided(played):
-    def backwards(function, shared, parts, sizes, done):
+    def backwards(function, shared, parts, sizes):
         assert sum(sizes) == 2000
         assert len(parts) == -(-2000 // GAMES_ASKED)
-        found = [json.loads(json.dumps(function(*shared, *part, done))) for part in parts[::-1]]
+        found = [json.loads(json.dumps(function(*shared, *part))) for part in parts[::-1]]
         return found[::-1]
 
     again = evaluate(SMALL, "random", "nash", 2000, seed=1, values=values(), run=backwards)

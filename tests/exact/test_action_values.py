@@ -11,6 +11,7 @@ import dice_envs.exact.measuring
 from dice_envs import Batch, Turn, agents, configure
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, names
+from dice_envs.core.work import hinting
 from dice_envs.exact import action_values, response_values
 from dice_envs.exact import shakes as exact_shakes
 from dice_envs.exact.liars_dice import measures as exact_liars_dice
@@ -85,38 +86,43 @@ def test_where_no_optimal_play_is_known(game, options, words):
     assert np.isfinite(random_odds(variant, state, sample=20).values).any()
 
 
+def ask_in_a_hint(variant, state):
+    with hinting():
+        return action_values(variant, state)
+
+
 @pytest.mark.parametrize(
     ("game", "options", "words"),
     [
-        ("shakes", {"num_players": 6, "num_patients": 30}, "about 15,358,495 tallies; .* in passing up to 500,000"),
-        ("shakes", {"num_players": 2, "num_patients": 200}, "in passing"),
-        ("liars_dice", {"num_dice": 6}, "7,644,902,912 information sets; in passing"),
-        ("liars_dice", {"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "in passing"),
+        ("shakes", {"num_players": 6, "num_patients": 30}, "about 15,358,495 tallies, which takes about 3 min; up to 60 s"),
+        ("shakes", {"num_players": 2, "num_patients": 200}, "which takes about .* are waited for"),
+        ("liars_dice", {"num_dice": 6}, "7,644,902,912 information sets, which takes about 32 min; up to 60 s"),
+        ("liars_dice", {"num_dice": 6, "num_faces": 8, "raise_rule": "either"}, "are waited for"),
     ],
 )
-def test_what_would_take_long_is_refused_in_passing_before_it_begins(game, options, words, monkeypatch):
+def test_what_people_would_wait_for_too_long_is_refused_before_it_begins(game, options, words, monkeypatch):
     began = Mock(side_effect=AssertionError("it has begun"))
     monkeypatch.setattr(exact_shakes.policies, "tallies", began)
     monkeypatch.setattr(liars_dice_solver, "Tree", began)
     variant = configure(game, **options)
     state = Batch(variant, 1, seed=1).states[0]
     with pytest.raises(ValueError, match=words):
-        action_values(variant, state, in_passing=True)
+        ask_in_a_hint(variant, state)
     with pytest.raises(AssertionError, match="begun"):
         action_values(variant, state)
 
 
 @few(2, "game", ["thirties", *(name for name in names() if name != "thirties")])
-def test_the_usual_games_are_not_refused_in_passing(game, monkeypatch):
+def test_the_usual_games_are_not_refused_for_a_hint(game, monkeypatch):
     """Only the estimated work is checked; nothing is solved."""
     monkeypatch.setattr(exact_liars_dice, "solution_of", lambda options, precision: None)
     variant = configure(game)
     state = Batch(variant, 1, seed=1).states[0]
     if game == "liars_dice":
         with pytest.raises(AttributeError, match="action_values"):  # of the solution that is None
-            action_values(variant, state, in_passing=True)
+            ask_in_a_hint(variant, state)
     else:
-        values = action_values(variant, state, in_passing=True).values
+        values = ask_in_a_hint(variant, state).values
         np.testing.assert_array_equal(values, action_values(variant, state).values)
 
 

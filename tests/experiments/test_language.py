@@ -14,6 +14,7 @@ from dice_envs.experiments.commands.benchmark import named_players, players_of, 
 from tests.experiments.jobs.test_workers import Shuffled
 from tests.support.chat_server import lowest, said, serving
 from tests.support.commands import done, refusal, run, with_json
+from tests.support.progress import progress
 from tests.support.subsets import few
 
 ONE_DIE = TASKS["liars_dice_openspiel_1"]
@@ -38,8 +39,8 @@ def scored(field, spec, games=20):
 def test_positions_are_fixed_and_every_move_has_its_price(name):
     options = {"liars_dice": {"num_dice": 2}, "shakes": {"mode": "physician", "num_patients": 4, "goal": 2}}
     variant = configure(name, **options.get(name, {"num_players": 1} if name == "thirties" else {}))
-    told = []
-    one, other = (positions_of(variant, 12, 3, told.append) for _ in range(2))
+    with progress() as told:
+        one, other = (positions_of(variant, 12, 3) for _ in range(2))
     assert (one.states == other.states).all()
     assert not (positions_of(variant, 12, 4).states == one.states).all()
     assert sum(told) == 24

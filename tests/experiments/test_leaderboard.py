@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dice_envs import TASKS, Task, agents, configure, response_values
-from dice_envs.exact.progress import TooLong
+from dice_envs.core.work import TooLong
 from dice_envs.experiments.arena import elo_gap
 from dice_envs.experiments.commands import leaderboard
 from dice_envs.experiments.commands.leaderboard import as_markdown, board, chosen, sections, usual_agents
@@ -183,7 +183,7 @@ def test_an_agent_alone_gets_a_line_and_a_row_of_each_task_that_it_plays(tmp_pat
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch):
-    monkeypatch.setattr("dice_envs.exact.progress.LOOKS", 0.0)
+    monkeypatch.setattr("dice_envs.core.work.LOOKS", 0.0)
     found = board(["thirties_maximize"], ["random"], seed=1, minutes=0)
     (standing,) = found.tasks[0].standings
     assert standing.missing.startswith("it would take more than 0 minutes: there are ")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dice_envs import action_values, configure
+from dice_envs.core.work import say
 from dice_envs.envs.text import TextTable
-from dice_envs.exact.progress import say
 from dice_envs.table.sitting import PERSON
 from tests.conftest import COMPILES_SOON, ROOT, posix
 from tests.support.chat_server import legal_moves as legal

@@ -14,7 +14,7 @@ import torch
 
 from dice_envs import TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
-from dice_envs.exact.progress import TooLong
+from dice_envs.core.work import TooLong, advance
 from dice_envs.experiments import train as training
 from dice_envs.experiments.commands.train import gap_label, plot_points, run_sections
 from dice_envs.experiments.train import TrainingResult, measured
@@ -422,8 +422,8 @@ def test_what_is_not_cheap_to_measure_is_tried_ever_more_rarely(monkeypatch):
 
 
 def test_a_measure_that_is_rarer_may_ask_at_more_positions(monkeypatch):
-    def measured(variant, policy, seed, done):
-        done(0, positions)
+    def measured(variant, policy, seed):
+        advance(0, positions)
         return measure("liars_dice", "random", num_dice=1, num_faces=2)
 
     monkeypatch.setattr(runs, "measure", measured)

@@ -12,9 +12,9 @@ def exploitability(variant, agent):
     return measure(variant, agent, Effort())[0].value
 
 
-def winning_probability(variant, agent, other, *done):
+def winning_probability(variant, agent, other):
     """How often an agent wins from another."""
-    return winning_shares(variant, [agent, other], *done)[0]
+    return winning_shares(variant, [agent, other])[0]
 
 
 def respond(round_, player, source):

@@ -24,6 +24,7 @@ Metrics
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import ssl
@@ -38,6 +39,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.game import configure
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_choice, check_range, check_seed
+from dice_envs.core.work import hinting
 from dice_envs.envs.text import TextTable, seats_around
 from dice_envs.envs.text.words import CUT_OFF, IllegalMove, Unreadable, ask_again
 from dice_envs.exact import ResponseValues, action_values, response_values
@@ -224,7 +226,8 @@ class _Judge:
             self.values = response_values(variant, taskset.opponents[0] if seats > 1 else None)
         self._is_priced = True
         try:
-            action_values(variant, Batch(variant, 1, seed=0).states[0], in_passing=scoring != "regret")
+            with contextlib.nullcontext() if scoring == "regret" else hinting():
+                action_values(variant, Batch(variant, 1, seed=0).states[0])
         except ValueError:
             if scoring == "regret":
                 raise

@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from dice_envs.agent import Turn, Uniform, ask_probabilities, promises_of
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.work import advance
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.fatestones.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
@@ -242,7 +242,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     for start in range(0, len(hands), DRAWS_AT_ONCE):
         some = hands[start : start + DRAWS_AT_ONCE]
         parts.append(evaluate(variant, _Averaged(agent) if varies else agent, some, effort.seed, 2 if varies else 1))
-        effort.done(len(some), len(hands))
+        advance(len(some), len(hands))
     found = DrawEvaluation.of_all(parts)
     most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
     draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
@@ -318,7 +318,7 @@ def nash_strategies(states: np.ndarray, num_actions: int) -> np.ndarray:
     return _values(states, num_actions)[1]
 
 
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+def action_values(variant: Variant, state: Any) -> ActionValues:
     """Return what each die wins against the other's optimal mix, given optimal choices after a tie.
 
     See `dice_envs.exact.GameExact.action_values`.
@@ -327,9 +327,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     return ActionValues(values, "wins minus losses per draw", "against optimal play; a scratch counts 0", mix)
 
 
-def response_values(
-    variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> ResponseValues:
+def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     """Return the values of choices against the agent `nash`. See `dice_envs.exact.GameExact.response_values`.
 
     A best response to an equilibrium wins the value of every position, no more. The game is fair before the dice are drawn:

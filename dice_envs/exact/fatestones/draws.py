@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.work import advance
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.games.fatestones import COUNTS, MAX_HAND, duel
@@ -238,8 +239,8 @@ def parts_of_all(variant: Variant) -> list[tuple[int, int]]:
     return [(first, min(first + step, hands)) for first in range(0, hands, step)]
 
 
-def solve_part(variant: Variant, first: int, last: int, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
-    """Solve the draws of a part. `done` is called with its number of hands.
+def solve_part(variant: Variant, first: int, last: int) -> np.ndarray:
+    """Solve the draws of a part. Advances by its number of hands, see `dice_envs.core.work`.
 
     Returns:
         (NUM_QUANTITIES + 2,) float64, for `add_up`: the sum of each quantity over half of the draws (exchanging the seats
@@ -250,11 +251,11 @@ def solve_part(variant: Variant, first: int, last: int, done: Callable[[int], An
     for number in range(first, last):
         others = rows[number + 1 :]
         others = others[~np.isin(others, rows[number]).any(axis=1)]  # those that share no die with this hand
-        solved = solve_each(variant.params.bag[np.stack([np.broadcast_to(rows[number], others.shape), others], axis=1)])
+        solved = _solve_each(variant.params.bag[np.stack([np.broadcast_to(rows[number], others.shape), others], axis=1)])
         sums[:GAP] += solved[:, :GAP].sum(axis=0)
         sums[GAP] = max(sums[GAP], solved[:, GAP].max(initial=0.0))
         sums[NUM_QUANTITIES:] += np.abs(solved[:, VALUE]).sum(), len(solved)
-    done(last - first)
+    advance(last - first)
     return sums
 
 
@@ -272,16 +273,21 @@ def add_up(parts: Sequence[np.ndarray]) -> Draws:
     )
 
 
-def solve_all(variant: Variant, done: Callable[[int], Any] = lambda amount: None) -> Draws:
-    """Solve every draw of the bag. `done` is called with the number of hands finished since the last call."""
-    return add_up([solve_part(variant, first, last, done) for first, last in parts_of_all(variant)])
+def solve_all(variant: Variant) -> Draws:
+    """Solve every draw of the bag. Advances by hands."""
+    return add_up([solve_part(variant, first, last) for first, last in parts_of_all(variant)])
 
 
-def solve_each(hands: np.ndarray, done: Callable[[int], Any] = lambda amount: None) -> np.ndarray:
-    """Return the quantities of draws (n, 2, hand_size), rows of FACES: (n, NUM_QUANTITIES) float64. Calls `done` with n."""
+def solve_each(hands: np.ndarray) -> np.ndarray:
+    """Return the quantities of draws (n, 2, hand_size), rows of FACES: (n, NUM_QUANTITIES) float64. Advances by n."""
+    out = _solve_each(hands)
+    advance(len(hands))
+    return out
+
+
+def _solve_each(hands: np.ndarray) -> np.ndarray:
     out = np.zeros((len(hands), NUM_QUANTITIES))
     _solve_draws(hands, out)
-    done(len(hands))
     return out
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dice_envs.core.game import Variant
+from dice_envs.core.work import counting
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import is_random
 from dice_envs.exact.liars_dice.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
@@ -37,7 +38,7 @@ from dice_envs.exact.liars_dice.shares import (
     shares_of,
     table_key,
 )
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION_IN_PASSING, check_in_passing, solution_of
+from dice_envs.exact.liars_dice.solver import HINT_PRECISION, check_needs, solution_of
 from dice_envs.exact.liars_dice.sources import check_fixed, check_steady, note_on_past_rounds
 from dice_envs.exact.liars_dice.walk import Record
 
@@ -91,7 +92,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     # With the agent in each seat `response_wins` goes through the rounds, `walk.Walk` through the nodes of each. There
     # `moves_of` asks the agent, by a source from `source_of`, and the response is chosen.
     respond = functools.partial(response_wins, variant, agent, seed=effort.seed, copies=2 if is_random(agent) else 1)
-    found = in_both_seats(variant, respond, effort.done)
+    found = in_both_seats(variant, respond)
     wins = np.array([[known[table] for table in first_tables(variant.options)] for known in found])
     middle = (wins[..., 0] + wins[..., -1]) / 2
     rate, error = float(middle.mean()), float((wins[..., 0] - wins[..., -1]).mean()) / 2
@@ -140,16 +141,13 @@ def _gain(own: float, best: float, notes: tuple[str, str], whose: str = "", span
 def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Effort) -> Shares:
     """Return the shares at the beginning by place from the starter, mean over those who may begin."""
     total = information_sets(variant, dice=rounds_of(variant.options))
-
-    def done(amount: float) -> None:
-        effort.done(amount, total)
-
-    seated = SeatedAgents([agent], effort.seed)
-    known, merged = shares_of(variant, seated, parts, True, done), True
+    seated, merged = SeatedAgents([agent], effort.seed), True
+    with counting(total):
+        known = shares_of(variant, seated, parts)
     if not seated.seats.alike:  # each seat is asked by itself
-        total += information_sets(variant)
-        seated = SeatedAgents([agent] * variant.options.num_players, effort.seed)
-        known, merged = shares_of(variant, seated, parts, False, done), False
+        seated, merged = SeatedAgents([agent] * variant.options.num_players, effort.seed), False
+        with counting(total + information_sets(variant)):
+            known = shares_of(variant, seated, parts, merged=False)
     return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
 
 
@@ -201,16 +199,13 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
     return found
 
 
-def winning_shares(
-    variant: Variant, agents: Sequence[Any], done: Callable[[float, float], Any] = lambda amount, total: None
-) -> list[float]:
+def winning_shares(variant: Variant, agents: Sequence[Any]) -> list[float]:
     """Return each agent's share of wins at a table, without sampling.
 
     Args:
         variant: the game.
         agents: one for each seat, as `dice_envs.measure` takes them; their answers must not be random. They sit in this
             order, and each as often in every seat.
-        done: progress callback, called with (amount done since the last call, amount in all).
 
     Raises:
         ValueError: there is no exact result for the game, its options or the agents.
@@ -224,7 +219,7 @@ def winning_shares(
     else:
         check_size(variant, what)
     players = [asked(each, variant) for each in agents]
-    shares: list[float] = _of_agents(variant, players, (PLAYS,), Effort(done=done), what).plays.tolist()
+    shares: list[float] = _of_agents(variant, players, (PLAYS,), Effort(), what).plays.tolist()
     return shares
 
 
@@ -235,14 +230,11 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
     seats, total = len(agents), information_sets(variant)
     seatings = 1 if has_equal_seats(variant) else seats
     found: list[np.ndarray] = []
-
-    def add(amount: float) -> None:
-        effort.done(amount, total * seatings)
-
     while len(found) < seatings:
         shift = len(found)
         seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
-        known = shares_of(variant, seated, parts, False, add)
+        with counting(total * seatings):
+            known = shares_of(variant, seated, parts, merged=False)
         found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
         if not seated.seats.alike:  # else the other seats would give the same
             seatings = seats
@@ -254,12 +246,11 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
 # --- action values --------------------------------------------------------------------------------------------------
 
 
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+def action_values(variant: Variant, state: Any) -> ActionValues:
     """Return what each action wins against optimal play between two players. See `dice_envs.exact.GameExact.action_values`.
 
     Takes the solution that `solve liars_dice` has kept; without one the game is solved first.
     """
     check_two_players(variant.options)
-    if in_passing:
-        check_in_passing(variant)
-    return solution_of(variant.options, LEAST_PRECISION_IN_PASSING).action_values(state)
+    check_needs(variant)
+    return solution_of(variant.options, HINT_PRECISION).action_values(state)

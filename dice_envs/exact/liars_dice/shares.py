@@ -15,6 +15,7 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
+from dice_envs.core.work import counting
 from dice_envs.exact.liars_dice.moves import Source
 from dice_envs.exact.liars_dice.round import Round
 from dice_envs.exact.liars_dice.seating import (
@@ -86,7 +87,6 @@ def response_wins(
     agent: Any,
     seat: int,
     seats: SeatComparison | None = None,
-    done: Callable[[float], Any] = lambda amount: None,
     seed: int = 0,
     copies: int = 1,
     record: Callable[[Table], Record | None] = lambda table: None,
@@ -99,7 +99,6 @@ def response_wins(
         agent: see `dice_envs.agent.ask_probabilities`; it is taken to look at the present round only.
         seat: the agent's.
         seats: compares the agent's answers in the other seat.
-        done: progress callback, called with the number of information sets done since the last call.
         seed: of the agent's own random streams.
         copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
             second ones too.
@@ -121,7 +120,7 @@ def response_wins(
         round_, player = round_at(variant, table.dice), table.place(seat)
         source = source_of(round_, player, agent, seat, streams, seats)
         party = Party((1 - player,), np.eye(2)[player])  # it wins where the agent loses the die
-        (chance,) = Walk(round_, [source, source], [party], copies, done, record(table), keep(table)).values()
+        (chance,) = Walk(round_, [source, source], [party], copies, record(table), keep(table)).values()
         lost, won = worth_after(variant, table, 1 - seat, known)
         after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
         if after_win < after_loss - _ROUNDING:
@@ -136,23 +135,18 @@ def response_wins(
 
 def in_both_seats(
     variant: Variant,
-    find: Callable[[int, SeatComparison | None, Callable[[float], Any]], Found],
-    done: Callable[[float, float], Any],
+    find: Callable[[int, SeatComparison | None], Found],
 ) -> list[Found]:
     """Return what is found with the agent in each of two seats, or in the first one only if it plays alike in both.
 
-    `find` maps the agent's seat, what compares its answers in the other seat, and a progress callback to the result.
+    `find` maps the agent's seat, and what compares its answers in the other seat, to the result.
     """
     seats = SeatComparison() if has_equal_seats(variant) else None
-    total = information_sets(variant, None if seats is None else [0])
-
-    def report(amount: float) -> None:
-        done(amount, total)
-
-    found = [find(0, seats, report)]
+    with counting(information_sets(variant, None if seats is None else [0])):
+        found = [find(0, seats)]
     if seats is None or not seats.alike:
-        total = information_sets(variant)
-        found.append(find(1, None, report))
+        with counting(information_sets(variant)):
+            found.append(find(1, None))
     return found
 
 
@@ -212,17 +206,10 @@ def table_key(table: Table, merged: bool) -> Table:
     return Table(table.dice, 0) if merged else table
 
 
-def shares_of(
-    variant: Variant,
-    seated: SeatedAgents,
-    parts: Sequence[int],
-    merged: bool = True,
-    done: Callable[[float], Any] = lambda amount: None,
-) -> dict[Table, Shares]:
+def shares_of(variant: Variant, seated: SeatedAgents, parts: Sequence[int], merged: bool = True) -> dict[Table, Shares]:
     """Return the shares of wins from each table on that a game can come to, with the `parts` of `Shares` that are asked for.
 
-    `merged` says whether play depends on the places from the starter alone; tables then have the starter 0. `done` is called
-    with the number of information sets that are done since the last call.
+    `merged` says whether play depends on the places from the starter alone; tables then have the starter 0.
     """
     known: dict[Table, Shares] = {}
     for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant.options)):
@@ -236,7 +223,7 @@ def shares_of(
                 return float(known[table_key(follows, merged)][part][place])
 
             parties += _parties(part, worths(variant.options, table, share))
-        found = Walk(round_, sources, parties, done=done).values().reshape(len(parts), len(players))
+        found = Walk(round_, sources, parties).values().reshape(len(parts), len(players))
         shares = np.zeros((len(Shares._fields), len(table.dice)))  # 0 for those who are out
         shares[np.ix_(parts, round_.places)] = found
         shares[ALONE] *= -1

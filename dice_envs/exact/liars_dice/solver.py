@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +21,7 @@ from dice_envs.core.files import ABANDONED_AFTER, remove_left_overs
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_threads, memory_limit
 from dice_envs.core.options import check_range
+from dice_envs.core.work import TooLong, clock, is_heard, limits, needs, say
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import OF_TWO, SHARED_FROM, RoundSolver, Walker, memory_of, quantised
 from dice_envs.exact.liars_dice.programme import MOST_NUMBERS, solve_exactly
@@ -29,7 +30,6 @@ from dice_envs.exact.liars_dice.shares import MOST_INFORMATION_SETS, information
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound, rounds_left
 from dice_envs.exact.liars_dice.store import cache_folder, file_of, has_older, keep, read_kept
 from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.progress import is_followed, say
 from dice_envs.games.liars_dice import GAME
 
 LEAST_PRECISION = 1e-12
@@ -62,12 +62,12 @@ class Progress(NamedTuple):
 
 def throttled(tell: Callable[[Any], Any], seconds: float, ends: bool = False) -> Callable[[Any], None]:
     """Return `tell` as a callback that passes on at most one call in `seconds`, and with `ends` each end of a round."""
-    last = time.monotonic()
+    last = clock()
 
     def call(progress: Any) -> None:
         nonlocal last
-        if (ends and progress.finished) or time.monotonic() - last >= seconds:
-            last = time.monotonic()
+        if (ends and progress.finished) or clock() - last >= seconds:
+            last = clock()
             tell(progress)
 
     return call
@@ -124,18 +124,18 @@ class _Job:
         return float("inf") if self.solved is None else self.solved.certificate.gain
 
     def leaves(self, end: float) -> bool:
-        """Return whether another iteration, the certificates and the file would be done by then, one of time.monotonic.
+        """Return whether another iteration, the certificates and the file would be done by then, one of `clock`.
 
         A step cannot be stopped, and may take a minute.
         """
-        return time.monotonic() + (1 + STEPS_TO_END) * self._longest + self._writing < end
+        return clock() + (1 + STEPS_TO_END) * self._longest + self._writing < end
 
     def _iterate(self, solver: RoundSolver, until: int, deadline: float) -> bool:
         """Iterate until so many iterations are made in all; return whether the time ends before."""
         while solver.iterations < until:
-            start = time.monotonic()
+            start = clock()
             solver.iterate(1)
-            self._longest = max(self._longest, time.monotonic() - start)
+            self._longest = max(self._longest, clock() - start)
             solver.look = lambda: None  # the first is done
             if not self.leaves(deadline):
                 return True
@@ -143,10 +143,10 @@ class _Job:
 
     def _limit(self, end: float) -> Callable[[], None]:
         """Return a function that raises OutOfTimeError where a first iteration leaves too little of the time from now on."""
-        start = time.monotonic()
+        start = clock()
 
         def look() -> None:
-            if (time.monotonic() - start) * (1 + STEPS_TO_END) > end - self._writing - start:
+            if (clock() - start) * (1 + STEPS_TO_END) > end - self._writing - start:
                 raise OutOfTimeError(f"a first solution of a round takes longer than the {end - start:.4g} s left for it")
 
         return look
@@ -183,17 +183,17 @@ class _Job:
             keep(self.path, found)
 
     def work(self, deadline: float, report: Callable[[int, float], Any], end: float = float("inf")) -> None:
-        """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of time.monotonic.
+        """Solve the round until it is as precise as wanted, or the time is over. `deadline` is one of `clock`.
 
         A round from a file is solved anew. Replays the widths wanted before, so that a resumed run is identical. The
         strategies so far are dropped, to have their memory; the caller has them in a file.
 
         Raises OutOfTimeError where there is no solution yet, and it will clearly take longer than up to `end`.
         """
-        start, is_first, self.solved = time.monotonic(), self.solved is None, None
+        start, is_first, self.solved = clock(), self.solved is None, None
         if self.is_exact:
             numbers = solve_exactly(self.tree)
-            self.solved = self.certified(numbers, 0, time.monotonic() - start)
+            self.solved = self.certified(numbers, 0, clock() - start)
             return
         self.widths.append(self.wanted)
         replayed = self.widths[-1:]
@@ -206,11 +206,11 @@ class _Job:
             self._approach(self._solver, deadline, report)
 
     def _approach(self, solver: RoundSolver, deadline: float, report: Callable[[int, float], Any]) -> None:
-        start, before = time.monotonic(), self._seconds
+        start, before = clock(), self._seconds
         check = solver.iterations + FIRST_CHECK
         while check > solver.iterations:
             out_of_time = self._iterate(solver, check, deadline)
-            self._seconds = before + time.monotonic() - start
+            self._seconds = before + clock() - start
             width = self._judge(solver, out_of_time)
             report(solver.iterations, width)
             if self.is_done or out_of_time:
@@ -263,9 +263,7 @@ class _TableJob(_Job):
         return min(MOST_ITERATIONS, int(made * TABLE_CHECK_AGAIN) + 1)
 
 
-def solve_round(
-    variant: Variant, dice: Dice, widths: Sequence[float], threads: int, done: Callable[[Any], Any] = lambda amount: None
-) -> tuple[np.ndarray, int, float]:
+def solve_round(variant: Variant, dice: Dice, widths: Sequence[float], threads: int) -> tuple[np.ndarray, int, float]:
     """Solve one round, to bounds of the first width, then of the next, and so on: the result depends on all of them.
 
     Returns:
@@ -277,7 +275,6 @@ def solve_round(
         if not job.is_done:
             job.work(float("inf"), lambda iterations, reached: None)
     assert job.solved is not None
-    done(1)
     return job.solved.numbers, job.solved.iterations, job.solved.seconds
 
 
@@ -379,7 +376,7 @@ def solve(
         ValueError: a game not played for a win, a wrong argument, or a game that needs more memory than there is.
         OutOfTimeError: the rounds are too large for the time. Those that are finished are kept.
     """
-    start = time.monotonic()
+    start = clock()
     check_rounds(variant.options)
     check_range("precision", precision, LEAST_PRECISION, 1, whole=False)
     usable = check_threads(threads)
@@ -398,7 +395,7 @@ def solve(
     solve_all(list(jobs))
     while variant.options.num_players == 2 and (worst := work.worst(precision)) is not None:
         solve_all([worst])
-    return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, time.monotonic() - start)
+    return Solution(variant, {dice: job.solved for dice, job in jobs.items() if job.solved}, clock() - start)
 
 
 @dataclasses.dataclass
@@ -422,10 +419,10 @@ class _Work:
         for place, dice in enumerate(rounds):
             job, left = self.jobs[dice], len(rounds) - place - 1
             # Rounds share the time by their sizes, and each gets a minimum share.
-            least = time.monotonic() + LEAST_SHARE * self.seconds
+            least = clock() + LEAST_SHARE * self.seconds
             deadline = min(self.end, max(least, self.start + self.seconds * float(sizes[place] / sizes[-1])))
             self._begin(job)
-            if job.solved is None and time.monotonic() + job.least_seconds > self.end:
+            if job.solved is None and clock() + job.least_seconds > self.end:
                 raise OutOfTimeError(
                     f"{left + 1} of {len(rounds)} rounds could not begin within the {self.seconds:.4g} s given, because "
                     "they would not end in time; the others are kept, and with resume they are taken from there"
@@ -504,43 +501,39 @@ def solution_of(options: Any, precision: float) -> Solution:
         dice = " against ".join(map(str, progress.dice))
         say(f"nash: solved {solved} of {rounds} rounds; {dice} dice, {progress.iterations} iterations")
 
-    return solve(variant, precision, resume=True, done=throttled(tell, _FOLLOWED_EVERY if is_followed() else _SAY_EVERY))
+    return solve(variant, precision, resume=True, done=throttled(tell, _FOLLOWED_EVERY if is_heard() else _SAY_EVERY))
 
 
-# --- in passing -----------------------------------------------------------------------------------------------------------
+# --- how much there is to do --------------------------------------------------------------------------------------------
 
-LEAST_PRECISION_IN_PASSING = 1e-3  # exploitability of the solution that hints are taken from, as for the agent `nash`
-# Probabilities of all rounds that are solved for somebody who waits: of two players, five dice each of six faces have
+HINT_PRECISION = 1e-3  # exploitability of the solution that hints are taken from, as for the agent `nash`
+# Probabilities of all rounds that are solved to it in a second: of two players, whose games of five dice each of six faces have
 # 20,589,901, and at a table.
-MOST_FOR_TWO, MOST_AT_TABLE = 25_000_000, 5_000_000
+FOR_TWO, AT_TABLE = 400_000, 80_000
+SETS = 4_000_000  # information sets, many of which have one probability in common
 
 
-def check_in_passing(variant: Variant, precision: float = LEAST_PRECISION_IN_PASSING) -> None:
-    """Raise ValueError for a solution that takes more than about a minute to find, if it is not in memory."""
+def check_needs(variant: Variant, precision: float = HINT_PRECISION) -> None:
+    """Raise `TooLong` if the solution takes more time or memory to find than it may here, unless it is in memory. See
+    `dice_envs.core.work.needs`."""
     check_rounds(variant.options)
-    if solution_of.has(variant.options, precision):
+    if limits() == (math.inf, math.inf) or solution_of.has(variant.options, precision):
         return
-    if precision < LEAST_PRECISION_IN_PASSING:
-        raise ValueError(
-            f"precision must be at least {LEAST_PRECISION_IN_PASSING} where people wait for the solution, not {precision}"
-        )
-    if size := _too_much(variant):
-        options = variant.options
-        raise ValueError(
-            f"num_dice={options.num_dice!r} with num_faces={options.num_faces} for {options.num_players} players is solved by "
-            f"finding {size}"
-        )
+    if precision < HINT_PRECISION:
+        raise TooLong(f"precision must be at least {HINT_PRECISION} where people wait for the solution, not {precision}")
+    options, (size, seconds) = variant.options, _needed(variant)
+    game = f"num_dice={options.num_dice!r} with num_faces={options.num_faces} for {options.num_players} players"
+    needs(f"{game} is solved by finding {size}", seconds)
 
 
 @functools.lru_cache(maxsize=64)
-def _too_much(variant: Variant) -> str:
-    """Describe the size of a game that takes more than about a minute and a quarter of a GiB to solve; "" for others."""
+def _needed(variant: Variant) -> tuple[str, float]:
+    """Return the size of a game's solution in words, and about how many seconds it takes to find."""
     options = variant.options
     first = [[first_tables(options)[0].dice]] if options.num_players > 2 else []  # at a table it alone may have too many
     for rounds in (*first, rounds_of(options)):
         if (sets := information_sets(variant, dice=rounds)) > MOST_INFORMATION_SETS:
-            return f"{sets:,.0f} information sets; in passing up to {MOST_INFORMATION_SETS:,}"
+            return f"{sets:,.0f} information sets", sets / SETS
     # Trees merge information sets; building them takes a second or two.
     numbers = sum(int(Tree(variant, dice).kinds.size[0]) for dice in rounds_left(variant))
-    most = MOST_FOR_TWO if options.num_players == 2 else MOST_AT_TABLE
-    return f"{numbers:,} probabilities; in passing up to {most:,}" if numbers > most else ""
+    return f"{numbers:,} probabilities", numbers / (FOR_TWO if options.num_players == 2 else AT_TABLE)

@@ -12,9 +12,9 @@ import numpy as np
 import platformdirs
 
 from dice_envs.core.files import read_archive, warn_not_kept, write_archive
+from dice_envs.core.work import say
 from dice_envs.exact.liars_dice.solution import SolvedRound
 from dice_envs.exact.liars_dice.tree import Kinds, Tree
-from dice_envs.exact.progress import say
 
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
 HASHED = 12  # digits of a hash in a file's name

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -291,9 +291,7 @@ def _action_values(variant: Variant, table: ValueTable, states: np.ndarray) -> n
     return out
 
 
-def response_values(
-    variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> ResponseValues:
+def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     """Return the values of choices against an opponent. See `dice_envs.exact.GameExact.response_values`.
 
     Results for opponents without a state of their own, whose parameters are plain values, are kept in memory.
@@ -305,7 +303,7 @@ def response_values(
     check_measurable(variant, _WHAT)
     check_fixed(variant, opponent, _WHAT)
     find = _kept_table if _is_plain(opponent.agent) else _find_table
-    table, starts = find(variant, opponent.agent, opponent=opponent, done=done)
+    table, starts = find(variant, opponent.agent, opponent=opponent)
     note = f"if a best response to {opponent.name} follows"
     return ResponseValues("return", note, starts.__getitem__, functools.partial(_action_values, variant, table))
 
@@ -330,9 +328,7 @@ class _Seat:
         expected_return: its return before anything is dealt.
     """
 
-    def __init__(
-        self, variant: Variant, opponent: Any, seat: int, seats: SeatComparison | None, done: Callable[[float], Any]
-    ) -> None:
+    def __init__(self, variant: Variant, opponent: Any, seat: int, seats: SeatComparison | None) -> None:
         tables = tables_of(variant.options)
         self.rounds = {table: RoundValues(round_at(variant, table.dice), table.place(seat)) for table in tables}
         size = sum(each.size for each in self.rounds.values())
@@ -348,17 +344,15 @@ class _Seat:
         for each in self.rounds.values():
             each.values = self.values[end : end + each.size]
             end += each.size
-        known = response_wins(variant, opponent, seat, seats, done, keep=lambda table: self.rounds[table].keep)
+        known = response_wins(variant, opponent, seat, seats, keep=lambda table: self.rounds[table].keep)
         worth = [worth_after(variant, table, 1 - seat, known) for table in tables]
         self.ends = np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
         self.expected_return = float(np.mean([2 * known[table][0] - 1 for table in first_tables(variant.options)]))
 
 
-def _find_table(
-    variant: Variant, agent: Any, *, opponent: Any, done: Callable[[float, float], Any]
-) -> tuple[ValueTable, tuple[float, float]]:
+def _find_table(variant: Variant, agent: Any, *, opponent: Any) -> tuple[ValueTable, tuple[float, float]]:
     """Return the table of a best response to an agent, which `opponent` asks, and its expected return in each seat."""
-    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent), done)
+    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent))
     check_steady(variant, opponent, _WHAT)
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.core.kernel import kernel
+from dice_envs.core.work import advance
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves, Reach, Source, deal, ends_of, entries_of, moves_of, parts_of
 from dice_envs.exact.liars_dice.round import CALL, Round, hands_of, must_call
 
@@ -263,8 +264,6 @@ class Walk:
         parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
             learns the mean of what it is worth when all follow their policies. None has all players.
         copies: 2: sources write two answers; the response to the first is valued against each.
-        done: progress callback, called with the number of information sets that are done since the last call, of players
-            who are asked.
         record: called with the response of one of two players at each node that is reached: the bids made, and for each of its
             hands a bid or CALL.
         keep: keeps the values and the reach at the nodes that are reached by one of two players.
@@ -276,11 +275,10 @@ class Walk:
         sources: Sequence[Source],
         parties: Sequence[Party],
         copies: int = 1,
-        done: Callable[[float], Any] = lambda amount: None,
         record: Record | None = None,
         keep: Keep | None = None,
     ) -> None:
-        self._round, self._sources, self._copies, self._done = round_, sources, copies, done
+        self._round, self._sources, self._copies = round_, sources, copies
         self._record, self._keep = record, keep
         self._sides = [_Side(round_, party) for party in parties]
         self._asked = sorted({player for side in self._sides for player in side.others})
@@ -344,7 +342,7 @@ class Walk:
         (one,) = self._values_of(Nodes(*(each[first] for each in batch)), reaches)
         (asked,) = self._asked
         sets = self._sets[batch.paths.shape[1] % len(self._round.dice), batch.slots]
-        self._done(float(sets.sum() - sets[first].sum()))
+        advance(float(sets.sum() - sets[first].sum()))
         chance = reaches[asked].weight[reaches[asked].start[batch.rows[:, asked]]]
         size = np.diff(one.at)[which]
         at = ends_of(size)
@@ -368,7 +366,7 @@ class Walk:
             lower_reaches[mover] = moves.reach
         # The information sets here and in the subtrees to which nobody goes are done.
         below_here = self._sets[(mover + 1) % len(round_.dice), lower.slots]
-        self._done(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
+        advance(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
         scene = _Scene(batch, mover, reaches, asked, children)
         for side, values, below in zip(self._sides, found, self._values_of(lower, lower_reaches), strict=True):
             if mover in side.members:

@@ -27,6 +27,7 @@ from dice_envs.core.batch import dealt
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.work import advance
 from dice_envs.exact.agents import is_random, is_uniform
 from dice_envs.exact.contract import REPEATS, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width
@@ -399,7 +400,7 @@ def _loss_in_all(variant: Variant, agent: Any, effort: Effort) -> float:
     def look(chance: float, states: np.ndarray, chances: np.ndarray, weights: np.ndarray) -> None:
         nonlocal lost
         lost += chance * float(weights @ _losses(variant, states, chances))
-        effort.done(len(states), total)
+        advance(len(states), total)
 
     for seat, roll in itertools.product(range(2), rolls(variant)):
         shown = shown_by_highest(roll.hands[1 - seat], variant.options.open_hands)
@@ -423,7 +424,7 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
         lost = np.append(lost, (by_seat[0] + by_seat[1]) / 2)
         varies = is_random(agent)
         planned = max(at_once, games // REPEATS) if varies else games
-        effort.done(count, planned)
+        advance(count, planned)
     return float(lost.mean()), 0.0 if varies else half_width(lost, 0.0, 2.0), len(lost)
 
 
@@ -527,7 +528,7 @@ def _check_random(options: Options, dice: int) -> None:
 _NOTE = "against play at random, which is an equilibrium: every die is worth the same against it"
 
 
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+def action_values(variant: Variant, state: Any) -> ActionValues:
     """Return the value of each die in hand against play at random, which is an equilibrium: the same for all.
 
     Whatever the seat does, each of its dice meets a random one of the other's that are left. See
@@ -553,9 +554,7 @@ def _value_at_random(options: Options) -> float:
     return float(sum(score * chance for score, chance in scores.chances.items()))
 
 
-def response_values(
-    variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> ResponseValues:
+def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     """Return the values of choices against play at random (`nash`, `random`, `shuffled`) or `highest`.
 
     See `dice_envs.exact.GameExact.response_values`.

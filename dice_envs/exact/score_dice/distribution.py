@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.options import check_choice
+from dice_envs.core.work import advance
 from dice_envs.games.score_dice import Options
 
 PAIRINGS = ("sorted", "unsorted")
@@ -74,7 +75,6 @@ def score_distribution(
     pool_b: Sequence[int] | int,
     ties: str = "none",
     pairing: str = "sorted",
-    done: Callable[[float, float], Any] = lambda amount, total: None,
 ) -> ScoreDistribution:
     """Return the exact distribution of the score of one game.
 
@@ -84,8 +84,9 @@ def score_distribution(
         ties: "none", "a" or "reroll", as in the game's options.
         pairing: "sorted", the highest die with the highest and so on, or "unsorted", a random pairing. Spare lowest
             dice of the larger pool are dropped before either.
-        done: called with progress, as (amount done since the last call, amount in all), where tied dice are rolled again.
-            This takes minutes for pools of many different dice.
+
+    Where tied dice are rolled again it advances on the way (see `dice_envs.core.work`), and takes minutes for pools of many
+    different dice.
 
     Raises:
         ValueError: a wrong pool, tie rule or pairing.
@@ -94,13 +95,13 @@ def score_distribution(
     options = Options(pool_a=pool_a, pool_b=pool_b, ties=ties)  # type: ignore[arg-type]
     a, b = options.pools
     if options.ties == "reroll":
-        return ScoreDistribution(_normalised(_settle((a, b), _telling(a, b, pairing, done), {})))
+        return ScoreDistribution(_normalised(_settle((a, b), _telling(a, b, pairing), {})))
     ways = (_count_sorted if pairing == "sorted" else _count_unsorted)(a, b, options.ties)
     return ScoreDistribution(_normalised({score: number for (score, _), number in ways.items()}))
 
 
-def _telling(a: tuple[int, ...], b: tuple[int, ...], pairing: str, done: Callable[[float, float], Any]) -> Callable[..., _Ways]:
-    """Return a function that counts rolls of these pools and of their tied dice, and reports progress to `done`.
+def _telling(a: tuple[int, ...], b: tuple[int, ...], pairing: str) -> Callable[..., _Ways]:
+    """Return a function that counts rolls of these pools and of their tied dice, and advances.
 
     Counting takes about ten times as long with each column more.
     """
@@ -110,7 +111,7 @@ def _telling(a: tuple[int, ...], b: tuple[int, ...], pairing: str, done: Callabl
 
     def count(own: tuple[int, ...], other: tuple[int, ...], ties: str) -> _Ways:
         def part(share: float) -> None:
-            done(share * 10 ** min(len(own), len(other)), total)
+            advance(share * 10 ** min(len(own), len(other)), total)
 
         if pairing == "sorted" and not len(set(own)) == len(set(other)) == 1:
             return _sweep_with_dice(own, other, part)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
+from dice_envs.core.work import advance, apart, counting, hinting
 from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.exact.intervals import half_width, share_half_width
@@ -28,7 +28,7 @@ from dice_envs.exact.shakes.chances import TIE, Policy, Problem, kept_chances, t
 from dice_envs.exact.shakes.policies import (
     TooManyReached,
     as_policy,
-    check_in_passing,
+    check_needs,
     evaluate,
     evaluate_open,
     looks_at_tally_alone,
@@ -81,7 +81,7 @@ class _Outcome(NamedTuple):
     note: str
 
 
-def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int], Any]) -> _Outcome:
+def _exactly(variant: Variant, agent: Any, seed: int) -> _Outcome:
     """Return the outcome of an agent that does not see the efficacies, from its answers at all tallies."""
     problem, merged = Problem.of(variant.options), _merges(variant, agent)
     policies = [as_policy(agent, variant, opener, seed) for opener in _openers(variant, agent)]
@@ -89,7 +89,7 @@ def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int],
 
     def watched(policy: Policy, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         chances = policy(treated, saved)
-        done(len(treated), count * len(policies))
+        advance(len(treated), count * len(policies))
         return chances
 
     found = [evaluate(problem, functools.partial(watched, policy), merged).distribution for policy in policies]
@@ -99,7 +99,8 @@ def _exactly(variant: Variant, agent: Any, seed: int, done: Callable[[int, int],
 @functools.lru_cache(maxsize=16)
 def _random_exactly(variant: Variant) -> _Outcome:
     """Return the outcome of uniformly random play. Cached: every score needs it, and a table of four takes ten seconds."""
-    return _exactly(variant, Uniform(), 0, lambda amount, total: None)
+    with apart():
+        return _exactly(variant, Uniform(), 0)
 
 
 def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
@@ -111,8 +112,8 @@ def _openly(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
         for opener in openers:
             most = allowed // _positions_at_tally(variant, agent)
             policy_of = functools.partial(as_policy, agent, variant, opener, effort.seed)
-            report = lambda amount, total: effort.done(amount, total * len(openers))  # noqa: E731
-            found.append(evaluate_open(problem, policy_of, most, report).distribution)
+            with counting(share=1 / len(openers)):
+                found.append(evaluate_open(problem, policy_of, most).distribution)
     except TooManyReached:
         return _by_playing(variant, agent, effort)
     return _Outcome(np.mean(found, axis=0), 0, f"all {len(assignments(problem.efficacies))} deals of the efficacies")
@@ -133,7 +134,7 @@ def _by_playing(variant: Variant, agent: Any, effort: Effort) -> _Outcome:
         while states["seat"][0] != OVER:  # all games are equally long
             variant.kernels.play(states, index, ask(player, variant, states, index, own))
         counts += np.bincount(states["saved"].sum(axis=1), minlength=len(counts))
-        effort.done(len(index), games)
+        advance(len(index), games)
     note = f"{games:,} games played: {_positions(variant, agent):,} positions are too many to ask at"
     return _Outcome(counts / games, games, note)
 
@@ -142,9 +143,10 @@ def optima(variant: Variant) -> dict[str, float]:
     """Return what Bayes-optimal play reaches, the quantity that the game rewards first. See `dice_envs.exact.optima`.
 
     Raises:
-        ValueError: the variation is competitive, or the game is too large to be solved in passing.
+        ValueError: the variation is competitive, or the game takes too long to solve.
     """
-    check_in_passing(variant)
+    with hinting():
+        check_needs(variant)
     return _best(variant)
 
 
@@ -185,7 +187,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     elif is_uniform(agent):
         found = _random_exactly(variant)
     else:
-        found = _exactly(variant, agent, effort.seed, effort.done)
+        found = _exactly(variant, agent, effort.seed)
     counted = np.arange(len(found.distribution))
     saved = float(found.distribution @ counted)
     win = float(found.distribution[variant.options.to_win :].sum())
@@ -291,22 +293,19 @@ def _note(variant: Variant) -> str:
     return f"{what}with the best play of all afterwards; {known} how well each treatment works"
 
 
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+def action_values(variant: Variant, state: Any) -> ActionValues:
     """Return the value of each treatment, or of arguing and yielding, with Bayes-optimal play afterwards.
 
     See `dice_envs.exact.GameExact.action_values`.
     """
-    if in_passing:
-        check_in_passing(variant)
+    check_needs(variant)
     (values,) = _values(variant, np.array([state]))
     mix = (values >= np.nanmax(values) - TIE).astype(np.float64)
     unit = "patients" if variant.options.pays == "saved" else "% of games won"
     return ActionValues(values, unit, _note(variant), mix / mix.sum())
 
 
-def response_values(
-    variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> ResponseValues:
+def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     """Return the values of choices of a physician or of a whole table. See `dice_envs.exact.GameExact.response_values`.
 
     At the start it is the expectation of Bayes-optimal play, in which maesters do as well as a physician.

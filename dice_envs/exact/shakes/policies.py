@@ -20,6 +20,7 @@ from dice_envs.agent import Turn, ask_probabilities, promises_of
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
+from dice_envs.core.work import advance, needs
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.kept import kept
 from dice_envs.exact.shakes.chances import (
@@ -43,7 +44,7 @@ from dice_envs.exact.shakes.chances import (
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 
 ROWS_AT_ONCE = 1 << 16  # tallies or positions that are asked about in one call
-MOST_IN_PASSING = 500_000  # tallies: solved in some seconds and a quarter of a GiB
+SECONDS_A_TALLY, BYTES_A_TALLY = 1e-5, 1024  # of merged tallies, at most, to solve a game
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,11 +151,11 @@ def open_values(
     return success * recovered + (1 - success) * died
 
 
-def check_in_passing(variant: Variant) -> None:
-    """Raise ValueError for a game that takes more than some seconds to solve."""
-    about = count_merged(Problem.of(variant.options))
-    if about > MOST_IN_PASSING and not variant.options.open_efficacies:
-        raise ValueError(f"{variant} has about {about:,} tallies; optimal play is found in passing up to {MOST_IN_PASSING:,}")
+def check_needs(variant: Variant) -> None:
+    """Raise `TooLong` if the game takes more time or memory to solve than it may here; see `dice_envs.core.work.needs`."""
+    if not variant.options.open_efficacies:
+        about = count_merged(Problem.of(variant.options))
+        needs(f"{variant} has about {about:,} tallies", about * SECONDS_A_TALLY, about * BYTES_A_TALLY)
 
 
 # --- what policies save ---------------------------------------------------------------------------------------------
@@ -260,7 +261,6 @@ def evaluate_open(
     problem: Problem,
     policy_of: Callable[[np.ndarray], Policy],
     most: int = MOST_TALLIES,
-    done: Callable[[int, int], Any] = lambda amount, total: None,
 ) -> Performance:
     """Return the exact distribution of what policies that know the efficacies achieve, over all deals of the efficacies.
 
@@ -269,7 +269,6 @@ def evaluate_open(
         policy_of: the efficacies (n,) int8 of the treatments → the policy that knows them. It is asked only at the tallies
             that it reaches.
         most: limit on the tallies at which the policies are asked, all deals together.
-        done: called with progress, as (amount done since the last call, amount in all).
 
     Raises:
         TooManyReached: the policies reach more tallies.
@@ -281,7 +280,7 @@ def evaluate_open(
         one, asked = _evaluate_known(problem, efficacies, policy_of(efficacies), most)
         most -= asked
         found.append(one)
-        done(1, len(ways))
+        advance(1, len(ways))
 
     return Performance(*(np.mean(figures, axis=0) for figures in zip(*(vars(one).values() for one in found), strict=True)))
 

@@ -26,6 +26,7 @@ from dice_envs.core.batch import dealt
 from dice_envs.core.dice import faces_of, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, is_whole, shown
+from dice_envs.core.work import advance
 from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
@@ -351,16 +352,13 @@ def strategy_of(agent: Agent, options: Options, name: str = "agent") -> Strategy
     return Strategy(name, lambda throw, aside: choices[throw, aside], "aside")
 
 
-def policy_of(
-    agent: Any, options: Options, seed: int = 0, done: Callable[[int, int], Any] = lambda amount, total: None
-) -> np.ndarray:
+def policy_of(agent: Any, options: Options, seed: int = 0) -> np.ndarray:
     """Return an agent's probabilities in the one-player game; it is asked once in every position.
 
     Args:
         agent: see `dice_envs.agent.ask_probabilities`.
         options: of the game.
         seed: of the agent's own random stream.
-        done: called with progress, as (positions asked about since the last call, positions in all).
 
     Returns:
         (positions, num_dice) float64, the probability of throwing 0, 1, … dice again: for all dice aside in the order of
@@ -376,7 +374,7 @@ def policy_of(
     for first in range(0, len(states), ROWS_AT_ONCE):
         index = np.arange(first, min(first + ROWS_AT_ONCE, len(states)))
         policy[index] = ask_probabilities(agent, Turn(variant, states, index, streams[index]))
-        done(len(index), len(states))
+        advance(len(index), len(states))
     return policy
 
 
@@ -442,7 +440,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     check_alone(variant, "an exact measure")
     options = variant.options
     rules = Rules.of(options)
-    chances = score_chances(rules, policy_of(agent, options, effort.seed, effort.done))
+    chances = score_chances(rules, policy_of(agent, options, effort.seed))
 
     def measurement(goal: str, name: str, unit: str, sign: int, note: str = "") -> Measurement:
         worth = np.array(worths(rules, goal), np.float64)
@@ -470,7 +468,7 @@ def _values(before: np.ndarray, states: np.ndarray) -> np.ndarray:
     return np.where(again < states["thrown"][:, None], before[again, kept], np.nan)
 
 
-def action_values(variant: Variant, state: Any, in_passing: bool = False) -> ActionValues:
+def action_values(variant: Variant, state: Any) -> ActionValues:
     """Return the value of each choice for the goal of one player, or at a table for the points of the turn.
 
     See `dice_envs.exact.GameExact.action_values`.
@@ -488,9 +486,7 @@ def action_values(variant: Variant, state: Any, in_passing: bool = False) -> Act
     return ActionValues(values, f"% of {unit}" if goal == "thirty_or_over" else unit, note, mix)
 
 
-def response_values(
-    variant: Variant, opponent: Any, /, done: Callable[[float, float], Any] = lambda amount, total: None
-) -> ResponseValues:
+def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     """Return the values of choices for the goal of one player. See `dice_envs.exact.GameExact.response_values`.
 
     The reward of "optimal" is expected over the second stage, whose throws are therefore luck.

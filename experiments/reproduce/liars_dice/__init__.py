@@ -106,12 +106,12 @@ def main(
 def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
     """Play both tables in every style; return the shares of wins beside the article's."""
     rows: list[Finding] = []
-    with ui.progress("games", len(PUBLISHED) * len(STYLES) * games) as done:
+    with ui.progress("games", len(PUBLISHED) * len(STYLES) * games):
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
             variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
             for (style, parameters), style_seed in zip(STYLES.items(), table_seed.spawn(len(STYLES)), strict=True):
                 players = [agents.make(f"numbers:{parameters},bluff={bluff}") for bluff in bluffs]
-                wins = (play_table(variant, players, games, style_seed, done, workers=workers) > 0).mean(axis=0)
+                wins = (play_table(variant, players, games, style_seed, workers=workers) > 0).mean(axis=0)
                 for bluff, share, count in zip(bluffs, wins, counts, strict=True):
                     published = 100 * count / PUBLISHED_GAMES
                     ours, error = 100 * float(share), 100 * share_half_width(float(share), games)

@@ -15,6 +15,7 @@ from tests.support.awkward import FAMILY, Mixed
 from tests.support.liars_dice_games import exploitability, winning_probability
 from tests.support.liars_dice_tables import plain_of
 from tests.support.policies import ActsOnly, Counted, uneven, uniform
+from tests.support.progress import progress
 from tests.support.subsets import few
 
 BY_SEAT = [Mixed(lambda turn, seat=seat: turn.seats == seat) for seat in range(2)]  # at random in one seat, else the lowest
@@ -108,20 +109,15 @@ def test_splitting_a_walk_and_forgetting_the_tables_change_nothing(monkeypatch):
 
 
 def test_progress_ends_where_it_should():
-    told = []
-
-    def done(amount, total):
-        told.append(amount / total)
-
     for options in ({"num_dice": 2}, {"num_dice": (2, 1), "rounds": "single"}, {"num_dice": 2, "starter": "first"}):
         variant = configure("liars_dice", **options)
         for spec in ("numbers", "random"):
-            measures.measure(variant, asked(spec, variant), Effort(done=done))
+            with progress() as told:
+                measures.measure(variant, asked(spec, variant), Effort())
             assert sum(told) == pytest.approx(1)
-            told.clear()
-            winning_probability(variant, spec, "numbers", done)
+            with progress() as told:
+                winning_probability(variant, spec, "numbers")
             assert sum(told) == pytest.approx(1)
-            told.clear()
 
 
 @pytest.mark.thorough
@@ -245,8 +241,8 @@ def test_a_player_who_ignores_its_dice_is_met_once_for_each_bid(options, monkeyp
             return chances / chances.sum(axis=1, keepdims=True)
 
     def outcome(agent):
-        told = []
-        value = measures.measure(variant, asked(agent, variant), Effort(done=lambda amount, total: told.append(amount / total)))
+        with progress() as told:
+            value = measures.measure(variant, asked(agent, variant), Effort())
         return [each.value for each in value], sum(told)
 
     merged = [outcome(agent) for agent in (Uniform(), Caller())]

@@ -300,12 +300,11 @@ def clock(monkeypatch):
     """The solver's clock: each look advances it by `step` seconds."""
     clock = types.SimpleNamespace(now=0.0, step=0.0)
 
-    def monotonic():
+    def now():
         clock.now += clock.step
         return clock.now
 
-    clock.monotonic = monotonic
-    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.time", clock)
+    monkeypatch.setattr("dice_envs.exact.liars_dice.solver.clock", now)
     return clock
 
 

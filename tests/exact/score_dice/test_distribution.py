@@ -12,6 +12,7 @@ from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.experiments.solve.score_dice import pool_name
 from tests.support.commands import refusal, with_json
+from tests.support.progress import progress
 
 pytest.importorskip("icepool")
 
@@ -90,8 +91,8 @@ def test_metrics():
 
 @pytest.mark.parametrize("pairing", ["sorted", "unsorted"])
 def test_progress_ends_where_it_should(pairing):
-    told = []
-    score_distribution((6, 4, 3), (6, 6, 4, 2), "reroll", pairing, lambda amount, total: told.append(amount / total))
+    with progress() as told:
+        score_distribution((6, 4, 3), (6, 6, 4, 2), "reroll", pairing)
     assert len(told) > 5
     assert sum(told) == pytest.approx(1)
 

@@ -140,7 +140,7 @@ print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.set_
     assert run_python(ALONE + code) == "True\nTrue -1\n"
 
 
-def endless(number, done):
+def endless(number):
     """A part of work that says its process and never ends."""
     print("process", os.getpid(), flush=True)
     time.sleep(600)

@@ -14,6 +14,7 @@ import pytest
 from dice_envs import agents, configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
 from dice_envs.core.own import FILES, load_own, module_of_file
+from dice_envs.core.work import advance, work
 from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments import jobs
 from dice_envs.experiments.arena import play_table
@@ -30,10 +31,10 @@ ARENA = ["arena", "liars_dice", "numbers", "mcts:20", "-o", "num_dice=2", "--gam
 class Shuffled(Workers):
     """Imitates a cluster: parts in another order, with copies of their arguments and read-only arrays."""
 
-    def _each(self, work, parts, sizes, done):
+    def _each(self, work, parts, sizes):
         for number, part in reversed(parts.items()):
             given, own = pickle.loads(pickle.dumps((work, tuple(part))))
-            result = given(*own, done)
+            result = given(*own)
             for array in result if isinstance(result, tuple) else (result,):
                 if isinstance(array, np.ndarray):
                     array.setflags(write=False)
@@ -53,12 +54,12 @@ class Shuffled(Workers):
 def test_games_are_the_same_wherever_their_parts_are_played(game, specs, options, games, match, monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.arena.PIECES_IN_PART", 1)
     variant, told = configure(game, **options), []
-    tables = [
-        play_table(variant, [agents.make(spec) for spec in specs], games, 5, done, match=match, workers=each)
-        for each, done in ((HERE, lambda amount: None), (Shuffled(), told.append))
-    ]
+    tables = []
+    for each in (HERE, Shuffled()):
+        with work(lambda amount, of: told.append(amount)):
+            tables.append(play_table(variant, [agents.make(spec) for spec in specs], games, 5, match=match, workers=each))
+        assert sum(told) == games * len(tables)
     np.testing.assert_array_equal(tables[0], tables[1])
-    assert sum(told) == games
 
 
 def test_every_agent_can_be_sent_elsewhere():
@@ -100,14 +101,16 @@ def test_a_solution_is_the_same_wherever_its_rounds_are_solved(tmp_path):
 # --- kept parts -------------------------------------------------------------------------------------------------------
 
 
-def numbered(base, number, done):
-    done(1)
+def numbered(base, number):
+    advance()
     return np.arange(number) + base if number % 2 else {"number": number + base}
 
 
 def test_parts_in_several_processes_give_the_same_and_raise_their_errors_here():
     told, parts = [], [(number,) for number in range(4)]
-    here, there = HERE.run(numbered, (10,), parts), Processes(2).run(numbered, (10,), parts, done=told.append)
+    here = HERE.run(numbered, (10,), parts)
+    with work(lambda amount, of: told.append(amount)):
+        there = Processes(2).run(numbered, (10,), parts)
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert sum(told) == len(parts)
     with pytest.raises(ValueError, match="invalid literal"):
@@ -123,10 +126,10 @@ def at_once(monkeypatch):
 def stopped(json_file, parts=5, after=3, seed=7):
     """Stop a run after `after` parts."""
 
-    def fails(base, number, done):
+    def fails(base, number):
         if number >= after:
             raise KeyboardInterrupt
-        return numbered(base, number, done)
+        return numbered(base, number)
 
     with pytest.raises(KeyboardInterrupt), kept_beside(json_file, False, {"of": "numbers"}, seed) as kept:
         Workers(kept).run(fails, (10,), [(number,) for number in range(parts)])
@@ -136,17 +139,17 @@ def test_what_was_finished_is_not_done_again(tmp_path, at_once):
     file, told, done = tmp_path / "out.json", [], []
     stopped(file)
 
-    def noting(base, number, tell):
+    def noting(base, number):
         done.append(number)
-        return numbered(base, number, tell)
+        return numbered(base, number)
 
-    with kept_beside(file, True, {"of": "numbers"}, None) as kept:
+    with kept_beside(file, True, {"of": "numbers"}, None) as kept, work(lambda amount, of: told.append(amount)):
         assert kept.seed == 7
-        results = Workers(kept).run(noting, (10,), [(number,) for number in range(5)], done=told.append)
+        results = Workers(kept).run(noting, (10,), [(number,) for number in range(5)])
     assert done == [3, 4]
     assert sum(told) == 5
     for number, result in enumerate(results):
-        expected = numbered(10, number, lambda amount: None)
+        expected = numbered(10, number)
         assert np.array_equal(result, expected) if number % 2 else result == expected
     assert not list(tmp_path.iterdir())  # the run is finished
 
@@ -252,7 +255,7 @@ def test_where_nothing_can_be_kept_the_work_goes_on(tmp_path, at_once, capsys):
 # --- on Ray -----------------------------------------------------------------------------------------------------------
 
 
-def slow_square(folder, number, done):
+def slow_square(folder, number):
     """Return the square after a delay; every call leaves a file."""
     (folder / f"{number}_{time.time_ns()}").touch()
     time.sleep(0.5)
@@ -273,13 +276,13 @@ def test_a_part_whose_node_is_killed_is_done_again_and_the_others_are_kept(clust
     victim = cluster.add_node(num_cpus=1)
     killed = []
 
-    def kill(amount):
+    def kill(amount, of):
         if not killed:
             killed.append(cluster.remove_node(victim, allow_graceful=False))
 
     parts = [(number,) for number in range(24)]
-    with on_ray(cluster.address) as there:
-        results = there.run(slow_square, (tmp_path,), parts, done=kill)
+    with on_ray(cluster.address) as there, work(kill):
+        results = there.run(slow_square, (tmp_path,), parts)
     assert killed
     told = " ".join(capsys.readouterr().out.split())
     assert re.search(rf"the node \S+ \(\S+, {victim.node_id[:8]}\) is lost; its parts are done again on other nodes", told)

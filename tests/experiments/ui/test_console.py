@@ -14,6 +14,7 @@ import pytest
 import typer
 
 from dice_envs import configure
+from dice_envs.core.work import advance
 from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, write_json
 from dice_envs.experiments.ui.pages import HATCHES, bars, logarithmic, saved_plot
@@ -213,18 +214,18 @@ def test_finish_does_every_part(problems, raised, words):
 )
 def test_progress_without_a_terminal_is_a_line_now_and_then(label, total, told, lines, capsys):
     now = 0.0
-    with progress(label, total, lambda: now) as done:
+    with progress(label, total, lambda: now) as bar:
         for second, amount in told:
             now = float(second)
-            done(amount)
+            bar.advance(amount, 1)
         shown = capsys.readouterr().err.splitlines()
     assert shown == [f"{label}: {line} left" if "about" in line else f"{label}: {line}" for line in lines]
 
 
 def test_progress_that_cannot_be_told_stops_no_work(monkeypatch):
     monkeypatch.setattr("dice_envs.experiments.ui.typer.echo", full)
-    with progress("games", 10, iter((0.0, 11.0, 11.0)).__next__) as done:
-        done()
+    with progress("games", 10, iter((0.0, 11.0, 11.0)).__next__):
+        advance()
 
 
 def test_a_terminal_gets_a_bar_and_a_log_lines(capsys, monkeypatch):
@@ -232,8 +233,8 @@ def test_a_terminal_gets_a_bar_and_a_log_lines(capsys, monkeypatch):
     for is_terminal in (False, True):
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
-        with progress("[/games]", 10, iter((0.0, 11.0, 11.0)).__next__) as done:
-            done(10)
+        with progress("[/games]", 10, iter((0.0, 11.0, 11.0)).__next__):
+            advance(10)
         shown = capsys.readouterr().err
         assert (shown == "[/games]: 100 %, 10 of 10\n") != is_terminal
         assert "[/games]" in shown

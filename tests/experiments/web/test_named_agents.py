@@ -76,8 +76,8 @@ TOO_MUCH = [  # game, options, spec, what the error names
     ("fatestones", {"hand_size": 5}, "best_response:" * 4 + "random", "at most 2 times"),
     ("liars_dice", {}, "nash:precision=1e-5", "precision must be at least 0.001"),
     ("liars_dice", {}, "adaptive:precision=1e-5", "precision must be at least 0.001"),
-    ("liars_dice", {"num_dice": 6}, "nash", "in passing up to"),
-    ("shakes", LONG["shakes"], "bayes", "in passing up to"),
+    ("liars_dice", {"num_dice": 6}, "nash", "which takes about 32 min; up to 60 s are waited for"),
+    ("shakes", LONG["shakes"], "bayes", "are waited for"),
     ("score_dice", {"pool_a": (6,) * 8, "pool_b": (6,) * 8}, "score_response", "are too large"),
 ]  # fmt: skip
 
