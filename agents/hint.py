@@ -31,6 +31,7 @@ from dice_envs.core.state import MAX_SEATS, OVER
 from dice_envs.core.work import hinting
 from dice_envs.evaluation import percent_of_winning
 from dice_envs.exact import ActionValues, action_values
+from dice_envs.exact.contract import RETURN
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.liars_dice.seating import check_two_players
 from dice_envs.exact.liars_dice.solver import check_needs
@@ -432,7 +433,7 @@ def _playouts(
         return None
     note = f"estimated: {trial.note}; 95 % intervals, seed {seed}"
     chances = trial.chances(hidden) if trial.chances else None
-    return percent_of_winning(variant, ActionValues(level - behind, "return", note, errors=errors, chances=chances))
+    return percent_of_winning(variant, ActionValues(level - behind, RETURN, note, errors=errors, chances=chances))
 
 
 # --- the player --------------------------------------------------------------------------------------------------------

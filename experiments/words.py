@@ -198,7 +198,7 @@ def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: 
 def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
     """Yield a seat's expected result along a game: a line of blocks, and below it what changed it, `moves` among others."""
     values = [point.value for point in split.points]
-    low, high = (0.0, 1.0) if split.scale.is_share else (min(values), max(values))
+    low, high = (0.0, 1.0) if split.scale.unit.is_share else (min(values), max(values))
     span = max(high - low, 1e-9)
     marks = {move.number: move.mark for move in moves}
     blocks = [BLOCKS[min(len(BLOCKS) - 1, int((value - low) / span * len(BLOCKS)))] for value in values]
@@ -208,7 +208,7 @@ def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:
         mark = marks[point.number] if point.by == "play" else None
         sign = SIGNS[mark] if mark else " " if abs(change) < LEAST_LUCK else "+" if change > 0 else "-"
         columns.append((block, sign, COLOURS[mark] if mark else "blue"))
-    what = "chance to win" if split.scale.is_share else f"expected {split.scale.unit}"
+    what = "chance to win" if split.scale.unit.is_share else f"expected {split.scale.unit}"
     yield f"{what}: {level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end   ({LEGEND})"
     most = width() - 2
     for first in range(0, len(columns), most):

@@ -23,10 +23,10 @@ from dice_envs.core.work import Tell, counting, work
 from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
 from dice_envs.evaluation.games import Group, expected_returns, independent, play_part, seats_of, worst_of
 from dice_envs.exact import OPTIMAL, ActionValues, ResponseValues, asked, response_values
+from dice_envs.exact.contract import GAMES_WON, Unit
 from dice_envs.exact.intervals import results_half_width
 
 MOST_GAMES = 10**6
-GAMES_WON = "games won"  # the unit of results where two players win or lose a game
 UNFAIR = "results are biased: {} does not play as it states, since the mean of luck is more than 4 standard errors from 0"
 
 # Does parts of the work: `(function, shared arguments, parts, sizes) → results`; see `evaluate`.
@@ -38,15 +38,13 @@ class Scale(NamedTuple):
 
     Attributes:
         shift, factor: of the scale.
-        unit: what is counted, GAMES_WON or the unit of the game's returns.
-        is_share: whether results are shares of what is counted, 0 to 1.
+        unit: GAMES_WON, or the unit of the game's returns.
         low, high: the worst and the best possible result.
     """
 
     shift: float
     factor: float
-    unit: str
-    is_share: bool
+    unit: Unit
     low: float
     high: float
 
@@ -64,18 +62,17 @@ def scale_of(variant: Variant, values: ResponseValues | ActionValues) -> Scale:
     """Return the share of games won, where a tie counts half, if one of the players wins a game; else the returns."""
     facts, seats, returns = variant.facts, variant.facts.num_seats, variant.facts.likely_returns
     if seats > 1 and facts.zero_sum and returns == (-1 / (seats - 1), 1.0):
-        return Scale(1 / seats, (seats - 1) / seats, GAMES_WON, True, 0.0, 1.0)
-    return Scale(0.0, 1.0, values.unit, returns == (0.0, 1.0), *returns)
+        return Scale(1 / seats, (seats - 1) / seats, GAMES_WON, 0.0, 1.0)
+    return Scale(0.0, 1.0, values.unit, *returns)
 
 
 def percent_of_winning(variant: Variant, values: ActionValues) -> ActionValues:
     """Return values in percent of winning, where a tie counts half, if they are returns of a game that is won or lost."""
     scale = scale_of(variant, values)
-    if scale.unit != GAMES_WON or not values.unit.startswith(("return", "wins minus losses")):
+    if scale.unit != GAMES_WON or values.unit.is_share:
         return values
     errors = None if values.errors is None else scale.factor * values.errors
-    note = values.note.replace("counts 0", "counts one half")
-    return values._replace(values=scale.of(values.values), unit=f"% of {GAMES_WON}", errors=errors, note=note)
+    return values._replace(values=scale.of(values.values), unit=GAMES_WON, errors=errors)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +142,7 @@ class Evaluation(Adjusted):
     games: int
     match: int
     seed: int
-    unit: str
+    unit: Unit
     best: float
     losses: tuple[Loss, ...]
     worst: tuple[Mistake, ...]

@@ -13,12 +13,15 @@ from dice_envs.exact.agents import asked
 from dice_envs.exact.contract import (
     BEST_RESPONSE_WINS,
     DEVIATION_GAIN,
+    GAMES_WON,
+    RETURN,
     ActionValues,
     Effort,
     GameExact,
     Measurement,
     Measures,
     ResponseValues,
+    Unit,
     offered,
 )
 from dice_envs.exact.measuring import OPTIMAL, action_values, measure, optima, response_values
@@ -26,13 +29,16 @@ from dice_envs.exact.measuring import OPTIMAL, action_values, measure, optima, r
 __all__ = [
     "BEST_RESPONSE_WINS",
     "DEVIATION_GAIN",
+    "GAMES_WON",
     "OPTIMAL",
+    "RETURN",
     "ActionValues",
     "Effort",
     "GameExact",
     "Measurement",
     "Measures",
     "ResponseValues",
+    "Unit",
     "action_values",
     "asked",
     "measure",

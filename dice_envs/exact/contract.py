@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,6 +19,56 @@ MOST_SAMPLE = 100_000_000
 BEST_RESPONSE_WINS = "best response wins"
 # Name of a measurement: by how much the share of wins of one player grows if it leaves the strategy that all others play.
 DEVIATION_GAIN = "deviation gain"
+
+
+# --- units ----------------------------------------------------------------------------------------------------------
+
+
+def plus_minus(value: float, half: float | None, digits: int = 2, percent: bool = False, sign: bool = False) -> str:
+    """Return a figure and the half-width of its 95 % interval, `12.34 ± 0.56`; without one the figure alone."""
+    factor = 100 if percent else 1
+    text = f"{factor * value:{'+' if sign else ''}z.{digits}f}"  # z: no -0.00
+    return text if half is None else f"{text} ± {factor * half:.{digits}f}"
+
+
+class Unit(str):
+    """A unit of measurements and values. Its text is its name, what is counted: "patients saved".
+
+    Attributes:
+        is_share: whether values are shares of what is counted, 0 to 1, which people read in percent.
+        meaning: what a share means for one who chooses, such as "chance to win"; else the name.
+        of_100: what of a hundred is counted, if a share says how many are won: "games".
+    """
+
+    is_share: bool
+    meaning: str
+    of_100: str
+
+    def __new__(cls, name: str, is_share: bool = False, meaning: str = "", of_100: str = "") -> Self:
+        unit = super().__new__(cls, name)
+        unit.is_share, unit.meaning, unit.of_100 = is_share, meaning or name, of_100
+        return unit
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.is_share, self.meaning, self.of_100
+
+    @property
+    def heading(self) -> str:
+        """The unit of figures: `% of games won` for shares."""
+        return f"% of {self}" if self.is_share else str(self)
+
+    def figure(self, value: float, error: float | None = None, digits: int | None = None, sign: bool = False) -> str:
+        """Return a value and the half-width of its interval as `plus_minus` writes them, of shares in percent; with two digits,
+        or three, unless others are asked for."""
+        return plus_minus(value, error, digits if digits is not None else 3 - self.is_share, self.is_share, sign)
+
+    def text(self, figure: str) -> str:
+        """Return a figure with its unit: `61.3 %`, `0.124 return`."""
+        return f"{figure} {'%' if self.is_share else self}"
+
+
+RETURN = Unit("return")  # a sum of rewards, where a win is +1 and a loss −1
+GAMES_WON = Unit("games won", True, "chance to win", "games")  # where a player wins or loses a game; half of one is a tie
 
 
 # --- measures -----------------------------------------------------------------------------------------------------
@@ -115,7 +165,7 @@ class ActionValues(NamedTuple):
 
     Attributes:
         values: (num_actions,) float64, NaN for illegal actions. `note` says what they are.
-        unit: of the values. If it begins with %, they are shares (`are_shares`): 0.5 of "% of games won" is shown as 50 %.
+        unit: of the values.
         note: what the values assume, for people.
         mix: (num_actions,) float64, the solution's probability of each action; None if there is no solution.
         errors: (num_actions,) float64, half-widths of the 95 % intervals of `values`; None if these are exact.
@@ -126,7 +176,7 @@ class ActionValues(NamedTuple):
     """
 
     values: np.ndarray
-    unit: str
+    unit: Unit
     note: str
     mix: np.ndarray | None = None
     errors: np.ndarray | None = None
@@ -145,11 +195,6 @@ class ActionValues(NamedTuple):
         often = np.zeros(len(known)) if self.mix is None else self.mix[known]
         order: list[int] = known[np.lexsort((-often, -self.values[known].round(3)))].tolist()
         return order
-
-    @property
-    def are_shares(self) -> bool:
-        """Whether the values are shares, which people read in percent."""
-        return self.unit.startswith("%")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +216,7 @@ class ResponseValues:
         most_lost: bound on what the player's choices can give away in one game, all together; None: not known.
     """
 
-    unit: str
+    unit: Unit
     note: str
     start: Callable[[int], float]
     action_values: Callable[[np.ndarray], np.ndarray]

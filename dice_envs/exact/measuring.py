@@ -22,6 +22,7 @@ from dice_envs.exact.agents import Asked, asked
 from dice_envs.exact.contract import (
     MOST_SAMPLE,
     REPEATS,
+    RETURN,
     ActionValues,
     Effort,
     GameExact,
@@ -278,6 +279,7 @@ def response_values(
         with work(done):
             return find(variant, None)
     player = asked(OPTIMAL if opponent is None else opponent, variant)
+    player.name = player.name if opponent is not None else "optimal play"
     if fresh_memory(player.agent, 1) is not None:
         raise ValueError(f"{player.name} remembers past games, so its probabilities are not fixed")
     with work(done):
@@ -332,7 +334,7 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
         values[action] = earned.mean()
         errors[action] = half_width(earned, *facts.likely_returns)
     note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
-    return ActionValues(values, "return", note, errors=errors)
+    return ActionValues(values, RETURN, note, errors=errors)
 
 
 def play_out(

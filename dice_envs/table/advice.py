@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import itertools
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -20,16 +19,15 @@ from dice_envs.agent import players
 from dice_envs.core.game import Variant
 from dice_envs.core.view import how_often
 from dice_envs.core.work import advance, hinting, is_heard, say
-from dice_envs.evaluation import GAMES_WON, Scale, percent_of_winning, scale_of
+from dice_envs.evaluation import Scale, percent_of_winning, scale_of
 from dice_envs.evaluation.games import NO_COST
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
+from dice_envs.exact.contract import GAMES_WON, RETURN
 from dice_envs.exact.measuring import odds
 from dice_envs.table.sitting import Entry, Sitting
 
 NOTHING = "gave nothing away"  # in the words of a review
 MOST_ROWS = 5  # shown where not all choices have been tried
-
-_MEANINGS = {f"% of {GAMES_WON}": "chance to win", "% of rounds won": "chance to win", "% likely": "how likely"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +55,10 @@ class Advice:
 
 def figure(value: float, values: ActionValues, error: float | None = None, sign: bool = False) -> str:
     """Return a value as people read it: `61.3 %` where `values` are shares, else with their unit, `0.124 ± 0.020 return`."""
-    factor, digits, unit = (100, 1, "%") if values.are_shares else (1, 3, values.unit)
-    text = f"{factor * value:{'+' if sign else ''}z.{digits}f}"
-    known = error is not None and not math.isnan(error)
-    rounded = math.ceil(factor * (error or 0.0) * 10**digits - 1e-6) / 10**digits if known else 0.0  # up: none has width 0
-    interval = f" ± {rounded:.{digits}f}" if known else ""
-    return f"{text}{interval} {unit}"
+    unit, digits = values.unit, 1 if values.unit.is_share else 3
+    if error is not None:
+        error = None if math.isnan(error) else math.ceil(error * 1000 - 1e-6) / 1000  # up: none has width 0
+    return unit.text(unit.figure(value, error, digits, sign))
 
 
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
@@ -74,9 +70,8 @@ def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> A
         share = None if values.mix is None else float(values.mix[action])
         close = not rows or (error is not None and rows[0].worth - worth <= error)
         rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
-    meaning = _MEANINGS.get(values.unit, values.unit.removeprefix("% of "))
     title += f"; {len(order)} of {legal} were tried" * (len(order) < legal)
-    return Advice(title, meaning, tuple(rows), values.note, _sentence(variant, state, values, rows[0]))
+    return Advice(title, values.unit.meaning, tuple(rows), values.note, _sentence(variant, state, values, rows[0]))
 
 
 def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWorth) -> str:
@@ -87,8 +82,8 @@ def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWort
     said = best.words[:1].upper() + best.words[1:]
     if best.share is not None and best.share < 0.95:
         said += f", as optimal play {how_often('does', best.share)}"
-    won = re.fullmatch("% of (.+) won", values.unit)
-    worth = f"it wins {100 * best.worth:.0f} {won[1]} in 100" if won else f"{best.worth:.1f} {values.unit} on average"
+    unit = values.unit
+    worth = f"it wins {100 * best.worth:.0f} {unit.of_100} in 100" if unit.of_100 else f"{best.worth:.1f} {unit} on average"
     return f"{said}: {worth}."
 
 
@@ -178,7 +173,7 @@ class Split:
 
     @property
     def _is_won(self) -> bool:
-        return self.scale.unit == GAMES_WON and self.scale.is_share
+        return self.scale.unit == GAMES_WON
 
     @property
     def text(self) -> str:
@@ -275,7 +270,7 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
         return Review((), {}, {}, "what these moves have cost is not known")
     found = next(iter(each.values()))
     reviewed = _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
-    if not found.are_shares:
+    if not found.unit.is_share:
         return reviewed
     # Each move keeps a share of the chance to win that it found. What all together have not kept is at most the whole game.
     kept = dict.fromkeys(seats, 1.0)
@@ -287,9 +282,9 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
     """Return what marks are shares of: the range of results, or of all values if these are no results, such as points."""
-    if not each or each[0].are_shares:
+    if not each or each[0].unit.is_share:
         return 1.0
-    if each[0].unit == "return":
+    if each[0].unit == RETURN:
         low, high = variant.facts.likely_returns
         return high - low
     return float(max(np.nanmax(found.values) for found in each) - min(np.nanmin(found.values) for found in each))
@@ -302,7 +297,6 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
     """Review by the values against optimal play, with results divided into play and luck."""
     positions = [sitting.position(entry.number - 1) for entry in entries]
     scale = scale_of(sitting.variant, values)
-    unit = f"% of {scale.unit}" if scale.is_share else scale.unit
     moves, most = [], MOST_REVIEWED // max(len(entries), 1)
     found: ActionValues | None = None
     states = np.array([position.state for position in positions], sitting.variant.game.state)
@@ -310,7 +304,7 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
     for entry, position, own in zip(_told(entries, len(sitting)), positions, still, strict=True):
         with hinting():
             single = action_values(sitting.variant, position.state)
-        found = ActionValues(scale.of(position.returns[position.mover] + own), unit, values.note, single.mix)
+        found = ActionValues(scale.of(position.returns[position.mover] + own), scale.unit, values.note, single.mix)
         move = _judged(sitting.variant, entry, found, scale.spread)
         best, after = float(np.nanmax(found.values)), float(found.values[move.action])
         if single.reached:
@@ -320,7 +314,7 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
             move = _judged(sitting.variant, entry, weighed or percent_of_winning(sitting.variant, single), scale.spread)
             moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
-    note = f"{values.note.replace('nash', 'optimal play')}; luck is all that was not the player's own choice: the dice{others}"
+    note = f"{values.note}; luck is all that was not the player's own choice: the dice{others}"
     splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
     return dataclasses.replace(_reviewed(moves, seats, found, note), splits=splits)
 
@@ -339,16 +333,16 @@ def _split(sitting: Sitting, seat: int, moves: Sequence[Judged], values: Respons
 
 def level(value: float, scale: Scale) -> str:
     """Return an expected result as people read it: `41 %` of winning, or a number in the game's unit."""
-    if scale.is_share:
+    if scale.unit.is_share:
         return f"{100 * value:.0f} %"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def amount(change: float, scale: Scale) -> str:
     """Return a change of the expected result as people read it: "−31 %" of winning, "−0.35 patients saved"."""
-    percent = 100 * change
-    text, unit = (f"{percent:+.{int(abs(percent) < 1)}f}", "%") if scale.is_share else (f"{change:+.2f}", scale.unit)
-    return f"{text.replace('-', '−') if float(text) else '0'} {unit}"
+    digits = int(abs(change) < 0.01) if scale.unit.is_share else 2
+    text = scale.unit.figure(change, digits=digits, sign=True)
+    return scale.unit.text(text.replace("-", "−") if float(text) else "0")
 
 
 def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) -> Judged:

@@ -41,10 +41,11 @@ from dice_envs.core.files import write_text
 from dice_envs.core.game import MAX_SEATS, Variant
 from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.core.work import Tell, TooLong, counting, work
-from dice_envs.evaluation import GAMES_WON, UNFAIR, check_games, scale_of
+from dice_envs.evaluation import UNFAIR, check_games, scale_of
 from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
 from dice_envs.evaluation.games import expected_returns, independent, play_valued, seats_of
 from dice_envs.exact import ResponseValues, measure, optima, response_values
+from dice_envs.exact.contract import GAMES_WON
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import results

@@ -14,8 +14,9 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
 from dice_envs.evaluation.games import independent
+from dice_envs.exact.contract import plus_minus
 from dice_envs.exact.intervals import mean_interval, results_half_width
-from dice_envs.experiments.ui.grids import Grid, joined, letters, plus_minus, short
+from dice_envs.experiments.ui.grids import Grid, joined, letters, short
 from dice_envs.experiments.ui.pages import ORANGE, bars, heat_map, saved_plot
 
 Matrix = list[list[float | None]]

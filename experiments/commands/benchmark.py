@@ -27,14 +27,15 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.core.work import advance, counting, hinting
 from dice_envs.envs.text import InWords
-from dice_envs.evaluation import GAMES_WON, check_games
+from dice_envs.evaluation import check_games
 from dice_envs.evaluation.games import NO_COST, costs_of
 from dice_envs.exact import GameExact
+from dice_envs.exact.contract import Unit
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands.leaderboard import usual_agents
 from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
-from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
+from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -216,7 +217,7 @@ class Score:
 
     task: str  # its name
     player: str  # the player's
-    unit: str  # of the regret
+    unit: Unit  # of the regret
     positions: int  # how many it was asked
     regret: float  # what a move gives away, the mean over the positions
     error: float
@@ -227,7 +228,7 @@ class Score:
     result: float  # the player's in these games without luck, in `result_unit`
     result_error: float
     best: float  # a best response's
-    result_unit: str  # see `dice_envs.Evaluation`
+    result_unit: Unit  # see `dice_envs.Evaluation`
     tally: Tally | None  # what a language model has done and used; None for scripted players
 
     @property
@@ -374,28 +375,29 @@ def _grids_of(scores: Sequence[Score]) -> list[Grid]:
     return [_main_grid(scores), *([_bluff_grid(scores)] if scores[0].bluffs else []), *_kind_grids(scores)]
 
 
-def _figure(value: float, unit: str, error: float | None = None) -> str:
-    """Write a value: in per cent if it is a share."""
-    is_share = unit.startswith("%") or unit == GAMES_WON
-    return plus_minus(value, error, 2 if is_share else 3, is_share)
-
-
 def _main_grid(scores: Sequence[Score]) -> Grid:
     first = scores[0]
-    unit = f"% of {GAMES_WON}" if first.result_unit == GAMES_WON else first.result_unit
-    headings = ("player", f"regret a move ({first.unit})", "wrong", "illegal", f"result without luck ({unit})", "tokens")
+    unit = first.result_unit.heading
+    headings = (
+        "player",
+        f"regret a move ({first.unit.heading})",
+        "wrong",
+        "illegal",
+        f"result without luck ({unit})",
+        "tokens",
+    )
     rows = [
         (
             each.player,
-            _figure(each.regret, each.unit, each.error),
+            each.unit.figure(each.regret, each.error),
             f"{100 * each.wrong:.0f} %",
             f"{100 * each.illegal:.1f} %",
-            _figure(each.result, each.result_unit, each.result_error),
+            each.result_unit.figure(each.result, each.result_error),
             f"{each.tally.tokens:,}" if each.tally else "",
         )
         for each in scores
     ]
-    notes = [f"a best response to optimal play: {_figure(first.best, first.result_unit)} {unit}; all intervals are 95 %"]
+    notes = [f"a best response to optimal play: {first.result_unit.figure(first.best)} {unit}; all intervals are 95 %"]
     random = [f"{each.player}: {each.tally.random:,}" for each in scores if each.tally and each.tally.random]
     if random:
         notes.append(f"moves drawn at random after two illegal replies: {', '.join(random)}")
@@ -413,13 +415,13 @@ def _kind_grids(scores: Sequence[Score]) -> list[Grid]:
         rows = []
         for label in labels:
             cells = [
-                f"{_figure(kinds[label].regret, scores[0].unit, kinds[label].error)} ({kinds[label].decisions:,})"
+                f"{scores[0].unit.figure(kinds[label].regret, kinds[label].error)} ({kinds[label].decisions:,})"
                 if label in kinds
                 else ""
                 for kinds in found
             ]
             rows.append((label, *cells))
-        title = f"regret by {by} ({scores[0].unit}; decisions in brackets)"
+        title = f"regret by {by} ({scores[0].unit.heading}; decisions in brackets)"
         grids.append(Grid(title, ("", *(each.player for each in scores)), rows))
     return grids
 

@@ -14,10 +14,10 @@ from dice_envs import evaluate, response_values
 from dice_envs.agent.casting import cast
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
-from dice_envs.evaluation import GAMES_WON, Evaluation, check_games
+from dice_envs.evaluation import Evaluation, check_games
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import logged, resumable
-from dice_envs.experiments.ui.grids import Grid, plus_minus, show_all
+from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.pages import bars, saved_plot
 
 MOST_SHOWN = 5  # of the costliest decisions
@@ -76,16 +76,6 @@ def main(
 # --- tables and a plot ----------------------------------------------------------------------------------------------
 
 
-def _figure(found: Evaluation, value: float, error: float | None = None) -> str:
-    """Write a value: in per cent if it is a share of games won."""
-    is_share = found.unit == GAMES_WON
-    return plus_minus(value, error, 3 if is_share else 4, is_share)
-
-
-def _unit(found: Evaluation) -> str:
-    return f"% of {GAMES_WON}" if found.unit == GAMES_WON else found.unit
-
-
 def _title(found: Evaluation) -> str:
     options = f" ({options_text(found.options)})" if found.options else ""
     against = f" against {found.against}" if found.against else ""
@@ -107,33 +97,33 @@ def _ratio(found: Evaluation) -> str:
 def _value_grid(found: Evaluation, notes: Sequence[str]) -> Grid:
     given = found.best - found.value
     rows = [
-        ("without luck", _figure(found, found.value, found.error), _figure(found, given, found.error)),
-        ("as played", _figure(found, found.plain, found.plain_error), ""),
-        ("a best response", _figure(found, found.best), ""),
+        ("without luck", found.unit.figure(found.value, found.error), found.unit.figure(given, found.error)),
+        ("as played", found.unit.figure(found.plain, found.plain_error), ""),
+        ("a best response", found.unit.figure(found.best), ""),
     ]
     taken = f"share of the luck taken out {found.coefficient:.3f}; {found.note}"
     return Grid(
         _title(found),
-        ("", f"{_unit(found)} ± 95 %{', at any time' * found.anytime}", "given away"),
+        ("", f"{found.unit.heading} ± 95 %{', at any time' * found.anytime}", "given away"),
         rows,
         notes=[_ratio(found), taken, *notes],
     )
 
 
 def _loss_grids(found: Evaluation) -> list[Grid]:
-    headings = ("", "decisions", "of them wrong", f"given away a game ({_unit(found)})")
+    headings = ("", "decisions", "of them wrong", f"given away a game ({found.unit.heading})")
     grids = []
     for heading, losses in itertools.groupby(found.losses, lambda each: each.by):
         rows = [
-            (each.label, f"{each.decisions:,}", f"{each.wrong:,}", _figure(found, each.loss, each.error)) for each in losses
+            (each.label, f"{each.decisions:,}", f"{each.wrong:,}", found.unit.figure(each.loss, each.error)) for each in losses
         ]
         grids.append(Grid(f"given away by {heading}", headings, rows))
     return grids
 
 
 def _worst_grids(found: Evaluation) -> list[Grid]:
-    rows = [(_figure(found, each.cost), each.position, each.played, each.better) for each in found.worst[:MOST_SHOWN]]
-    headings = (f"cost ({_unit(found)})", "the player saw", "it played", "better")
+    rows = [(found.unit.figure(each.cost), each.position, each.played, each.better) for each in found.worst[:MOST_SHOWN]]
+    headings = (f"cost ({found.unit.heading})", "the player saw", "it played", "better")
     return [Grid("the costliest decisions", headings, rows, words=(1, 2, 3))] if rows else []
 
 
@@ -142,7 +132,7 @@ def _save_plots(folder: Path, found: Evaluation) -> None:
     groups = {heading: list(losses) for heading, losses in itertools.groupby(found.losses, lambda each: each.by)}
     if not groups:
         return
-    factor, rows = 100 if found.unit == GAMES_WON else 1, [len(losses) for losses in groups.values()]
+    factor, rows = 100 if found.unit.is_share else 1, [len(losses) for losses in groups.values()]
     sizes = {"figsize": (8, 1.6 * len(rows) + 0.35 * sum(rows)), "gridspec_kw": {"height_ratios": [each + 1 for each in rows]}}
     caption = f"{_title(found)}: where it gives away what it lacks of a best response."
     with saved_plot(folder, f"evaluate_{found.game}", caption, nrows=len(rows), squeeze=False, **sizes) as (canvas, axes):
@@ -151,5 +141,5 @@ def _save_plots(folder: Path, found: Evaluation) -> None:
             bars(own, [each.label for each in losses], values, errors)
             own.set_title(f"by {heading}", loc="left")
             own.set_xlim(left=0)
-        axes[-1, 0].set_xlabel(f"given away a game, {_unit(found)} ± 95 %")
+        axes[-1, 0].set_xlabel(f"given away a game, {found.unit.heading} ± 95 %")
         canvas.suptitle(_title(found))

@@ -25,14 +25,14 @@ from dice_envs.core.game import OVER
 from dice_envs.core.options import check_range, check_seed, options_text, shown
 from dice_envs.core.own import split_own
 from dice_envs.core.work import TooLong, advance, counting, work
-from dice_envs.evaluation import GAMES_WON
 from dice_envs.exact import asked
+from dice_envs.exact.contract import GAMES_WON, plus_minus
 from dice_envs.exact.intervals import mean_interval
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import elo_gap, play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.ui import pages
-from dice_envs.experiments.ui.grids import LONGEST, Grid, plus_minus, short, show_all
+from dice_envs.experiments.ui.grids import LONGEST, Grid, short, show_all
 
 # Parameters worth a row of the board, in place of an agent's defaults.
 SPECS: dict[str, tuple[str, ...]] = {
@@ -384,7 +384,7 @@ def unmeasured(found: Board, names: Sequence[str]) -> str:
 # --- the board on the terminal, on a page, as Markdown and as a plot ------------------------------------------------
 
 
-def _figure(value: float | None, error: float | None, digits: int) -> str:
+def _cell(value: float | None, error: float | None, digits: int) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:.{digits}f} ± ?" if error is None else plus_minus(value, error or None, digits)
@@ -395,12 +395,12 @@ def _grid(place: TaskBoard) -> Grid:
     rows, told = [], dict[str, list[str]]()
     measured = [each for each in place.standings if not each.missing]
     for number, each in enumerate(measured, start=1):
-        worth = _figure(each.score, each.score_error, 4)
+        worth = _cell(each.score, each.score_error, 4)
         if place.field and each.elo is not None and each.elo_interval is not None:
             worth = "{:.0f} ({:.0f}…{:.0f})".format(each.elo, *each.elo_interval).replace("inf", "∞")
         times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
-        trained = "" if each.steps is None else f"{each.steps:,}, {_figure(each.minutes, 0.0, 1)}"
-        figures = (_figure(each.value, each.error, 6), worth, " / ".join(times), trained)
+        trained = "" if each.steps is None else f"{each.steps:,}, {_cell(each.minutes, 0.0, 1)}"
+        figures = (_cell(each.value, each.error, 6), worth, " / ".join(times), trained)
         rows.append((str(number), short(each.agent), *figures))
         if each.note:
             told.setdefault(each.note, []).append(each.agent)
@@ -419,8 +419,8 @@ def _one_grid(found: Board) -> list[Grid]:
     rows, notes = [], ["its rows for the board, in Markdown:"]
     for place in found.tasks:
         (own,) = place.standings
-        worth = f"Elo {own.elo:.0f}" if own.elo is not None else _figure(own.score, own.score_error, 4)
-        rows.append((place.name, place.headline, _figure(own.value, own.error, 4), _figure(own.optimum, 0.0, 4), worth))
+        worth = f"Elo {own.elo:.0f}" if own.elo is not None else _cell(own.score, own.score_error, 4)
+        rows.append((place.name, place.headline, _cell(own.value, own.error, 4), _cell(own.optimum, 0.0, 4), worth))
         notes.append(f"{place.name}: {own.missing or _grid(place).markdown()[2].replace('| 1 |', '|  |', 1)}")
     return [Grid(found.tasks[0].standings[0].agent, ("task", "quantity", "value", "optimal", "score"), rows, (0, 1), notes)]
 
@@ -450,7 +450,7 @@ def _summary(found: Board) -> Grid:
             if not each.missing and (each.score is not None or each.elo is not None)
         ]
         leaders = [*leaders, *[""] * LEADERS][:LEADERS]
-        rows.append((place.name, place.headline, *(_figure(each, 0.0, 5) for each in _compared(place)), *leaders))
+        rows.append((place.name, place.headline, *(_cell(each, 0.0, 5) for each in _compared(place)), *leaders))
     headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 

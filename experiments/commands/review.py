@@ -22,7 +22,7 @@ from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui import pages
-from dice_envs.experiments.ui.grids import Grid, plus_minus
+from dice_envs.experiments.ui.grids import Grid
 from dice_envs.table.advice import Review, Split, amount, review
 from dice_envs.table.sitting import PERSON, Sitting
 
@@ -215,19 +215,21 @@ def _record_lines(found: Group) -> list[str]:
     if record is None:
         totals = [each.review.texts.get(each.seat, "not known").removeprefix("gave away ") for each in found.played]
         return [f"given away: {', '.join(totals)}", *notes]
-    scale = record.scale
-    given = _figure(record.given_away, record.error or None, scale)
+    unit = record.scale.unit
+    given = unit.text(unit.figure(record.given_away, record.error or None, 2))
     marks = ", ".join(f"{record.marks[mark]} {mark}" for mark in ("best", "fine", "slip", "blunder") if record.marks.get(mark))
     lines = [
         f"given away a game: {given}{_over(record)}",
-        f"luck a game: {_figure(record.luck, record.luck_error, scale, sign=True)}",
+        f"luck a game: {unit.text(unit.figure(record.luck, record.luck_error, 2, sign=True))}",
         f"moves: {marks or 'none with a choice'}",
     ]
     if record.trend is not None:
         tells = "less and less" if record.trend < 0 else "more and more"
         if abs(record.trend) <= (record.trend_error or 0.0):
             tells = "which may be none"
-        lines.append(f"trend from game to game: {_figure(record.trend, record.trend_error, scale, sign=True)}, {tells}")
+        lines.append(
+            f"trend from game to game: {unit.text(unit.figure(record.trend, record.trend_error, 2, sign=True))}, {tells}"
+        )
     return lines + notes
 
 
@@ -237,11 +239,6 @@ def _over(record: Record) -> str:
     if record.error == 0:
         return f" in all {record.games} games, too alike for an interval"
     return f" (95 % interval, {record.games} games)"
-
-
-def _figure(value: float, error: float | None, scale: Scale, sign: bool = False) -> str:
-    """Write a value and its interval: in percent of winning if it is a share."""
-    return f"{plus_minus(value, error, percent=scale.is_share, sign=sign)} {'%' if scale.is_share else scale.unit}"
 
 
 # --- data and plots ---------------------------------------------------------------------------------------------------
@@ -291,7 +288,7 @@ def save_report(report: Path, groups: Sequence[Group], command: str) -> None:
 
 
 def _plot(axes: Any, found: Group, scale: Scale) -> None:
-    factor, unit = (100, "% of winning") if scale.is_share else (1, scale.unit)
+    factor, unit = (100, "% of winning") if scale.unit.is_share else (1, scale.unit)
     given = -factor * np.array([each.split.play for each in found.played if each.split is not None])
     places = np.arange(1, len(given) + 1)
     means = np.cumsum(given) / places

@@ -12,12 +12,12 @@ import typer
 
 from dice_envs import Measures, names
 from dice_envs.core.options import check_range
-from dice_envs.exact.contract import BEST_RESPONSE_WINS
+from dice_envs.exact.contract import BEST_RESPONSE_WINS, plus_minus
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena.results import Result, edge_grid, save_plot, tournament_grids
 from dice_envs.experiments.sweep import MOST_RUNS, RECIPES, parse_settings, sweep
 from dice_envs.experiments.train import TrainingResult, train
-from dice_envs.experiments.ui.grids import Grid, measures_grid, plus_minus, short, show_all
+from dice_envs.experiments.ui.grids import Grid, measures_grid, short, show_all
 from dice_envs.experiments.ui.pages import About, Plot, Section, logarithmic, plots_noted, saved_plot, write_page
 from dice_envs.learn.presets import presets_of
 from dice_envs.learn.run import TrainingRun

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from dice_envs import Measures
 from dice_envs.core.options import options_text
+from dice_envs.exact.contract import plus_minus
 from dice_envs.experiments.ui import console
 
 LONGEST = 30  # characters of a name in a table
@@ -94,13 +95,6 @@ def _line(row: Iterable[Cell]) -> str:
 
 
 # --- figures and names in tables ------------------------------------------------------------------------------------
-
-
-def plus_minus(value: float, half: float | None, digits: int = 2, percent: bool = False, sign: bool = False) -> str:
-    """Format a figure and the half-width of its 95 % interval, `12.34 ± 0.56`; without one the figure alone."""
-    factor = 100 if percent else 1
-    text = f"{factor * value:{'+' if sign else ''}z.{digits}f}"  # z: no -0.00
-    return text if half is None else f"{text} ± {factor * half:.{digits}f}"
 
 
 def figure_text(value: float | str | None, digits: int = 6) -> str:

@@ -233,7 +233,7 @@ def _graph(page: TablePage, review: Review, seat: int) -> None:
     entries = [entry for number in numbers for entry in place.history(False, number - 1, number)]
     said = {entry.number: f"{place.name(entry.seat)}: {entry.words}" for entry in entries}
     owner = "your" if seat == place.seat else f"{in_names(place.name(seat))}'s"
-    what = f"{owner} {'chance to win' if split.scale.is_share else f'expected {split.scale.unit}'}"
+    what = f"{owner} {'chance to win' if split.scale.unit.is_share else f'expected {split.scale.unit}'}"
     ends = f"{level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end"
     chart = ui.echart(chance_graph(split, said, review.by_number, page.shown, owner) | {"title": _words(what)}, renderer="svg")
     chart.classes("graph").props["role"] = "img"
@@ -288,7 +288,7 @@ def chance_graph(split: Split, said: Mapping[int, str], judged: Mapping[int, Jud
     `said` and `judged` have the words of each move by its number, and the cost of the seat's own. `here` is the number of moves
     of the position shown, `owner` as in `your play`.
     """
-    points, shares = split.points, split.scale.is_share
+    points, shares = split.points, split.scale.unit.is_share
     after, seen = Counter(point.number for point in points), Counter[int]()
     dots: list[dict[str, Any]] = []
     own: list[Any] = []  # steps, with a gap after each

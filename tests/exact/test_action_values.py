@@ -146,7 +146,7 @@ def test_liars_dice_has_those_of_its_solution():
         found, its = action_values(variant, state), solution.action_values(state)
         np.testing.assert_array_equal(found.values, its.wins)
         np.testing.assert_allclose(found.mix, probabilities("nash", variant, state))
-        assert found.unit == "% of games won"
+        assert found.unit.heading == "% of games won"
 
 
 def test_the_odds_of_bids_by_counting_all_throws():

@@ -9,13 +9,14 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.evaluation import percent_of_winning
 from dice_envs.exact import ActionValues
+from dice_envs.exact.contract import GAMES_WON, RETURN, Unit
 from dice_envs.table.advice import figure, give_hint, give_odds, review
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
 
 
 def test_figures_have_their_unit():
-    shares, returns = (ActionValues(np.array([0.613]), unit, "") for unit in ("% of games won", "patients"))
+    shares, returns = (ActionValues(np.array([0.613]), unit, "") for unit in (GAMES_WON, Unit("patients")))
     assert figure(0.613, shares) == "61.3 %"
     assert figure(0.613, shares, 0.02) == "61.3 ± 2.0 %"
     assert figure(-0.5, returns, 0.1) == "-0.500 ± 0.100 patients"
@@ -25,9 +26,9 @@ def test_figures_have_their_unit():
 @pytest.mark.parametrize("seats", [2, 3])
 def test_returns_of_a_won_game_become_percent_of_winning(seats):
     variant = configure("liars_dice", num_players=seats)
-    values = ActionValues(np.array([1.0, -1 / (seats - 1), 0.0]), "return", "", errors=np.array([0.3, 0.0, 0.0]))
+    values = ActionValues(np.array([1.0, -1 / (seats - 1), 0.0]), RETURN, "", errors=np.array([0.3, 0.0, 0.0]))
     found = percent_of_winning(variant, values)
-    assert found.are_shares
+    assert found.unit == GAMES_WON
     assert found.values.tolist() == pytest.approx([1, 0, 1 / seats])
     assert found.errors[0] == pytest.approx(0.3 * (seats - 1) / seats)
     dice = configure("liars_dice", reward="dice")

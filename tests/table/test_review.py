@@ -7,6 +7,7 @@ import pytest
 
 from dice_envs import action_values, configure, response_values
 from dice_envs.evaluation import Scale
+from dice_envs.exact.contract import GAMES_WON, RETURN, Unit
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.commands.review import record_of
 from dice_envs.table.advice import FINE, SLIP, Judged, Review, Split, amount, review
@@ -14,14 +15,14 @@ from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
 from tests.support.subsets import few
 
-WON = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
-SAVED = Scale(0.0, 1.0, "patients saved", False, 0.0, 12.0)
+WON = Scale(0.5, 0.5, GAMES_WON, 0.0, 1.0)
+SAVED = Scale(0.0, 1.0, Unit("patients saved"), 0.0, 12.0)
 
 
 class Fixed:
     """Values by which the first legal action is always the best, and every other one costs a share of the game."""
 
-    unit, note, whole_team = "return", "against nobody", False
+    unit, note, whole_team = RETURN, "against nobody", False
 
     def __init__(self, cost=0.02):
         self.cost = cost

@@ -241,7 +241,7 @@ class _Judge:
         least, regret = self.variant.facts.min_return, None
         if self._is_priced:
             found = action_values(self.variant, state)
-            worst = min(0.0 if found.are_shares else least, float(np.nanmin(found.values)))
+            worst = min(0.0 if found.unit.is_share else least, float(np.nanmin(found.values)))
             regret = _cost(found.values, action, worst)
         if self.values is not None:
             (values,) = self.values.action_values(np.array([state], self.variant.game.state))

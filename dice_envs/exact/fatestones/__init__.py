@@ -23,7 +23,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.work import advance
 from dice_envs.exact.agents import is_random
-from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
+from dice_envs.exact.contract import RETURN, ActionValues, Effort, Measurement, ResponseValues, Unit
 from dice_envs.exact.fatestones.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
 from dice_envs.exact.intervals import half_width, ratio_half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
@@ -36,7 +36,7 @@ ANSWERS = 4  # for each position, twice, of an agent whose answers are random
 # 4,000 positions, and at least on 50.
 ONE_IN, FEW_POSITIONS, FEW = 40, 4_000, 50
 MOST_EDGE = 2 * (1 - 1 / MAX_HAND)  # of one choice: the only die that wins
-UNIT = "wins minus losses per draw"
+UNIT = Unit("wins minus losses per draw")
 
 
 # --- an agent's policy ----------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def action_values(variant: Variant, state: Any) -> ActionValues:
     See `dice_envs.exact.GameExact.action_values`.
     """
     (values,), (mix,) = _values(np.array([state]), variant.facts.num_actions)
-    return ActionValues(values, "wins minus losses per draw", "against optimal play; a scratch counts 0", mix)
+    return ActionValues(values, UNIT, "against optimal play; a scratch is a tie", mix)
 
 
 def response_values(variant: Variant, opponent: Any) -> ResponseValues:
@@ -342,7 +342,7 @@ def response_values(variant: Variant, opponent: Any) -> ResponseValues:
             "before the dice are drawn is not known, since there are too many draws"
         )
     note = "against optimal play, with optimal choices after a tie"
-    return ResponseValues("return", note, lambda seat: 0.0, lambda states: _values(states, variant.facts.num_actions)[0])
+    return ResponseValues(RETURN, note, lambda seat: 0.0, lambda states: _values(states, variant.facts.num_actions)[0])
 
 
 def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dict[str, np.ndarray]:

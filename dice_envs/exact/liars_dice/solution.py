@@ -14,6 +14,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues
+from dice_envs.exact.contract import GAMES_WON, Unit
 from dice_envs.exact.liars_dice.cfr import Walker
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.round import hand_number
@@ -30,6 +31,7 @@ def rounds_left(variant: Variant) -> list[Dice]:
 
 # --- strategies -----------------------------------------------------------------------------------------------------------
 
+ROUNDS_WON = Unit("rounds won", True, "chance to win", "rounds")
 OUTSIDE = -1  # where no kind of node is: all dice are bid, and the solution calls
 
 
@@ -250,5 +252,5 @@ class Solution:
             note += f" (accurate to about {inaccuracy:.1g} %)"
         if not reached:
             note += ", which would not have bid this way: its dice are taken for fair"
-        what = "rounds" if self.variant.options.rounds == "single" else "games"
-        return ActionValues(wins, f"% of {what} won", note, mix, reached=reached, chances=chances)
+        unit = ROUNDS_WON if self.variant.options.rounds == "single" else GAMES_WON
+        return ActionValues(wins, unit, note, mix, reached=reached, chances=chances)

@@ -28,6 +28,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact import ActionValues, ResponseValues
+from dice_envs.exact.contract import RETURN, Unit
 from dice_envs.exact.kept import kept
 from dice_envs.exact.liars_dice.cfr import dtype_of
 from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
@@ -305,7 +306,7 @@ def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     find = _kept_table if _is_plain(opponent.agent) else _find_table
     table, starts = find(variant, opponent.agent, opponent=opponent)
     note = f"if a best response to {opponent.name} follows"
-    return ResponseValues("return", note, starts.__getitem__, functools.partial(_action_values, variant, table))
+    return ResponseValues(RETURN, note, starts.__getitem__, functools.partial(_action_values, variant, table))
 
 
 def _is_plain(agent: Any) -> bool:
@@ -384,6 +385,9 @@ _kept_table = kept(MOST_KEPT, lambda found: found[0].values.nbytes)(_find_table)
 # --- without a search -----------------------------------------------------------------------------------------------
 
 
+_LIKELY = Unit("likely", True, "how likely")
+
+
 def odds(variant: Variant, state: Any) -> ActionValues:
     """Return the chances that each bid holds, and that a call is right, if all dice that the seat does not see are fair.
 
@@ -393,7 +397,7 @@ def odds(variant: Variant, state: Any) -> ActionValues:
     values = np.full(actions, np.nan)
     _write_odds(variant.params, state, np.empty(actions, np.int8), values)
     return ActionValues(
-        values, "% likely", "how likely a bid holds and a call is right, with your dice and fair dice of the others"
+        values, _LIKELY, "how likely a bid holds and a call is right, with your dice and fair dice of the others"
     )
 
 

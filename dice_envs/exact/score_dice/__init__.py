@@ -29,7 +29,7 @@ from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.work import advance
 from dice_envs.exact.agents import is_random, is_uniform
-from dice_envs.exact.contract import REPEATS, ActionValues, Effort, Measurement, ResponseValues
+from dice_envs.exact.contract import REPEATS, RETURN, ActionValues, Effort, Measurement, ResponseValues, Unit
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.score_dice.distribution import count_choices, score_distribution
 from dice_envs.exact.score_dice.solvers import check_response, points_of, response_to_highest, values_against_highest
@@ -538,7 +538,7 @@ def action_values(variant: Variant, state: Any) -> ActionValues:
     count = int(held.sum())
     _check_random(variant.options, count)
     (values,) = _values(variant, np.array([state]), count)
-    unit = "wins minus losses" if variant.options.reward == "win" else "points to come"
+    unit = Unit("wins minus losses" if variant.options.reward == "win" else "points to come")
     return ActionValues(values, unit, _NOTE, held / count)
 
 
@@ -564,7 +564,7 @@ def response_values(variant: Variant, opponent: Any) -> ResponseValues:
             response to sorted play takes too long to compute.
     """
     options = variant.options
-    unit = "return" if options.reward == "win" else "points"
+    unit = RETURN if options.reward == "win" else Unit("points")
     if promises_of(opponent).strategy == "highest":
         check_response(options)
         note = "against sorted play, with the best response to it afterwards"

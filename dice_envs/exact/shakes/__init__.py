@@ -22,7 +22,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
 from dice_envs.core.work import advance, apart, counting, hinting
 from dice_envs.exact.agents import is_uniform, original
-from dice_envs.exact.contract import MOST_SAMPLE, ActionValues, Effort, Measurement, ResponseValues
+from dice_envs.exact.contract import GAMES_WON, MOST_SAMPLE, ActionValues, Effort, Measurement, ResponseValues, Unit
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.exact.shakes.chances import TIE, Policy, Problem, kept_chances, tallies, tie_chances
 from dice_envs.exact.shakes.policies import (
@@ -301,7 +301,7 @@ def action_values(variant: Variant, state: Any) -> ActionValues:
     check_needs(variant)
     (values,) = _values(variant, np.array([state]))
     mix = (values >= np.nanmax(values) - TIE).astype(np.float64)
-    unit = "patients" if variant.options.pays == "saved" else "% of games won"
+    unit = Unit("patients") if variant.options.pays == "saved" else GAMES_WON
     return ActionValues(values, unit, _note(variant), mix / mix.sum())
 
 
@@ -315,7 +315,7 @@ def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     """
     options = variant.options
     problem = Problem.of(options)
-    unit, most = "patients saved" if options.pays == "saved" else "games won", None
+    unit, most = Unit("patients saved") if options.pays == "saved" else GAMES_WON, None
     if options.open_efficacies:
         value = open_optimum(problem, options.pays)
     else:

@@ -27,7 +27,7 @@ from dice_envs.core.dice import faces_of, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice, is_whole, shown
 from dice_envs.core.work import advance
-from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues
+from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues, Unit
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
@@ -455,7 +455,11 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 # --- values of choices ----------------------------------------------------------------------------------------------------
 
-_COUNTED = {"maximize": "pips", "minimize_loss": "points", "thirty_or_over": "turns at the target or over"}
+_COUNTED = {
+    "maximize": Unit("pips"),
+    "minimize_loss": Unit("points"),
+    "thirty_or_over": Unit("turns at the target or over", is_share=True),
+}
 
 
 def _values(before: np.ndarray, states: np.ndarray) -> np.ndarray:
@@ -482,8 +486,7 @@ def action_values(variant: Variant, state: Any) -> ActionValues:
     note = f"with the best choices for the goal {goal} afterwards"
     if options.num_players > 1:
         note = "points given to the next player less those got, with the best choices afterwards; ignores the current score"
-    unit = _COUNTED.get(goal, "points")
-    return ActionValues(values, f"% of {unit}" if goal == "thirty_or_over" else unit, note, mix)
+    return ActionValues(values, _COUNTED.get(goal, Unit("points")), note, mix)
 
 
 def response_values(variant: Variant, opponent: Any) -> ResponseValues:
@@ -497,7 +500,7 @@ def response_values(variant: Variant, opponent: Any) -> ResponseValues:
     check_alone(variant, "the values of choices")
     goal = variant.options.goal
     note = f"with the best choices for the goal {goal} afterwards"
-    unit = _COUNTED.get(goal, "points given less points got")
+    unit = _COUNTED.get(goal, Unit("points given less points got"))
     rules = Rules.of(variant.options)
     before = values_before(rules, goal)
     start, values = float(before[-1, 0]), functools.partial(_values, before)

@@ -15,6 +15,7 @@ from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.liars_dice import Numbers, chance_most
 from dice_envs.core.dice import new_streams
 from dice_envs.core.options import check_range
+from dice_envs.exact.contract import plus_minus
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.exact.liars_dice.solver import LEAST_PRECISION
 from dice_envs.experiments import ui
@@ -22,7 +23,6 @@ from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, draw_across, print_rows, printed
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
-from dice_envs.experiments.ui.grids import plus_minus
 from dice_envs.experiments.ui.pages import ORANGE, saved_plot
 from dice_envs.games.liars_dice import chance_at_least
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dice_envs import agents, configure
+from dice_envs.exact.contract import plus_minus
 from dice_envs.exact.liars_dice.seating import Certificate, Dice
 from dice_envs.exact.liars_dice.solution import Solution
 from dice_envs.exact.liars_dice.solver import solve, throttled
@@ -33,7 +34,6 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_against,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
-from dice_envs.experiments.ui.grids import plus_minus
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")

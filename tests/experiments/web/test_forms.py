@@ -4,6 +4,7 @@ import pytest
 
 from dice_envs import configure, load, names
 from dice_envs.evaluation import Scale
+from dice_envs.exact.contract import GAMES_WON, Unit
 from dice_envs.table.advice import Judged, Point, Split, level
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import refused
@@ -91,8 +92,8 @@ def test_other_moves_are_buttons(game):
 
 # --- the graph of a review --------------------------------------------------------------------------------------------
 
-WINS = Scale(0.5, 0.5, "games won", True, 0.0, 1.0)
-PIPS = Scale(0.0, 1.0, "pips", False, 0.0, 36.0)
+WINS = Scale(0.5, 0.5, GAMES_WON, 0.0, 1.0)
+PIPS = Scale(0.0, 1.0, Unit("pips"), 0.0, 36.0)
 
 
 def split(points, scale=WINS):
