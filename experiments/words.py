@@ -115,8 +115,7 @@ def explain_mistake(variant: Variant, state: Any, legal: Sequence[int], words: s
     said = words.strip()
     meant = _meant(variant, said, range(variant.facts.num_actions), _own_numbers(variant) or {})
     if len(meant) == 1 and meant[0] not in legal:
-        why = variant.explain_illegal(state, meant[0])
-        return why or f"{variant.describe_action(meant[0])} is not legal now"
+        return variant.why_not(state, meant[0]).text()
     several = [variant.describe_action(action) for action in meant if action in legal]
     if len(several) > 1:
         return f"{shown(said)} could be {', '.join(several[:3])}{' …' if len(several) > 3 else ''}"

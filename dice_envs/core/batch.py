@@ -228,13 +228,7 @@ def warn_forfeit(legal: str = "action_mask") -> None:
 
 
 def explain_illegal(variant: Variant, state: Any, action: int) -> str:
-    """Say why the action cannot be played, with examples of legal ones."""
-    if state["seat"] == OVER:
-        return "the game is over; reset it to play on"
-    count = variant.facts.num_actions
-    if not 0 <= action < count:
-        return f"action {shown(action)} does not exist; actions are 0 to {count - 1}"
-    legal = variant.legal_actions(state)
-    examples = ", ".join(f"{a} ({variant.describe_action(a)})" for a in legal[:3])
-    more = f" and {len(legal) - 3} more" if len(legal) > 3 else ""
-    return f"action {action} ({variant.describe_action(action)}) is not legal now; legal: {examples}{more}"
+    """Say to a program why the action cannot be played, with examples of legal ones."""
+    refusal = variant.why_not(state, action)
+    named = f"action {action} ({variant.describe_action(action)}) is not legal now: " if refusal.legal else ""
+    return named + refusal.text(numbered=True)

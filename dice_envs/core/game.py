@@ -468,6 +468,26 @@ def with_expected_rewards(game: Game) -> Game:
 # --- variants -------------------------------------------------------------------------------------------------
 
 
+class Refusal(NamedTuple):
+    """Why an action cannot be played, as `Variant.why_not` returns it.
+
+    Attributes:
+        reason: why, in words.
+        legal: the actions that are legal now, and their words.
+    """
+
+    reason: str
+    legal: tuple[tuple[int, str], ...]
+
+    def text(self, most: int = 3, numbered: bool = False) -> str:
+        """The reason, and up to `most` legal actions, with their numbers for programs."""
+        if not self.legal:
+            return self.reason
+        words = [f"{action} ({words})" if numbered else words for action, words in self.legal[:most]]
+        more = f" and {len(self.legal) - most} more" if len(self.legal) > most else ""
+        return f"{self.reason}; legal: {', '.join(words)}{more}"
+
+
 class Variant:
     """A game with its options fixed: what environments and agents are built on.
 
@@ -517,10 +537,15 @@ class Variant:
         self.game.legal(self.params, state, mask)
         return [int(action) for action in np.flatnonzero(mask)]
 
-    def explain_illegal(self, state: Any, action: int) -> str:
-        """Why an action that exists is not legal now, in words; "" if the game does not say."""
+    def why_not(self, state: Any, action: int) -> Refusal:
+        """Why an action is not legal now, and what is, from what the seat to move may know."""
+        if state["seat"] == OVER:
+            return Refusal("the game is over; reset it to play on", ())
+        if not 0 <= action < self.facts.num_actions:
+            return Refusal(f"action {shown(action)} does not exist; actions are 0 to {self.facts.num_actions - 1}", ())
         explain = self.game.explain_illegal
-        return explain(self.options, state, action) if explain else ""
+        reason = explain(self.options, state, action) if explain else f"{self.describe_action(action)} is not legal now"
+        return Refusal(reason, tuple((each, self.describe_action(each)) for each in self.legal_actions(state)))
 
     def seat_name(self, seat: int, viewer: int | None = None) -> str:
         """A seat's name for people: "you", the name that the options give it, or "player 1"."""

@@ -98,8 +98,7 @@ def _why_not(place: Place, action: int | None) -> str:
     """Return why a bid is not legal now, in the game's words; "" if it is, or if there is no such bid."""
     if action is None or action in place.sitting.legal():
         return ""
-    variant = place.sitting.variant
-    return variant.explain_illegal(place.sitting.state, action) or f"{variant.describe_action(action)} is not possible now"
+    return place.sitting.variant.why_not(place.sitting.state, action).text()
 
 
 def _dice_to_choose(place: Place) -> dict[str, str]:

@@ -243,7 +243,7 @@ def test_illegal_actions_are_explained(bids, action, words):
     for each in bids:
         env.step(each)
     assert action not in legal(env)
-    assert env.variant.explain_illegal(env._states[0], action).startswith(words)
+    assert env.variant.why_not(env._states[0], action).reason.startswith(words)
 
 
 def test_observation_of_what_perudo_adds():
@@ -263,7 +263,7 @@ def test_who_has_been_right_as_often_as_it_had_dice_is_told_so():
     env = table([[5], [2, 3]], exact_call=True)
     env.step(bid(1, 2))
     env._states[0]["exact_left"][1], exact = 0, env.variant.params.call + 1
-    assert env.variant.explain_illegal(env._states[0], exact).startswith(
+    assert env.variant.why_not(env._states[0], exact).reason.startswith(
         "a player can be right with 2 exact calls in a game, and"
     )
 

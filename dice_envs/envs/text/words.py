@@ -178,9 +178,8 @@ def read_reply(variant: Variant, state: Any, reply: str) -> int:
     except Unreadable as problem:
         raise Unreadable(f"{problem}; {allowed}") from None
     if action not in legal:
-        words = variant.describe_action(action)
-        why = variant.explain_illegal(state, action) or f"{words} is not legal now"
-        raise IllegalMove(f"read {words}: {why}; {allowed}", action)
+        why = variant.why_not(state, action).reason
+        raise IllegalMove(f"read {variant.describe_action(action)}: {why}; {allowed}", action)
     return action
 
 

@@ -29,7 +29,7 @@ def test_numbers_choose_every_legal_action_and_mistakes_are_told_in_a_line(game,
                 assert choose(variant, legal, words) == action
         illegal = sorted(set(range(variant.facts.num_actions)) - set(legal))
         for action in rng.permutation(illegal)[:5].tolist():
-            reason = variant.explain_illegal(batch.states[0], action)
+            reason = variant.why_not(batch.states[0], action).reason
             assert reason
             assert choose(variant, legal, f"#{action}") is None
             assert reason in explain_mistake(variant, batch.states[0], legal, variant.describe_action(action))
