@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from dice_envs.agent import KernelAgent, Promises, Turn, draw_actions
+from dice_envs.agent import KernelAgent, Turn, draw_actions
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
 from dice_envs.core.dice import below, next_u64, uniform
 from dice_envs.core.game import Variant
@@ -31,7 +31,7 @@ from dice_envs.exact.shakes.chances import (
     efficacy_chances,
     success_chances,
 )
-from dice_envs.exact.shakes.policies import OptimalPlay, check_needs, solve
+from dice_envs.exact.shakes.policies import OptimalPlay, TallyPromises, check_needs, solve
 from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
 
 from .base import Checked, Deterministic, OfOneGame, fair_kernel
@@ -133,7 +133,7 @@ class TallyPolicy(Checked, OfOneGame, KernelAgent):
     """A policy that depends on the tally only: patients treated and saved with each treatment."""
 
     plays = "shakes"
-    promises = Promises(tally_alone=True)
+    promises = TallyPromises()
 
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """Return each treatment's probability, (m, n) float64, given patients treated and saved, (m, n) whole numbers.
@@ -281,7 +281,7 @@ class Dogmatic(OfOneGame, KernelAgent, Deterministic):
     """A maester that always argues, as in the rules. Plays mode=maesters only."""
 
     plays = "shakes"
-    promises = Promises(tally_alone=True)
+    promises = TallyPromises()
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError for another game, or another mode than maesters."""
@@ -318,9 +318,9 @@ class Bayes(TallyPolicy):
             self._solution(variant.options)
 
     @functools.cached_property
-    def promises(self) -> Promises:  # type: ignore[override]
+    def promises(self) -> TallyPromises:  # type: ignore[override]
         """It looks at the tally, and at efficacies that are open."""
-        return Promises(tally_alone=True, reads_efficacies=True, needs=self._needs)
+        return TallyPromises(reads_efficacies=True, needs=self._needs)
 
     def _needs(self, variant: Variant, positions: int) -> None:
         super().check_variant(variant)

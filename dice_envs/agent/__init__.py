@@ -7,7 +7,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -127,7 +127,8 @@ def is_stochastic(agent: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Promises:
-    """An agent's promises: its attribute or property `promises`. Each has a default that is true of any agent.
+    """An agent's promises: its attribute or property `promises`. Each has a default that is true of any agent. A game that
+    knows more promises has a class derived from this one.
 
     A match is any number of games that the same players play one after another.
 
@@ -140,12 +141,8 @@ class Promises:
             where two seats observe the same.
         looks_back: whether past rounds of a game may make a difference. Unless this is False, exact measures look for a
             difference and report it.
-        tally_alone: The Shakes: it looks at the tally only; treatments that change places take its probabilities with them; at
-            a table at least one maester always chooses to argue. Exact measures then merge tallies.
-        reads_efficacies: an agent with `tally_alone` also looks at efficacies that are open.
-        strategy: a strategy that exact measures know without asking: "uniform", all legal actions are equally likely;
-            "equilibrium", the one that `dice_envs.exact.fatestones` finds; "highest", always the highest die of score dice, of
-            equal ones the first. Empty: another one.
+        strategy: a strategy that exact measures know without asking: "uniform", all legal actions are equally likely; or
+            another one that the game's module in `dice_envs.exact` knows by this name.
         resigns: the agent may return RESIGNS in place of an action, which loses the game. Games such as those of `arena` take
             that; others raise AgentError.
         by_clock: what it does depends on how fast the machine is, so that a seed does not repeat its play.
@@ -167,9 +164,7 @@ class Promises:
     memoryless: bool = False
     observes_only: bool = False
     looks_back: bool = True
-    tally_alone: bool = False
-    reads_efficacies: bool = False
-    strategy: Literal["", "uniform", "equilibrium", "highest"] = ""
+    strategy: str = ""
     resigns: bool = False
     by_clock: bool = False
     remembers: Any = None

@@ -300,9 +300,9 @@ class GameExact:
         """
         return {}
 
-    def bluffs(self, variant: Variant, states: np.ndarray, /) -> np.ndarray:
-        """Return which actions claim what the own dice do not hold, (n, num_actions) bool, for (n,) states."""
-        return np.zeros((len(states), variant.facts.num_actions), np.bool_)
+    def traits(self, variant: Variant, states: np.ndarray, /) -> dict[str, np.ndarray]:
+        """Return what may be said of actions, in words → of which it is true, (n, num_actions) bool, for (n,) states."""
+        return {}
 
     def odds(self, variant: Variant, state: Any, /) -> ActionValues | None:
         """Return chances that inform the choice of each legal action, if there are any. Nothing hidden is read."""

@@ -350,9 +350,9 @@ def _kinds(positions: Positions, actions: np.ndarray, regrets: np.ndarray) -> tu
 
 def _bluffs(positions: Positions, actions: np.ndarray) -> tuple[Bluffs, ...]:
     """Sort the positions in which one may bluff and need not by the solution's chance of a bluff."""
-    if positions.values[0].mix is None:
+    which = GameExact(positions.variant.game).traits(positions.variant, positions.states).get("bluffs")
+    if which is None or positions.values[0].mix is None:
         return ()
-    which = GameExact(positions.variant.game).bluffs(positions.variant, positions.states)
     legal = np.array([~np.isnan(each.values) for each in positions.values])
     free = (which & legal).any(axis=1) & (~which & legal).any(axis=1)
     mixes = np.array([each.mix for each in positions.values])

@@ -13,7 +13,7 @@ from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.shakes.chances import Problem
-from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open
+from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open, sees_efficacies
 from dice_envs.experiments import ui
 
 
@@ -63,7 +63,7 @@ def main(
 def evaluation_of(agent: Any, variant: Variant) -> Performance:
     """Return the exact evaluation of an agent as the physician, which is asked at as few tallies as possible."""
     options, problem = variant.options, Problem.of(variant.options)
-    if isinstance(agent, TallyPolicy) and not (options.open_efficacies and agent.promises.reads_efficacies):
+    if isinstance(agent, TallyPolicy) and not sees_efficacies(variant, agent):
         return evaluate(problem, lambda treated, saved: agent.chances(options, treated, saved))
     if options.open_efficacies and not is_uniform(agent):
         return evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))

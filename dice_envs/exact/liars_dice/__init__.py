@@ -24,6 +24,6 @@ Words
 """
 
 from dice_envs.exact.liars_dice.measures import action_values, measure, measure_table, winning_shares
-from dice_envs.exact.liars_dice.values import bluffs, odds, response_values, situations
+from dice_envs.exact.liars_dice.values import odds, response_values, situations, traits
 
-__all__ = ["action_values", "bluffs", "measure", "measure_table", "odds", "response_values", "situations", "winning_shares"]
+__all__ = ["action_values", "measure", "measure_table", "odds", "response_values", "situations", "traits", "winning_shares"]

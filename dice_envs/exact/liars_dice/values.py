@@ -419,10 +419,10 @@ def situations(variant: Variant, states: np.ndarray, actions: np.ndarray) -> dic
     return {"round": (lost + 1).astype(str), **found}
 
 
-def bluffs(variant: Variant, states: np.ndarray) -> np.ndarray:
-    """Return which actions are bluffs. See `dice_envs.exact.GameExact.bluffs`.
+def traits(variant: Variant, states: np.ndarray) -> dict[str, np.ndarray]:
+    """Return which actions are "bluffs": bids on a face of which the bidder holds no die; wild dice count.
 
-    They are the bids on a face of which the bidder holds no die; wild dice count.
+    See `dice_envs.exact.GameExact.traits`.
     """
     params = variant.params
     face_of_bid = [int(face_of(params, np.int64(bid))) for bid in range(params.call)]
@@ -431,4 +431,4 @@ def bluffs(variant: Variant, states: np.ndarray) -> np.ndarray:
         own, wild = state["counts"][state["seat"]], wild_face(params, state)
         lacks = np.array([matching(wild, own, face) == 0 for face in range(params.num_faces)])
         found[row, : params.call] = lacks[face_of_bid]
-    return found
+    return {"bluffs": found}

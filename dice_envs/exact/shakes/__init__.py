@@ -167,11 +167,11 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     seat that may open the game and all dice that others may have kept. Above MOST_ASKED positions (such as a physician
     with six treatments, or four maesters) GAMES games are played instead, or `effort.sample`.
 
-    Of agents that promise `tally_alone` (see `dice_envs.Promises`), tallies are merged, and the measure is exact for all sizes
+    Of agents with `TallyPromises`, tallies are merged, and the measure is exact for all sizes
     that can be solved.
 
     With open efficacies such an agent does as well as with hidden ones, unless it promises `reads_efficacies`. In that case,
-    and without `tally_alone`, the agent is asked at the tallies that it reaches, for every deal of the efficacies.
+    and without `TallyPromises`, the agent is asked at the tallies that it reaches, for every deal of the efficacies.
 
     Takes seconds for agents that answer quickly; a minute and 3 GiB for a physician with five treatments whose
     tallies cannot be merged.

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import bdtrc
 
-from dice_envs.agent import Turn, ask_probabilities, promises_of
+from dice_envs.agent import Promises, Turn, ask_probabilities, promises_of
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
@@ -326,14 +326,27 @@ def _evaluate_known(problem: Problem, efficacies: np.ndarray, policy: Policy, mo
 # --- agents as policies ---------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
+class TallyPromises(Promises):
+    """Promises of an agent that looks at the tally only, so that exact measures merge tallies. Treatments that change places
+    take its probabilities with them; at a table at least one maester always chooses to argue.
+
+    Attributes:
+        reads_efficacies: the agent also looks at efficacies that are open.
+    """
+
+    reads_efficacies: bool = False
+
+
 def looks_at_tally_alone(agent: Any) -> bool:
     """Return whether the agent promises that its choices depend on the tally alone; see `measure`."""
-    return is_uniform(agent) or promises_of(agent).tally_alone
+    return is_uniform(agent) or isinstance(promises_of(agent), TallyPromises)
 
 
 def sees_efficacies(variant: Variant, agent: Any) -> bool:
     """Return whether the agent's choices may depend on the efficacies: they are open, and it looks at more than the tally."""
-    reads = not looks_at_tally_alone(agent) or promises_of(agent).reads_efficacies
+    promised = promises_of(agent)
+    reads = promised.reads_efficacies if isinstance(promised, TallyPromises) else not is_uniform(agent)
     return bool(variant.options.open_efficacies) and reads
 
 

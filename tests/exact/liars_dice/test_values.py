@@ -8,7 +8,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.exact import asked, response_values
 from dice_envs.exact.liars_dice import values as module
 from dice_envs.exact.liars_dice.solver import solution_of
-from dice_envs.exact.liars_dice.values import bluffs, situations
+from dice_envs.exact.liars_dice.values import situations, traits
 from tests.exact.test_response_values import played
 from tests.support.awkward import Mixed
 from tests.support.liars_dice_tables import plain_of, position
@@ -124,7 +124,7 @@ def test_a_bluff_is_a_bid_on_a_face_of_which_one_holds_none(options, dice, faces
     variant = configure("liars_dice", num_dice=3, **options)
     state = Batch(variant, 1, 0).states[0].copy()
     state["counts"][state["seat"]] = np.bincount(np.array(dice) - 1, minlength=state["counts"].shape[1])
-    (found,) = bluffs(variant, np.array([state]))
+    (found,) = traits(variant, np.array([state]))["bluffs"]
     words = [variant.describe_action(int(action)) for action in np.flatnonzero(found)]
     assert {int(each.split(" x ")[1]) for each in words} == faces
     assert len(words) == 6 * len(faces)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dice_envs import configure, measure
-from dice_envs.agent import AgentError, Uniform
+from dice_envs.agent import AgentError, Promises, Uniform
 from dice_envs.agents import make
 from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
@@ -100,10 +100,8 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties, mo
 @pytest.mark.parametrize("options", [{"mode": "physician"}, {}, {"open_efficacies": True}])
 def test_an_agent_is_asked_at_as_many_positions_as_are_estimated(options, tally_alone, monkeypatch):
     monkeypatch.setattr(shakes, "_merges", lambda variant, agent: False)
-    variant, agent = (
-        configure("shakes", num_players=3, num_patients=3, goal=2, **options),
-        Counted("random", tally_alone=tally_alone),
-    )
+    variant, agent = configure("shakes", num_players=3, num_patients=3, goal=2, **options), Counted("random")
+    agent.promises = policies.TallyPromises() if tally_alone else Promises()
     shakes.measure(variant, agent, Effort())
     assert agent.count == shakes._positions(variant, agent)
 
