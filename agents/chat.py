@@ -12,16 +12,18 @@ import datetime
 import functools
 import hashlib
 import json
+import operator
 import os
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from dice_envs.agent import RESIGNS, AgentError, Promises, Turn
+from dice_envs.agent import RESIGNS, Agent, AgentError, Promises, Turn, promises_of
 from dice_envs.core.files import read_bytes, replaceable
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import needs
@@ -433,6 +435,69 @@ class _Again(Exception):
     def __init__(self, message: str, pause: float = 0.0) -> None:
         super().__init__(message)
         self.pause = pause
+
+
+# --- what models use, where games are played in parts ---------------------------------------------------------------------
+
+
+def logged(agents: Sequence[Agent], json: Path | None, resume: bool = False) -> list[Agent]:
+    """Return a command's agents. Language models without a log get one beside the file of results, if there is one; with
+    `resume` the replies in the logs are used again."""
+    if json is None:
+        return list(agents)
+    log = str(json.with_suffix(".replies.jsonl").absolute())
+    return [
+        dataclasses.replace(agent, log=agent.log or log, resume=resume or agent.resume) if isinstance(agent, Chat) else agent
+        for agent in agents
+    ]
+
+
+class ChatMeter:
+    """Adds up what the language models among some agents do and use, wherever (see `dice_envs.experiments.jobs.Meter`).
+
+    Args:
+        agents: the agents.
+        alone: whether they all play in this process.
+
+    Attributes:
+        tallies: of each language model.
+
+    Raises:
+        ValueError: a limit on the price that processes which do not know of each other's requests cannot keep.
+    """
+
+    def __init__(self, agents: Sequence[Agent], alone: bool = True) -> None:
+        self.chats = [agent for agent in agents if isinstance(agent, Chat)]
+        self.tallies = [Tally() for _ in self.chats]
+        self._by_clock = dict.fromkeys(type(agent).__name__ for agent in agents if promises_of(agent).by_clock)
+        for chat in self.chats:
+            if chat.cost and not alone:
+                raise ValueError(f"cost={chat.cost:g} holds within one process: leave out cost or --ray")
+
+    def __len__(self) -> int:
+        return len(self.chats)
+
+    def read(self) -> list[tuple[Any, ...]]:
+        return [dataclasses.astuple(chat.tally) for chat in self.chats]
+
+    def add(self, used: Sequence[Sequence[float]]) -> None:
+        had = map(dataclasses.astuple, self.tallies)
+        self.tallies = [Tally(*map(operator.add, *each)) for each in zip(had, used, strict=True)]
+
+    def recorded(self) -> int:
+        """Return the size of the files with the replies, in bytes."""
+        return sum(path.stat().st_size for path in {Path(chat.log) for chat in self.chats if chat.log} if path.exists())
+
+    def lines(self) -> list[str]:
+        """Return a line for each language model: moves, replies without a legal move and what became of them, tokens; and
+        one for each agent whose play no seed repeats."""
+        return [f"{name} thinks by the clock: the seed does not repeat its games" for name in self._by_clock] + [
+            f"{chat.model}: {tally.moves:,} moves, {tally.illegal:,} replies without a legal move, "
+            f"{tally.random:,} moves drawn instead, {tally.lost:,} games lost by them; {tally.tokens:,} tokens"
+            + (f", which cost {tally.cost:.4g}" if tally.cost else "")
+            for chat, played in zip(self.chats, self.tallies, strict=True)
+            for tally in [played if played.moves else chat.tally]  # games with a log are not played in parts
+        ]
 
 
 AGENTS = {"chat": Chat}

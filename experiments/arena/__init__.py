@@ -36,6 +36,7 @@ from dice_envs.agent.matches import (
     play_pieces,
     remembering,
 )
+from dice_envs.agents.chat import ChatMeter, logged
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import write_text
 from dice_envs.core.game import MAX_SEATS, Variant
@@ -49,7 +50,7 @@ from dice_envs.exact.contract import GAMES_WON
 from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import results
-from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
+from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.logs import WRITERS
 from dice_envs.experiments.ui.grids import show_all
 
@@ -119,6 +120,7 @@ def main(
     ui.check_writable(log)
     ui.print_mode(variant, policy)
     players = logged(players, json, resume)
+    meter = ChatMeter(players, alone=ray is None)
     meetings = num_meetings(variant, len(agents))
     hand_over = functools.partial(_hand_over, variant, players, json, report, log, writer)
     if exact:
@@ -127,7 +129,7 @@ def main(
         hand_over(result)
         return
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
-    with resumable(json if log is None else None, resume, what, seed, ray, players) as (seed, workers):
+    with resumable(json if log is None else None, resume, what, seed, ray, meter) as (seed, workers):
         values: list[ResponseValues | None] | None = None
         reasons: list[str] = []
         if without_luck:
@@ -135,7 +137,7 @@ def main(
                 values, reasons = known_values(variant, agents, players)
         with ui.progress(f"{meetings} × {games:,} games", meetings * games):
             result = tournament(variant, agents, games, seed, players, writer, match, workers, values)
-        result.notes = [*result.notes, *reasons, *workers.lines()]
+        result.notes = [*result.notes, *reasons, *meter.lines()]
         hand_over(result, seed, values)
 
 

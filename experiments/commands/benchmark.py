@@ -21,7 +21,7 @@ import typer
 from dice_envs import TASKS, ActionValues, Agent, ResponseValues, Task, action_values, evaluate, response_values
 from dice_envs.agent import ask, check_needs, check_plays, fresh_memory, promises_of, resolve
 from dice_envs.agent.matches import GAMES_ASKED
-from dice_envs.agents.chat import Chat, Tally
+from dice_envs.agents.chat import Chat, ChatMeter, Tally, logged
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range, did_you_mean, shown
@@ -34,7 +34,7 @@ from dice_envs.exact.contract import Unit
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands.leaderboard import usual_agents
-from dice_envs.experiments.jobs import HERE, Workers, logged, resumable
+from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 from dice_envs.table.sitting import PERSON, Sitting
@@ -90,7 +90,7 @@ def language(
     given = {"players": players or [], "tasks": [each.name for each in tasks], "references": references}
     what = {"language": given, "positions": positions, "games": games}
     found: dict[str, list[Score]] = {}
-    with resumable(json, resume, what, seed, None) as (_, workers):
+    with resumable(json, resume, what, seed) as (_, workers):
         for each in tasks:
             with ui.progress(f"{each.name}: positions", positions):
                 values = response_values(each.variant)  # first: it may have to solve the game
@@ -298,11 +298,12 @@ def score(
     variant = positions.variant
     firsts = range(0, len(positions.states), ASKED)
     parts = [(positions.states[first : first + ASKED], first, seed) for first in firsts]
-    counted = workers.counting([player])
-    actions = np.concatenate(counted.run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts]))
+    meter = ChatMeter([player])
+    run = workers.metered(meter).run
+    actions = np.concatenate(run(_answers, (variant, player), parts, [float(len(part[0])) for part in parts]))
     with counting() as part:
         played = functools.partial(evaluate, variant, player, None, games, seed=seed, name=name)
-        result = played(values=values, done=part.advance, run=counted.run)
+        result = played(values=values, done=part.advance, run=run)
     regrets = positions.regrets(actions)
     mean, error = _mean(positions, regrets)
     return Score(
@@ -320,7 +321,7 @@ def score(
         result_error=result.error,
         best=result.best,
         result_unit=result.unit,
-        tally=counted.tallies[0] if counted.tallies else None,
+        tally=meter.tallies[0] if meter.tallies else None,
     )
 
 

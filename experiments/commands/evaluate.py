@@ -12,11 +12,12 @@ import typer
 
 from dice_envs import evaluate, response_values
 from dice_envs.agent.casting import cast
+from dice_envs.agents.chat import ChatMeter, logged
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import Evaluation, check_games
 from dice_envs.experiments import ui
-from dice_envs.experiments.jobs import logged, resumable
+from dice_envs.experiments.jobs import resumable
 from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.pages import bars, saved_plot
 
@@ -62,14 +63,15 @@ def main(
     check_games(games, match)
     ui.print_mode(variant, policy)
     (player,) = logged([player], json, resume)
+    meter = ChatMeter([player], alone=ray is None)
     what = {"game": str(variant.plain), "agents": specs, "games": games, "match": match}
-    with resumable(json, resume, what, seed, ray, [player]) as (seed, workers):
+    with resumable(json, resume, what, seed, ray, meter) as (seed, workers):
         with ui.progress("values of choices") as bar:
             values = response_values(variant, against, done=bar.advance)
         with ui.progress(f"{games:,} games", games) as bar:
             play = functools.partial(evaluate, variant, player, against, games, seed=seed, match=match, anytime=anytime)
             found = play(name=agent, values=values, done=bar.advance, run=workers.run)
-    grids = [_value_grid(found, workers.lines()), *_loss_grids(found), *_worst_grids(found)]
+    grids = [_value_grid(found, meter.lines()), *_loss_grids(found), *_worst_grids(found)]
     ui.write_all(json, found, report, lambda folder: _save_plots(folder, found), lambda: show_all(grids))
 
 

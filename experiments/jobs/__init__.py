@@ -1,5 +1,4 @@
-"""Work in parts: done in this process, in several or on a Ray cluster, with the same results; finished parts can be kept,
-and what language models use for them is added up.
+"""Work in parts: done in this process, in several or on a Ray cluster, with the same results; finished parts can be kept.
 
 A divisible computation is a function of this project and a list of parts, each with its own seeds. Results do not depend on
 where, when or how often a part is done, and so not on the number of workers.
@@ -10,7 +9,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import copy
-import dataclasses
 import functools
 import hashlib
 import json as json_module
@@ -22,14 +20,12 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
 import dice_envs
-from dice_envs import Agent, agents
-from dice_envs.agent import promises_of
-from dice_envs.agents.chat import Chat, Tally
+from dice_envs import agents
 from dice_envs.core.files import BEGUN, folder_lock, read_archive, read_json, write_archive, write_text
 from dice_envs.core.machine import needs
 from dice_envs.core.options import shown
@@ -134,6 +130,26 @@ def _checksum(plan: Mapping[str, Any]) -> str:
     return hashlib.sha256(json_module.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
+class Meter(Protocol):
+    """Counts what is used in parts of a computation. It is pickled with a part, and there counts what that uses."""
+
+    def __len__(self) -> int:
+        """Return how many users of something there are."""
+        ...
+
+    def read(self) -> Sequence[Sequence[float]]:
+        """Return what each has used so far in this process, a row of numbers."""
+        ...
+
+    def add(self, used: Sequence[Sequence[float]]) -> None:
+        """Take note of what each has used for a part."""
+        ...
+
+    def recorded(self) -> int:
+        """Return how much of what is used has been recorded in files; it grows with every use."""
+        ...
+
+
 class Workers:
     """Computes parts in this process, one after another.
 
@@ -141,37 +157,18 @@ class Workers:
         kept: keeps finished parts, and returns those of a stopped run; None: nothing is kept.
 
     Attributes:
-        tallies: of each language model in `counting`: what it has done and used in all parts, also before a stop.
+        meter: adds up what parts have used, also before a stop; None: nothing is.
     """
 
     def __init__(self, kept: KeptParts | None = None) -> None:
         self.kept = kept
-        self.chats: list[Chat] = []
-        self.by_clock: list[str] = []
-        self.tallies: list[Tally] = []
+        self.meter: Meter | None = None
 
-    def counting(self, agents: Sequence[Agent]) -> Self:
-        """Return the same workers, which add up what language models among the agents do and use. ValueError for a limit on the
-        price with workers that do not know of each other's requests."""
+    def metered(self, meter: Meter | None) -> Self:
+        """Return the same workers with a meter."""
         twin = copy.copy(self)
-        twin.chats = [agent for agent in agents if isinstance(agent, Chat)]
-        twin.by_clock = list(dict.fromkeys(type(agent).__name__ for agent in agents if promises_of(agent).by_clock))
-        twin.tallies = [Tally() for _ in twin.chats]
-        for chat in twin.chats:
-            if chat.cost and isinstance(self, OnRay):
-                raise ValueError(f"cost={chat.cost:g} holds within one process: leave out cost or --ray")
+        twin.meter = meter or None
         return twin
-
-    def lines(self) -> list[str]:
-        """Return a line for each language model: moves, replies without a legal move and what became of them, tokens; and
-        one for each agent whose play no seed repeats."""
-        return [f"{name} thinks by the clock: the seed does not repeat its games" for name in self.by_clock] + [
-            f"{chat.model}: {tally.moves:,} moves, {tally.illegal:,} replies without a legal move, "
-            f"{tally.random:,} moves drawn instead, {tally.lost:,} games lost by them; {tally.tokens:,} tokens"
-            + (f", which cost {tally.cost:.4g}" if tally.cost else "")
-            for chat, played in zip(self.chats, self.tallies, strict=True)
-            for tally in [played if played.moves else chat.tally]  # games with a log are not played in parts
-        ]
 
     def run(
         self,
@@ -190,23 +187,21 @@ class Workers:
         """
         size = [1.0] * len(parts) if sizes is None else sizes
         work = functools.partial(function, *shared)
-        if not self.chats:
+        meter, kept = self.meter, self.kept
+        if meter is None:
             return self._kept_or_done(work, parts, size)
-        replies, kept = _size(self.chats), self.kept
+        recorded = meter.recorded()
         new = kept if kept is not None and not (kept.folder / PLAN).exists() else None
         if new is not None:
-            new.open()  # before a part is finished: each reply is kept, and a resumed run needs the seed
+            new.open()  # before a part is finished: what the meter counts is recorded, and a resumed run needs the seed
         try:
-            told = self._kept_or_done(functools.partial(_told, work, self.chats), parts, size)
+            told = self._kept_or_done(functools.partial(_told, work, meter), parts, size)
         except BaseException:
-            if new is not None and _size(self.chats) == replies:
-                new.close(remove=True)  # no reply has come: there is nothing to resume
+            if new is not None and meter.recorded() == recorded:
+                new.close(remove=True)  # nothing was used: there is nothing to resume
             raise
         for part in told:
-            self.tallies = [
-                Tally(*(mine + more for mine, more in zip(dataclasses.astuple(tally), used, strict=True)))
-                for tally, used in zip(self.tallies, part["used"], strict=True)
-            ]
+            meter.add(part["used"])
         return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in told]
 
     def _kept_or_done(self, work: Any, parts: Sequence[Any], size: Sequence[float]) -> list[Any]:
@@ -365,29 +360,11 @@ def _check_sources(nodes: Iterable[Mapping[str, Any]]) -> None:
             raise ValueError(f"{name} has {what}: install the same checkout there, with the same extras")
 
 
-def logged(agents: Sequence[Agent], json: Path | None, resume: bool = False) -> list[Agent]:
-    """Return a command's agents. Language models without a log get one beside the file of results, if there is one; with
-    `resume` the replies in the logs are used again."""
-    if json is None:
-        return list(agents)
-    log = str(json.with_suffix(".replies.jsonl").absolute())
-    return [
-        dataclasses.replace(agent, log=agent.log or log, resume=resume or agent.resume) if isinstance(agent, Chat) else agent
-        for agent in agents
-    ]
-
-
-def _size(chats: Sequence[Chat]) -> int:
-    """Return the size of the files with the replies, in bytes."""
-    return sum(path.stat().st_size for path in {Path(chat.log) for chat in chats if chat.log} if path.exists())
-
-
-def _told(work: Callable[..., Any], chats: Sequence[Chat], *part: Any) -> dict[str, Any]:
-    """Return the result of a part in the form of JSON, and what each language model has used for it."""
-    before = [dataclasses.astuple(chat.tally) for chat in chats]
+def _told(work: Callable[..., Any], meter: Meter, *part: Any) -> dict[str, Any]:
+    """Return the result of a part in the form of JSON, and what has been used for it."""
+    before = meter.read()
     found = work(*part)
-    after = [dataclasses.astuple(chat.tally) for chat in chats]
-    used = [[late - early for early, late in zip(*each, strict=True)] for each in zip(before, after, strict=True)]
+    used = [[late - early for early, late in zip(*each, strict=True)] for each in zip(before, meter.read(), strict=True)]
     return {"found": found.tolist() if isinstance(found, np.ndarray) else found, "used": used}
 
 
@@ -462,12 +439,17 @@ def kept_beside(json: Path | None, resume: bool, what: Mapping[str, Any], seed: 
 
 @contextlib.contextmanager
 def resumable(
-    json: Path | None, resume: bool, what: Mapping[str, Any], seed: int | None, ray: str | None, agents: Sequence[Agent] = ()
+    json: Path | None,
+    resume: bool,
+    what: Mapping[str, Any],
+    seed: int | None,
+    ray: str | None = None,
+    meter: Meter | None = None,
 ) -> Iterator[tuple[int, Workers]]:
-    """Yield the seed and the workers, `counting` for agents, of a command that keeps finished parts (`kept_beside`) and may
-    run on a cluster."""
+    """Yield the seed and the workers, with the meter, of a command that keeps finished parts (`kept_beside`) and may run on a
+    cluster."""
     with kept_beside(json, resume, what, seed) as kept, on_ray(ray, kept) as workers:
-        yield (kept.seed if kept else seed_or_fresh(seed)), workers.counting(agents)
+        yield (kept.seed if kept else seed_or_fresh(seed)), workers.metered(meter)
 
 
 def _seed_of(folder: Path, plan: Mapping[str, Any], seed: int | None) -> int:

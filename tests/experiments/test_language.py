@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dice_envs import TASKS, action_values, configure, make_agent, response_values
-from dice_envs.agents.chat import Chat
+from dice_envs.agents.chat import Chat, ChatMeter
 from dice_envs.envs.text import InWords
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.commands.benchmark import named_players, players_of, positions_of, score
@@ -170,9 +170,9 @@ def test_other_commands_go_on_too_and_count_all(command, tmp_path):
 def test_what_models_use_elsewhere_is_counted(tmp_path):
     with serving() as server:
         agent = Chat("tiny", url=server.url, price=1.0)
-        workers = Shuffled().counting([agent])
+        meter = ChatMeter([agent])
         variant = configure("liars_dice", num_dice=1)
-        found = play_table(variant, [agent, make_agent("random")], 12, 1, workers=workers)
+        found = play_table(variant, [agent, make_agent("random")], 12, 1, workers=Shuffled().metered(meter))
         np.testing.assert_array_equal(found, play_table(variant, [agent, make_agent("random")], 12, 1))
-    assert dataclasses.astuple(workers.tallies[0]) == pytest.approx(dataclasses.astuple(agent.tally))
+    assert dataclasses.astuple(meter.tallies[0]) == pytest.approx(dataclasses.astuple(agent.tally))
     assert agent.tally.cost > 0
