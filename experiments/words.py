@@ -66,19 +66,18 @@ def is_number(words: str) -> bool:
 @functools.lru_cache(maxsize=8)
 def _own_numbers(variant: Variant) -> dict[int, int] | None:
     """Return number → action for all actions of the variant, from the numbers in their words; None if those do not fit."""
-    found = [list(map(int, re.findall(r"\d+", variant.describe_action(action)))) for action in range(variant.facts.num_actions)]
-    firsts = [numbers[0] for numbers in found if numbers]
-    if len(set(firsts)) == len(found):
-        return {first: action for action, first in enumerate(firsts)}
-    if firsts and all(not numbers or numbers == [action] for action, numbers in enumerate(found)):
-        return {action: action for action in range(len(found))}
+    moves = [variant.describe_action(action) for action in range(variant.facts.num_actions)]
+    if all(move.kind == "die" for move in moves):
+        return {move.numbers[0]: action for action, move in enumerate(moves)}
+    if any(move.numbers for move in moves) and all(move.numbers in ((), (action,)) for action, move in enumerate(moves)):
+        return {action: action for action in range(len(moves))}
     return None
 
 
 def number_choices(variant: Variant, legal: Sequence[int]) -> dict[int, int]:
     """Return number → legal action, for choosing by number.
 
-    A number never contradicts the words. If each action's words begin with a number of its own ("die 2"), that number is used;
+    A number never contradicts the words. If each action has a die of its own ("die 2"), its number is used;
     so is a number in the words that equals the action ("throw the 2 lowest again"). Otherwise legal actions count from 1.
     """
     own = _own_numbers(variant)
@@ -149,7 +148,7 @@ def help_text(variant: Variant) -> str:
     lines = [
         f"A move is its number in the list, its words ({example}), or the beginning of its words if no other move shares it."
     ]
-    if len(re.findall(r"\d+", example)) > 1 and _own_numbers(variant) is None:
+    if example.kind == "bid":
         lines.append("Signs may be left out. A number alone is always a number in the list: 3 5 is 3 x 5, and 35 is choice 35.")
     return "\n".join([*lines, "Or type:", *(f"  {name:10} {what}" for name, what in COMMANDS.items())])
 

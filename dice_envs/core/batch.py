@@ -23,7 +23,15 @@ _INT64 = np.dtype(np.int64)
 
 
 class IllegalActionError(ValueError):
-    """An action is malformed or not legal now. Nothing has changed."""
+    """An action is malformed or not legal now. Nothing has changed.
+
+    Attributes:
+        reason: why, without the number of the game with which the message may begin.
+    """
+
+    def __init__(self, reason: str, game: int | None = None) -> None:
+        super().__init__(reason if game is None else f"game {game}: {reason}")
+        self.reason = reason
 
 
 # The effect of an illegal action, in every environment. "raise": IllegalActionError, and nothing changes. "lose": the game
@@ -125,7 +133,7 @@ def dealt(variant: Variant, count: int, seed: np.random.SeedSequence | None = No
 
 def illegal_error(variant: Variant, state: Any, game: int, action: int) -> IllegalActionError:
     """The error for an action that cannot be played in a state, with the number of the game and the reason."""
-    return IllegalActionError(f"game {game}: {explain_illegal(variant, state, action)}")
+    return IllegalActionError(explain_illegal(variant, state, action), game)
 
 
 def as_array(name: str, value: Any) -> np.ndarray:

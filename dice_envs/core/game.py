@@ -22,7 +22,7 @@ from dice_envs.core.dice import choose_from_mask, next_u64, uniform
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range, did_you_mean, options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, end_game
-from dice_envs.core.view import Block, Picture, seat_name
+from dice_envs.core.view import Block, Move, Picture, seat_name
 
 PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; ignored
 
@@ -170,7 +170,7 @@ class Game:
     play: Play
     observe: Observe
     reroll_hidden: RerollHidden
-    describe_action: Callable[[Any, int], str]  # (options, action) → words
+    describe_action: Callable[[Any, int], str]  # (options, action) → words, or a `Move` with their parts
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
     full_picture: Callable[[Any], Picture]  # options → a picture that needs the most room; images have its size
     random_action: RandomAction | None = None  # optional: faster than a draw from a mask
@@ -526,10 +526,11 @@ class Variant:
         if given and self.game.arrange is not None:
             self.game.arrange(self.options, state, given)
 
-    def describe_action(self, action: int) -> str:
+    def describe_action(self, action: int) -> Move:
         """The action in words, whether it is legal now or not. ValueError if there is no such action."""
         check_range("action", action, 0, self.facts.num_actions - 1)
-        return self.game.describe_action(self.options, action)
+        words = self.game.describe_action(self.options, action)
+        return words if isinstance(words, Move) else Move(words)
 
     def legal_actions(self, state: Any) -> list[int]:
         """The legal actions of the seat to move in one state record, in their order; none once the game is over."""

@@ -5,7 +5,29 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
+
+
+class Move(str):
+    """An action in words, which a game makes from its parts: `Move("{} x {}", 3, 5, kind="bid")` is "3 x 5".
+
+    Attributes:
+        form: the words with places for the numbers; moves of one form are shown as examples of it.
+        numbers: those of this move.
+        kind: "bid" of a number of dice and a face; "die" with the number of a die in the picture; else empty.
+        bare: the words without a remark that follows them in brackets.
+    """
+
+    form: str
+    numbers: tuple[int, ...]
+    kind: Literal["", "bid", "die"]
+    bare: str
+
+    def __new__(cls, form: str, *numbers: int, kind: Literal["", "bid", "die"] = "", remark: str = "") -> Self:
+        bare = form.format(*numbers) if numbers else form
+        move = super().__new__(cls, f"{bare} ({remark})" if remark else bare)
+        move.form, move.numbers, move.kind, move.bare = form, numbers, kind, bare
+        return move
 
 
 class Block(NamedTuple):

@@ -94,7 +94,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         try:
             done = self.games.advance(self._action, self._plays, restart=False)
         except IllegalActionError as problem:
-            raise IllegalActionError(str(problem).removeprefix("game 0: ")) from None
+            raise IllegalActionError(problem.reason) from None
         ended = done.ended.item()
         self._playing = not ended
         observation, info = self._show(done.shown, illegal=bool(self.games.illegal))

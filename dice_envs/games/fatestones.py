@@ -37,7 +37,7 @@ from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_list, check_types, is_list, is_whole, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, seat_name, with_verb
+from dice_envs.core.view import Block, Die, Group, Move, Picture, Row, Tone, offsets, seat_name, with_verb
 
 MAX_HAND = 5
 NUM_FACES = 6
@@ -330,8 +330,8 @@ def _rules_in_short(options: Options) -> list[str]:
     ]
 
 
-def _describe_action(options: Options, action: int) -> str:
-    return f"roll die {action + 1}"
+def _describe_action(options: Options, action: int) -> Move:
+    return Move("roll die {}", action + 1, kind="die")
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:

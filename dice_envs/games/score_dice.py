@@ -37,7 +37,7 @@ from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_faces, check_list, check_range, check_types, is_list, is_whole, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
-from dice_envs.core.view import Block, Die, Group, Picture, Row, Tone, offsets, with_verb
+from dice_envs.core.view import Block, Die, Group, Move, Picture, Row, Tone, offsets, with_verb
 
 MAX_DICE = 24  # of one pool
 MAX_SIDES = 100
@@ -411,9 +411,9 @@ def _rules_in_short(options: Options) -> list[str]:
     return [*lines, counts]
 
 
-def _describe_action(options: Options, action: int) -> str:
+def _describe_action(options: Options, action: int) -> Move:
     sizes = [f"d{pool[action]}" for pool in options.pools if action < len(pool)]
-    return f"die {action + 1} ({' or '.join(dict.fromkeys(sizes))})"
+    return Move("die {}", action + 1, kind="die", remark=" or ".join(dict.fromkeys(sizes)))
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:

@@ -43,7 +43,7 @@ from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_faces, check_types, shown
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
-from dice_envs.core.view import Bar, Block, Die, Group, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
+from dice_envs.core.view import Bar, Block, Die, Group, Move, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
 
 MAX_DICE = 8
 MAX_FACES = 8
@@ -407,10 +407,10 @@ def _rules_in_short(options: Options) -> list[str]:
     ]
 
 
-def _describe_action(options: Options, action: int) -> str:
-    if action == 0:
-        return "keep all"
-    return "throw the lowest again" if action == 1 else f"throw the {action} lowest again"
+def _describe_action(options: Options, action: int) -> Move:
+    if action > 1:
+        return Move("throw the {} lowest again", action)
+    return Move("throw the lowest again" if action else "keep all")
 
 
 def _explain_illegal(options: Options, state: Any, action: int) -> str:

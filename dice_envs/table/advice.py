@@ -135,12 +135,17 @@ class Judged:
     words: str
     cost: float  # value of the best action less that of the move, 0 or more; 0 where a sample cannot tell the two apart
     best: int  # the best action; `action` itself if the cost is 0
-    text: str  # all this in one line
+    verdict: str  # what it cost, in words
     before: float | None = None  # the result that the seat could expect before the move; None where it is not known
     after: float | None = None  # the same after the move
     mark: Mark = "best"  # how much it cost; see FINE and SLIP
     # False where optimal play of the others could not have led here: the cost weighs their dice by their bids; no sum has it.
     counted: bool = True
+
+    @property
+    def text(self) -> str:
+        """The move and its verdict in one line."""
+        return f"move {self.number}: {self.words}{' ' if self.cost else '; '}{self.verdict}"
 
 
 class Point(NamedTuple):
@@ -312,7 +317,7 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
         else:
             weighed = players("hint").values_of(sitting.variant, position.state, entry.number, most, entry.action)
             move = _judged(sitting.variant, entry, weighed or percent_of_winning(sitting.variant, single), scale.spread)
-            moves.append(dataclasses.replace(move, counted=False, text=f"{move.text} ({_NOT_COUNTED})"))
+            moves.append(dataclasses.replace(move, counted=False, verdict=f"{move.verdict} ({_NOT_COUNTED})"))
     others = ", and what the others did" if len(sitting.seats) > 1 else ""
     note = f"{values.note}; luck is all that was not the player's own choice: the dice{others}"
     splits = {seat: _split(sitting, seat, moves, values, scale) for seat in seats}
@@ -353,11 +358,11 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
     cost = float(np.nanmax(found.values) - found.values[action])
     if cost <= (NO_COST if found.errors is None else found.errors[action]):
         clearly = "" if found.errors is None else "clearly "
-        return Judged(number, entry.seat, action, words, 0.0, action, f"move {number}: {words}; nothing was {clearly}better")
+        return Judged(number, entry.seat, action, words, 0.0, action, f"nothing was {clearly}better")
     better = f"{variant.describe_action(best)} had {figure(float(found.values[best]), found)}"
-    text = f"move {number}: {words} cost {figure(cost, found)}; {better}"
+    verdict = f"cost {figure(cost, found)}; {better}"
     mark: Mark = "fine" if cost < FINE * spread else "slip" if cost < SLIP * spread else "blunder"
-    return Judged(number, entry.seat, action, words, cost, best, text, mark=mark)
+    return Judged(number, entry.seat, action, words, cost, best, verdict, mark=mark)
 
 
 def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:

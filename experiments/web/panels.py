@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 ODDS = "the odds"  # title of advice that does not say what is best
 FEWEST = 8  # moves of this form that make a grid; fewer are buttons
-PAIR = re.compile(r"(\d+) x (\d+)")
 LEAST_SHOWN = 0.005  # share of a choice in optimal play from which its button shows it
 KEPT_OPEN = "event => event.currentTarget.closest('.moves').classList.toggle('all')"
 Add = Callable[..., None]  # adds a move's button: its content, action, classes, name and key
@@ -48,9 +47,9 @@ class BidGrid:
 
 def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, list[int]]:
     """Return the grid of legal actions, None if there is none, and the legal actions outside it."""
-    said = [variant.describe_action(action) for action in range(variant.facts.num_actions)]
-    pairs = {k: (int(match[1]), int(match[2])) for k, text in enumerate(said) if (match := PAIR.fullmatch(text))}
-    if len(pairs) < FEWEST or len(set(pairs.values())) < len(pairs):
+    moves = map(variant.describe_action, range(variant.facts.num_actions))
+    pairs = {action: (move.numbers[0], move.numbers[1]) for action, move in enumerate(moves) if move.kind == "bid"}
+    if len(pairs) < FEWEST:
         return None, list(legal)
     placed = {pairs[action]: action for action in legal if action in pairs}
     every = {pair: action for action, pair in pairs.items()}
@@ -68,7 +67,7 @@ def show_moves(page: TablePage) -> None:
     grid, others = arrange(variant, place.sitting.legal())
 
     def add(content: str, action: int, classes: str = "move", name: str = "", key: str = "") -> None:
-        label, share = variant.describe_action(action), shares.get(action, 0.0)
+        label, share = str(variant.describe_action(action)), shares.get(action, 0.0)
         if share >= LEAST_SHOWN:
             label += f", optimal play does it {100 * share:.0f} % of the time"
             content += f'<span class="often">{100 * share:.0f} %</span>'
@@ -84,8 +83,8 @@ def show_moves(page: TablePage) -> None:
     if others:
         with ui.element("div").classes("line others"):
             for action, text in said.items():
-                number = re.match(r"(?:roll )?(die (\d+))", text)
-                content = f'<span class="named">{number[1]}</span>{dice[number[2]]}' if number and number[2] in dice else ""
+                number = str(text.numbers[0]) if text.kind == "die" else ""
+                content = f'<span class="named">die {number}</span>{dice[number]}' if number in dice else ""
                 add(content or html.escape(text), action, "move main" if grid else "move", key=keys.get(action, ""))
     if grid:
         liked = best if best is not None else max(grid.actions.values(), key=lambda each: shares.get(each, 0.0))
@@ -252,7 +251,7 @@ def show_lesson(page: TablePage, review: Review) -> None:
         played = f"{who} played <b>{html.escape(move.words)}</b>{_worth(move.after, split)}."
         markup(f"{_chip(move.mark, move.text)} {played}")
         if move.cost and move.after is None:
-            words(f"{_cost_of(move)}.")
+            words(f"{move.verdict}.")
         elif move.cost:
             best = html.escape(place.sitting.variant.describe_action(move.best))
             markup(f"Better was <b>{best}</b>{_worth(move.before, split)}.")
@@ -266,12 +265,7 @@ def show_lesson(page: TablePage, review: Review) -> None:
 
 def judged_line(move: Judged) -> str:
     """Return the mark and the cost of a move as HTML, for the history."""
-    return f'<span class="notes">{_chip(move.mark, move.text)} {html.escape(_cost_of(move))}</span>'
-
-
-def _cost_of(move: Judged) -> str:
-    """Return the text of a move's cost, without the move."""
-    return move.text.removeprefix(f"move {move.number}: {move.words}").lstrip("; ")
+    return f'<span class="notes">{_chip(move.mark, move.text)} {html.escape(move.verdict)}</span>'
 
 
 def _worth(value: float | None, split: Split | None) -> str:

@@ -37,7 +37,6 @@ _END_OF_THOUGHT = re.compile("|".join(re.escape(last) for _, last in MARKS_OF_TH
 CUT_OFF = "the reply was cut off"
 _IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _TIMES = re.compile(r"(?<=[0-9])\s*[x×*]\s*(?=[0-9])")
-_REMARK = re.compile(r"\([^()]*\)")  # in a game's words: "die 4 (d6)"
 
 
 # --- prompts ----------------------------------------------------------------------------------------------------------
@@ -93,7 +92,7 @@ def _forms(variant: Variant) -> str:
     forms: dict[str, list[str]] = {}
     for action in range(variant.facts.num_actions):
         words = variant.describe_action(action)
-        forms.setdefault(re.sub(r"[0-9]+", "0", words), []).append(words)
+        forms.setdefault(words.form, []).append(words)
     return ", ".join(words[0] if len(words) == 1 else f"{words[0]} … {words[-1]}" for words in forms.values())
 
 
@@ -223,10 +222,10 @@ def _labelled(lines: Sequence[str]) -> Iterator[str]:
 @functools.lru_cache(maxsize=32)
 def _words(variant: Variant) -> dict[str, int]:
     """Return the words of each action as the game writes them, and in plain form where they name only one → action."""
-    own = {variant.describe_action(action): action for action in range(variant.facts.num_actions)}
+    own: dict[Any, int] = {variant.describe_action(action): action for action in range(variant.facts.num_actions)}
     plain: dict[str, set[int]] = {}
     for words, action in own.items():
-        for form in (words, _REMARK.sub("", words)):
+        for form in (words, words.bare):
             plain.setdefault(_plain(form), set()).add(action)
     return {**{words: min(actions) for words, actions in plain.items() if len(actions) == 1}, **own}
 

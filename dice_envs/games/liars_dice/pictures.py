@@ -8,7 +8,7 @@ import numpy as np
 
 from dice_envs.core.dice import faces_of
 from dice_envs.core.state import OVER
-from dice_envs.core.view import Die, Group, Picture, Row, Tone, how_often, in_letters, seat_name, with_verb
+from dice_envs.core.view import Die, Group, Move, Picture, Row, Tone, how_often, in_letters, seat_name, with_verb
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, lowest_quantities, rule_number
 
 _FACES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
@@ -51,13 +51,13 @@ def rules_in_short(options: Any) -> list[str]:
     return lines
 
 
-def describe_action(options: Any, action: int) -> str:
+def describe_action(options: Any, action: int) -> Move:
     """Return an action in words: "3 x 2", "call" or "exact"."""
     quantity, face = divmod(action, options.num_faces)
     bids = sum(options.dice_per_seat) * options.num_faces
     if action >= bids:
-        return "call" if action == bids else "exact"
-    return f"{quantity + 1} x {face + 1}"
+        return Move("call" if action == bids else "exact")
+    return Move("{} x {}", quantity + 1, face + 1, kind="bid")
 
 
 def explain_illegal(options: Any, state: Any, action: int) -> str:
