@@ -431,9 +431,11 @@ def _playouts(
             rest = np.unique([first, played])  # a fresh sample tells what the move cost
     if not told:
         return None
-    note = f"estimated: {trial.note}; 95 % intervals, seed {seed}"
+    note, sample = f"estimated: {trial.note}", f"95 % intervals, seed {seed}"
     chances = trial.chances(hidden) if trial.chances else None
-    return percent_of_winning(variant, ActionValues(level - behind, RETURN, note, errors=errors, chances=chances))
+    return percent_of_winning(
+        variant, ActionValues(level - behind, RETURN, note, errors=errors, chances=chances, sample=sample)
+    )
 
 
 # --- the player --------------------------------------------------------------------------------------------------------

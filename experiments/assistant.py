@@ -30,7 +30,7 @@ from dice_envs.evaluation.games import NO_COST
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
 from dice_envs.experiments.words import advice_text, review_lines
-from dice_envs.table.advice import figure, give_hint, review
+from dice_envs.table.advice import figure, give_hint, noted, review
 from dice_envs.table.rules import attributes, docstring, rules_in_short, sections
 from dice_envs.table.sitting import PERSON
 
@@ -155,10 +155,10 @@ class Games:
         cost = float(values.values[best] - values.values[action])
         error = None if values.errors is None else float(values.errors[action])
         if cost <= (NO_COST if error is None else error):
-            return f"{words} gives nothing away: nothing is better\n({values.note})"
+            return f"{words} gives nothing away: nothing is better\n({noted(values)})"
         worth = figure(float(values.values[best]), values)
         lost = figure(cost, values, error)
-        return f"{words} gives away {lost}: the best, {variant.describe_action(best)}, has {worth}\n({values.note})"
+        return f"{words} gives away {lost}: the best, {variant.describe_action(best)}, has {worth}\n({noted(values)})"
 
     def review(self, game_id: GameId) -> str:
         """Judge your moves in a game that is over: what each gave away, and how much of the result was luck."""

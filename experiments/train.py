@@ -256,8 +256,8 @@ def _played(trained: TrainingRun, games: int, left: list[str] | None) -> Result:
         seconds, most = _limits(not promises_of(players[place]).memoryless, left)
         with ui.progress(f"measuring values against {row[place]}", seconds=seconds, most=most):
             (values[place],), reasons = known_values(variant, [row[place]], [players[place]])
-        notes += reasons
-        if left is not None and any(each.endswith("to evaluate") for each in reasons):  # others are not known at all
+        notes += map(str, reasons)
+        if left is not None and any(isinstance(each, TooLong) for each in reasons):  # others are not known at all
             left.append(f"what a best response wins from {row[place]}")
     with ui.progress("cross table", num_meetings(variant, len(row)) * games):
         table = tournament(variant, row, games, trained.seed, players, values=values)

@@ -14,7 +14,7 @@ import typer
 from dice_envs import Variant
 from dice_envs.core.options import did_you_mean, shown
 from dice_envs.experiments.ui import console
-from dice_envs.table.advice import Advice, Judged, Review, Split, level
+from dice_envs.table.advice import Advice, Judged, Review, Split, level, noted
 from dice_envs.table.sitting import Entry, Sitting
 
 MOST_LISTED = 12  # legal actions; of more, the first and the last are listed
@@ -163,7 +163,7 @@ def advice_text(advice: Advice) -> str:
         lines.append(f"  {row.words:{words}}  {row.text:>{texts}}{share}")
     if len(advice.rows) > len(rows):
         lines.append(f"  … and {len(advice.rows) - len(rows)} more that are worth no more")
-    return "\n".join([*lines, f"({advice.note})"])
+    return "\n".join([*lines, f"({noted(advice)})"])
 
 
 def entry_text(variant: Variant, entry: Entry, viewer: int | None) -> str:
@@ -190,7 +190,7 @@ def review_lines(found: Review, sitting: Sitting, viewer: int | None, commands: 
             onward = f"; `from {worst.number}` plays on from there" if commands and seat in sitting.people else ""
             yield f"the worst move: {worst.number}, {worst.words}{onward}"
     if found.note:
-        yield f"({found.note})"
+        yield f"({noted(found)})"
 
 
 def graph_lines(split: Split, moves: Sequence[Judged]) -> Iterator[str]:

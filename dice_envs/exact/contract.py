@@ -173,6 +173,7 @@ class ActionValues(NamedTuple):
             and `values` take these for random.
         chances: (num_actions,) float64, the probability that what an action claims is true, such as that a bid holds, given
             what the seat may infer; NaN where that is not known. None: actions claim nothing.
+        sample: of estimates, what was drawn for them, for people.
     """
 
     values: np.ndarray
@@ -182,6 +183,7 @@ class ActionValues(NamedTuple):
     errors: np.ndarray | None = None
     reached: bool = True
     chances: np.ndarray | None = None
+    sample: str = ""
 
     @property
     def wins(self) -> np.ndarray:

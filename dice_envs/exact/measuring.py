@@ -333,8 +333,8 @@ def random_odds(variant: Variant, state: Any, seed: int = 0, sample: int | None 
     for action, earned in zip(legal, play_out(variant, team, state, legal, hidden, streams)[0], strict=True):
         values[action] = earned.mean()
         errors[action] = half_width(earned, *facts.likely_returns)
-    note = f"mean return if all play at random afterwards: {sample:,} games for each action, 95 % intervals, seed {seed}"
-    return ActionValues(values, RETURN, note, errors=errors)
+    drawn = f"{sample:,} games for each action, 95 % intervals, seed {seed}"
+    return ActionValues(values, RETURN, "mean return if all play at random afterwards", errors=errors, sample=drawn)
 
 
 def play_out(

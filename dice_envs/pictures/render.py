@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import html
+import itertools
 import re
 import textwrap
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,15 +48,10 @@ def ansi(picture: Picture) -> str:
 
 def in_words(picture: Picture) -> str:
     """The picture in one line of words, without its title: "you (to move): 1 4. player 1: 2 hidden dice; 2 × 4"."""
-
-    def hidden(found: re.Match[str]) -> str:
-        return f"{(len(found[0]) + 1) // 2} hidden {'dice' if ' ' in found[0] else 'die'}"
-
     rows = []
     for row in picture.rows:
-        line, *strips = (each.strip().replace(":  ", ": ").replace("  ", " = ") for each in text_lines(Picture("", (row,))))
-        line = re.sub(r"(?<![^ ])(?<!die \d: )\?( \?)*(?![^ ;])", hidden, line)
-        rows.append(f"{line}{': ' * bool(strips)}{', '.join(strips)}")
+        strips = [_strip_words(group) for group in row.groups if group.strip]
+        rows.append(f"{_line(row, _counted)}{': ' * bool(strips)}{', '.join(strips)}")
     return ". ".join([*rows, *picture.notes])
 
 
@@ -65,14 +62,27 @@ def text_lines(picture: Picture) -> list[str]:
     """
     lines = []
     for row in picture.rows:
-        dice = list(map(as_die, row.dice))
-        numbers = ", ".join(map(_labelled, dice)) if any(die.label for die in dice) else _numbers(dice)
-        parts = [f"{row.lead} {numbers}".strip()] if dice else []
-        parts += filter(None, _row_details(row))
-        mark = f" ({row.mark})" if row.mark else ""
-        lines.append(f"{row.caption}{mark}" + (f": {'; '.join(parts)}" if parts else ""))
-        lines += [_strip_text(group) for group in row.groups if group.strip]
+        lines += [_line(row), *(_strip_text(group) for group in row.groups if group.strip)]
     return [*lines, *picture.notes]
+
+
+def _line(row: Row, say: Callable[[Any], str] | None = None) -> str:
+    """A row in words, without its strips; `say` writes its dice."""
+    say, dice = say or _numbers, list(map(as_die, row.dice))
+    numbers = ", ".join(map(_labelled, dice)) if any(die.label for die in dice) else say(dice)
+    parts = [f"{row.lead} {numbers}".strip()] if dice else []
+    parts += filter(None, _row_details(row, say))
+    mark = f" ({row.mark})" if row.mark else ""
+    return f"{row.caption}{mark}" + (f": {'; '.join(parts)}" if parts else "")
+
+
+def _counted(dice: Any) -> str:
+    """Dice as numbers, but hidden ones next to each other by how many they are."""
+    words = []
+    for number, same in itertools.groupby(map(_number, dice)):
+        count = len(run := list(same))
+        words.append(f"{count} hidden {'dice' if count > 1 else 'die'}" if number == "?" else " ".join(run))
+    return " ".join(words)
 
 
 def _labelled(die: Die) -> str:
@@ -80,11 +90,11 @@ def _labelled(die: Die) -> str:
     return f"die {name} ({kind}): {_number(die)}" if kind else f"die {name}: {_number(die)}"
 
 
-def _row_details(row: Row) -> tuple[str, ...]:
-    """A row's description, outcomes, progress and groups in words; "" for those that it lacks."""
+def _row_details(row: Row, say: Callable[[Any], str] | None = None) -> tuple[str, ...]:
+    """A row's description, outcomes, progress and groups in words; "" for those that it lacks. `say` writes dice."""
     outcomes = "".join("●" if good else "○" for good in row.outcomes)
     progress = f"{row.bar.value:g} of {row.bar.goal:g}" if row.bar and not row.detail else ""
-    return row.detail, outcomes, progress, ", ".join(_group_text(group) for group in row.groups if not group.strip)
+    return row.detail, outcomes, progress, ", ".join(_group_text(group, say) for group in row.groups if not group.strip)
 
 
 def _row_text(row: Row) -> str:
@@ -94,12 +104,17 @@ def _row_text(row: Row) -> str:
     return row.caption + (f": {'; '.join(parts)}" if parts else "") + (f" <- {row.mark}" if row.mark else "")
 
 
-def _group_text(group: Group) -> str:
-    return f"{group.label} {_numbers(map(as_die, group.dice))}".strip()
+def _group_text(group: Group, say: Callable[[Any], str] | None = None) -> str:
+    return f"{group.label} {(say or _numbers)(map(as_die, group.dice))}".strip()
 
 
 def _strip_text(group: Group) -> str:
     return f"{'*' if group.tone is Tone.BRIGHT else ' '} {group.label}  {_numbers(map(as_die, group.dice))}"
+
+
+def _strip_words(group: Group) -> str:
+    stands_for = "" if group.label.endswith(":") else " ="
+    return f"{'* ' * (group.tone is Tone.BRIGHT)}{group.label}{stands_for} {_numbers(map(as_die, group.dice))}"
 
 
 def _number(die: Die) -> str:

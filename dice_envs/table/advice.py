@@ -50,6 +50,7 @@ class Advice:
     meaning: str  # that of the values, such as "chance to win"
     rows: tuple[MoveWorth, ...]  # the best first
     note: str  # what the values assume
+    sample: str  # what was drawn for them; "" if they are exact
     sentence: str  # the best choice and why, for a person; "" for odds
 
 
@@ -59,6 +60,11 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
     if error is not None:
         error = None if math.isnan(error) else math.ceil(error * 1000 - 1e-6) / 1000  # up: none has width 0
     return unit.text(unit.figure(value, error, digits, sign))
+
+
+def noted(told: Advice | Review | ActionValues) -> str:
+    """Return what values assume, and what was drawn for them."""
+    return "; ".join(filter(None, (told.note, told.sample)))
 
 
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
@@ -71,7 +77,9 @@ def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> A
         close = not rows or (error is not None and rows[0].worth - worth <= error)
         rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
     title += f"; {len(order)} of {legal} were tried" * (len(order) < legal)
-    return Advice(title, values.unit.meaning, tuple(rows), values.note, _sentence(variant, state, values, rows[0]))
+    return Advice(
+        title, values.unit.meaning, tuple(rows), values.note, values.sample, _sentence(variant, state, values, rows[0])
+    )
 
 
 def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWorth) -> str:
@@ -197,6 +205,7 @@ class Review:
     note: str  # what the values assume
     # Seat → its result, divided into play and luck; empty where that is not known.
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
+    sample: str = ""  # what was drawn for the values; "" if they are exact
 
     @functools.cached_property
     def by_number(self) -> dict[int, Judged]:
@@ -274,7 +283,7 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     if not each:
         return Review((), {}, {}, "what these moves have cost is not known")
     found = next(iter(each.values()))
-    reviewed = _reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}")
+    reviewed = dataclasses.replace(_reviewed(moves, seats, found, f"{found.note}; {NO_SPLIT}"), sample=found.sample)
     if not found.unit.is_share:
         return reviewed
     # Each move keeps a share of the chance to win that it found. What all together have not kept is at most the whole game.

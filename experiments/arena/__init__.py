@@ -131,13 +131,13 @@ def main(
     what = {"game": str(variant.plain), "agents": agents, "games": games, "match": match, "without_luck": without_luck}
     with resumable(json if log is None else None, resume, what, seed, ray, meter) as (seed, workers):
         values: list[ResponseValues | None] | None = None
-        reasons: list[str] = []
+        reasons: list[ValueError] = []
         if without_luck:
             with ui.progress("measuring values of choices"):
                 values, reasons = known_values(variant, agents, players)
         with ui.progress(f"{meetings} × {games:,} games", meetings * games):
             result = tournament(variant, agents, games, seed, players, writer, match, workers, values)
-        result.notes = [*result.notes, *reasons, *meter.lines()]
+        result.notes = [*result.notes, *map(str, reasons), *meter.lines()]
         hand_over(result, seed, values)
 
 
@@ -514,8 +514,9 @@ def known_values(
     variant: Variant,
     specs: Sequence[str],
     agents: Sequence[Agent],
-) -> tuple[list[ResponseValues | None], list[str]]:
-    """Return the values of choices against each agent, None where they are not known, and the reasons for these.
+) -> tuple[list[ResponseValues | None], list[ValueError]]:
+    """Return the values of choices against each agent, None where they are not known, and the reasons for these; TooLong where
+    they take longer than they may.
 
     Args:
         variant: the game.
@@ -523,7 +524,7 @@ def known_values(
         agents: the agents.
     """
     found: dict[str, ResponseValues | None] = dict.fromkeys(specs)
-    reasons = []
+    reasons: list[ValueError] = []
     for spec, agent in dict(zip(specs, agents, strict=True)).items():
         try:
             with counting(share=1 / len(found)) as part:
@@ -532,9 +533,9 @@ def known_values(
                 raise ValueError(f"{variant} is not won or lost alone")
             found[spec] = values
         except TooLong as problem:
-            reasons.append(f"no values against {spec}: there are {problem} to evaluate")
+            reasons.append(TooLong(f"no values against {spec}: there are {problem} to evaluate"))
         except ValueError as problem:
-            reasons.append(f"no values against {spec}: {problem}")
+            reasons.append(ValueError(f"no values against {spec}: {problem}"))
     return [found[spec] for spec in specs], reasons
 
 

@@ -23,7 +23,7 @@ from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.table.advice import Review, Split, amount, review
+from dice_envs.table.advice import Review, Split, amount, noted, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 
@@ -211,7 +211,7 @@ def _games_grid(found: Group) -> Grid:
 
 def _record_lines(found: Group) -> list[str]:
     """Return the record in words, and what its values assume."""
-    record, notes = found.record, [f"({found.played[0].review.note})"]
+    record, notes = found.record, [f"({noted(found.played[0].review)})"]
     if record is None:
         totals = [each.review.texts.get(each.seat, "not known").removeprefix("gave away ") for each in found.played]
         return [f"given away: {', '.join(totals)}", *notes]
@@ -256,7 +256,7 @@ def _group_dict(found: Group) -> dict[str, Any]:
         "options": variant.changed_options(),
         "player": found.player,
         "record": record,
-        "note": found.played[0].review.note,
+        "note": noted(found.played[0].review),
         "games": [_game_dict(each) for each in found.played],
     }
 

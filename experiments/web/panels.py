@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
 from dice_envs.experiments.web import Place
 from dice_envs.experiments.web.parts import TAKEN, button, die, heading, in_names, markup, reporting, sentence, words
-from dice_envs.table.advice import Judged, Point, Review, Split, amount, level
+from dice_envs.table.advice import Advice, Judged, Point, Review, Split, amount, level, noted
 
 if TYPE_CHECKING:
     from dice_envs.experiments.web.table_page import TablePage
@@ -157,7 +156,6 @@ MOST_STEPS = 400  # of a graph; more have no room
 MOST_DOTS = 40  # points with a dot each; more would run into each other
 SIGNS = {"best": "★", "fine": "✓", "slip": "?", "blunder": "??"}  # of a move's mark
 CAUSES = {"luck": "dice and others", "play": "{} play"}
-SAMPLE = re.compile(r"(?:: [\d,]+ games for each action)?[,;] 95 % intervals, seed \d+")
 COLOURS = {"luck": "var(--accent)", "play": "var(--own)", "slip": "var(--slip)", "blunder": "var(--bad)"}
 # Emits the number of moves at the place of the graph that was clicked.
 GO = """event => {{
@@ -167,10 +165,10 @@ GO = """event => {{
 }}"""
 
 
-def show_note(note: str) -> None:
-    """Add what values assume. The size of their sample is its tooltip."""
-    if note:
-        words(sentence(SAMPLE.sub("", note)), "words note").props["title"] = sentence(note)
+def show_note(told: Advice | Review) -> None:
+    """Add what values assume. What was drawn for them is its tooltip."""
+    if told.note:
+        words(sentence(told.note), "words note").props["title"] = sentence(noted(told))
 
 
 def _chip(mark: str, title: str = "", count: int | None = None) -> str:
@@ -208,7 +206,7 @@ def show_review(page: TablePage, review: Review) -> None:
     for each, text in review.texts.items():
         if each != seat or split is None:
             words(f"{place.name(each)}: {text}", "words total")
-    show_note(review.note)
+    show_note(review)
     words("Save keeps this game. The terminal's command review makes a record of a folder of them.", "words note")
 
 

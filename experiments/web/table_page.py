@@ -462,7 +462,7 @@ def _choices(advice: Advice) -> None:
         markup(f"<thead>{head}</thead><tbody>{rows}</tbody>", "hint", "table")
     if tied:
         words("No sample tells which of those in bold letters is the best.")
-    panels.show_note(advice.note)
+    panels.show_note(advice)
 
 
 def _choice(row: MoveWorth, mixed: bool, bold: bool) -> str:
