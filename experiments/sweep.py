@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ import numpy as np
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, did_you_mean, is_whole, parse_options, shown
-from dice_envs.core.work import advance
+from dice_envs.core.work import advance, apart
 from dice_envs.experiments.jobs import Processes, kept_beside, on_ray
+from dice_envs.experiments.train import RunSpec, make_run
 from dice_envs.experiments.ui import check_folder, finish, progress, write_json
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.learn.presets import Preset, presets_of
+from dice_envs.learn.presets import Preset, presets_of, setting_text
 
 MOST_RUNS = 10_000
 
@@ -86,11 +87,6 @@ def _value(name: str, text: str, like: Any) -> Any:
     return float(value) if is_whole(value) and (like is None or isinstance(like, float)) else value
 
 
-def setting_text(value: Any) -> str:
-    """A setting's value as `--set` takes it: layers are written 128x128."""
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
 def layer_sizes(text: str, between: str) -> tuple[int, ...]:
     """Return the sizes of a network's layers. ValueError if they are no whole numbers; their range is checked elsewhere."""
     sizes = text.split(between)
@@ -100,35 +96,29 @@ def layer_sizes(text: str, between: str) -> tuple[int, ...]:
 
 
 def sweep(
-    make: Callable[..., Any],
-    game: str,
-    preset: str,
-    folder: Path,
+    spec: RunSpec,
     settings: Mapping[str, Sequence[Any]],
     seeds: Sequence[int],
     recipes: Sequence[str] = (),
     jobs: int = 1,
     ray: str | None = None,
-    resume: bool = False,
     json: Path | None = None,
-    **arguments: Any,
+    verbose: bool = False,
 ) -> list[dict[str, Any]]:
     """Train once for each seed, recipe and combination of settings, each run in its own folder.
 
     Each run has one thread, so that its result does not depend on where it is made. Finished runs are kept.
 
     Args:
-        make: makes a run, given the arguments of `train`, with its files.
-        game, preset: as for `train`.
-        folder: of all runs.
+        spec: of all runs, with the folder of their folders. With `resume` a stopped sweep is continued: an unfinished run is
+            resumed here, and starts anew on a cluster.
         settings: the values to try, by field of the preset.
         seeds: of the runs.
         recipes: names in RECIPES, for the preset "equilibrium", or "all" for each but published; none: the preset as it is.
         jobs: runs at once, each in its own process and silent; 1: in this process, one after another.
         ray: address of the Ray cluster that makes the runs, instead of `jobs`.
-        resume: continue a stopped sweep. An unfinished run is resumed here, and starts anew on a cluster.
         json: a file for the rows, besides `sweep.json` in the folder.
-        arguments: other arguments of `train`.
+        verbose: as for `make_run`.
 
     Returns:
         A row for each run: its name, recipe, seed, settings, exact gaps and win rates.
@@ -136,17 +126,18 @@ def sweep(
     Raises:
         ValueError: wrong arguments, or a folder that holds such runs already.
     """
+    game, preset, resume, folder = spec.game, spec.preset, spec.resume, spec.out
+    assert folder is not None
     runs, jobs = runs_of(game, preset, settings, seeds, recipes), check_threads(jobs, "jobs")
     check_folder(folder)
     for name, *_ in runs:
         if (folder / name).exists() and not resume:
             raise ValueError(f"{folder} holds the run {name} already; add --resume to go on with it, or choose another --out")
-    given = {"threads": 1, **arguments}
-    what = {"game": game, "preset": preset, "settings": dict(settings), "seeds": list(seeds), "arguments": given}
-    what |= {"recipes": list(recipes)}
+    common = dataclasses.asdict(dataclasses.replace(spec, out=None, resume=False, seed=None))
+    what = {"run": common, "settings": dict(settings), "seeds": list(seeds), "recipes": list(recipes)}
     with kept_beside(folder / "sweep.json", resume, what, 0) as kept, on_ray(ray, kept) as alone:
         workers = Processes(jobs, kept) if jobs > 1 and ray is None else alone
-        shared = (make, game, preset, given, None if ray else str(folder), workers is not alone)
+        shared = (dataclasses.replace(spec, out=None if ray else folder), verbose, workers is not alone)
         with progress("runs", len(runs)):
             trained = workers.run(_trained, shared, [(name, chosen, seed) for name, _, chosen, seed in runs])
         rows = []
@@ -195,17 +186,19 @@ def _name(chosen: Mapping[str, Any], seed: int) -> str:
 
 
 def _trained(
-    make: Callable[..., Any], game: str, preset: str, arguments: Mapping[str, Any], folder: str | None, silent: bool,
-    name: str, chosen: Mapping[str, Any], seed: int,
-) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
+    spec: RunSpec, verbose: bool, silent: bool, name: str, chosen: Mapping[str, Any], seed: int
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Make one run; return its results and, without a folder, the contents of its files."""
+    folder = spec.out
     with contextlib.ExitStack() as until_trained:
         if silent:
             nowhere = until_trained.enter_context(open(os.devnull, "w", encoding="utf-8"))
             until_trained.enter_context(contextlib.redirect_stdout(nowhere))
             until_trained.enter_context(contextlib.redirect_stderr(nowhere))
         own = Path(folder or until_trained.enter_context(tempfile.TemporaryDirectory())) / name
-        result = make(game, preset, own, seed=seed, resume=True, settings=chosen, **arguments)
+        own_spec = dataclasses.replace(spec, out=own, seed=seed, resume=True, settings=chosen)
+        with apart():
+            result = make_run(own_spec, verbose=verbose)
         files = {}
         if folder is None:
             files = {

@@ -23,14 +23,15 @@ from dice_envs.core.files import named_in_errors
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_choice, check_range, option_texts
 from dice_envs.core.work import TooLong
+from dice_envs.exact.contract import BEST_RESPONSE_WINS, plus_minus
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
-from dice_envs.experiments.arena.results import Result
+from dice_envs.experiments.arena.results import Result, edge_grid, save_plot, tournament_grids
 from dice_envs.experiments.jobs.guard import first_signal_waits
-from dice_envs.experiments.sweep import setting_text
-from dice_envs.experiments.ui.pages import command_line
+from dice_envs.experiments.ui.grids import Grid, measures_grid, short, show_all
+from dice_envs.experiments.ui.pages import About, Plot, Section, command_line, logarithmic, plots_noted, saved_plot, write_page
 from dice_envs.learn import TrainingCallback
-from dice_envs.learn.presets import presets_of
+from dice_envs.learn.presets import presets_of, setting_text
 from dice_envs.learn.run import TrainingRun
 
 LEVELS = ("none", "quick", "full")  # of measuring after training
@@ -38,6 +39,37 @@ SHORT = 1.0  # minutes: a shorter training, of fewer steps than its preset's, is
 MOST_POSITIONS, QUICK_POSITIONS = 20_000_000, 1_000_000  # at which a stochastic policy is evaluated after training
 MOST_PLAYED, QUICK_PLAYED = 20_000, 2000  # games of each pair or table
 QUICK_MINUTES = 0.1  # of each part of a quick measurement
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSpec:
+    """A run of the command `train`: what is trained, how and where, and what is measured afterwards."""
+
+    game: str
+    preset: str = "quick"
+    out: Path | None = None  # its folder
+    option: Sequence[str] = ()
+    opponents: Sequence[str] = ()  # instead of the preset's
+    steps: int | None = None
+    seed: int | None = None
+    resume: bool = False
+    evaluation_games: int | None = None
+    measure: str | None = None  # one of LEVELS
+    learner: str | None = None
+    device: str = "cpu"
+    threads: int | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # fields of the preset
+
+    def command(self, trained: TrainingRun) -> str:
+        """Return the command that makes the same policy as this run has."""
+        variant = trained.variant
+        usual, threads = presets_of(variant.game.name)[self.preset], trained.preset.threads
+        changed = (("learner", trained.learner, "ppo"), ("device", self.device, "cpu"), ("threads", threads, usual.threads))
+        tried = [f"{name}={setting_text(value)}" for name, value in self.settings.items()]
+        typed: dict[str, Any] = {"preset": self.preset, "option": option_texts(variant.plain.changed_options())}
+        typed |= {"opponent": [*self.opponents], "set": tried, "steps": self.steps, "seed": trained.seed}
+        typed |= {name: value for name, value, default in changed if value != default}
+        return command_line(f"train {variant.game.name}", typed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,41 +156,25 @@ class _Shown(TrainingCallback, contextlib.ExitStack):
         return self.signal_noted() is not None
 
 
-def train(
-    game: str,
-    preset: str = "quick",
-    out: Path | None = None,
-    option: Sequence[str] = (),
-    opponents: Sequence[str] | None = None,
-    steps: int | None = None,
-    seed: int | None = None,
-    resume: bool = False,
-    evaluation_games: int | None = None,
-    measuring: str | None = None,
-    learner: str | None = None,
-    device: str = "cpu",
-    threads: int | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> TrainingResult:
-    """Train and measure. The arguments are those of the command `train`; `settings` are fields of the preset, `measuring` is
-    --measure.
+def train(spec: RunSpec) -> TrainingResult:
+    """Train and measure.
 
     Raises:
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
         Stopped: Ctrl-C or SIGTERM came during training; everything is saved.
     """
-    variant, _, policy = cast(game, ui.game_options(option), opponents or (), single_seat)
-    check_range("evaluation_games", 1 if evaluation_games is None else evaluation_games, 1, MOST_GAMES)
-    check_choice("--measure", measuring or LEVELS[0], LEVELS)
-    folder = out or Path("runs") / f"{variant.game.name}_{preset}"
-    if (folder / "checkpoint.pt").exists() and not resume:
+    variant, _, policy = cast(spec.game, ui.game_options(spec.option), spec.opponents, single_seat)
+    check_range("evaluation_games", 1 if spec.evaluation_games is None else spec.evaluation_games, 1, MOST_GAMES)
+    check_choice("--measure", spec.measure or LEVELS[0], LEVELS)
+    folder = spec.out or Path("runs") / f"{variant.game.name}_{spec.preset}"
+    if (folder / "checkpoint.pt").exists() and not spec.resume:
         raise ValueError(f"{folder} holds a run already; add --resume to go on with it, or choose another --out")
 
-    given = {**(settings or {}), **({} if threads is None else {"threads": threads})}
+    given = {**spec.settings, **({} if spec.threads is None else {"threads": spec.threads})}
     with _Shown(variant, policy, folder) as shown:
         trained = dice_envs.train(
-            variant, preset=preset, steps=steps, opponents=opponents or None, seed=seed, settings=given, folder=folder,
-            learner=learner, device=device, callback=shown,
+            variant, preset=spec.preset, steps=spec.steps, opponents=spec.opponents or None, seed=spec.seed, settings=given,
+            folder=folder, learner=spec.learner, device=spec.device, callback=shown,
         )  # fmt: skip
     seconds, number = time.perf_counter() - shown.start, shown.signal_noted()
     if number is not None:
@@ -167,15 +183,9 @@ def train(
     new = trained.steps - shown.first
     if new:
         ui.console.print(f"{new:,} steps in {seconds:,.0f} s: {new / seconds:,.0f} a second")
-    usual, threads = presets_of(variant.game.name)[preset], trained.preset.threads
-    changed = (("learner", trained.learner, "ppo"), ("device", device, "cpu"), ("threads", threads, usual.threads))
-    tried = [f"{name}={setting_text(value)}" for name, value in (settings or {}).items()]
-    typed: dict[str, Any] = {"preset": preset, "option": option_texts(variant.plain.changed_options())}
-    typed |= {"opponent": [*(opponents or ())], "set": tried, "steps": steps, "seed": trained.seed}
-    typed |= {name: value for name, value, default in changed if value != default}
-    command = command_line(f"train {variant.game.name}", typed)
+    command, usual = spec.command(trained), presets_of(variant.game.name)[spec.preset]
     short = trained.minutes < SHORT and trained.steps < usual.steps
-    found = _measured_at(measuring or ("quick" if short else "full"), trained, folder, evaluation_games, command)
+    found = _measured_at(spec.measure or ("quick" if short else "full"), trained, folder, spec.evaluation_games, command)
     return TrainingResult(trained, folder, command, new / seconds if new else None, *found)
 
 
@@ -281,3 +291,164 @@ def _against_pool(trained: TrainingRun, games: int) -> dict[str, Result]:
             names = ["ppo", *[name] * len(others)]
             found[name] = tournament(variant, names, games, own_seed, [policy, *others])
     return found
+
+
+# --- what is shown of it ------------------------------------------------------------------------------------------------
+
+
+def make_run(spec: RunSpec, json: Path | None = None, report: Path | None = None, verbose: bool = False) -> TrainingResult:
+    """Make a run, show what it was for, and write its files."""
+    result = train(spec)
+    for note in result.notes:
+        ui.console.whole_line(note)
+    if verbose:
+        for found in result.measures:
+            show_all([measures_grid(found)])
+        if result.table is not None:
+            show_all(tournament_grids(result.table))
+    _show_verdict(result)
+    ui.finish(
+        lambda: ui.write_json(result.folder / "results.json", result.as_dict()),
+        lambda: ui.write_json(json, result.as_dict()),
+        lambda: _plot(result.folder, result),
+        lambda: _write_report(report, result),
+        lambda: _say_where(result),
+    )
+    return result
+
+
+def _write_report(report: Path | None, result: TrainingResult) -> None:
+    """Write the report's plots and page, if one is wanted."""
+    if report is None:
+        return
+    with plots_noted() as plots:
+        _plot(report, result)
+    trained, variant = result.trained, result.trained.variant
+    about = About(result.command, {"preset": trained.preset, **dataclasses.asdict(variant.options)}, trained.seed)
+    write_page(report, f"PPO trained on {variant}", [], run_sections(result, plots), about)
+
+
+def _say_where(result: TrainingResult) -> None:
+    """Print where the policy is, and the command to play against it."""
+    variant, folder = result.trained.variant, result.folder
+    ui.console.whole_line(f"saved: ppo:{folder}; all results: {folder / 'results.json'}, or --verbose")
+    if variant.facts.num_seats > 1:
+        ui.console.whole_line(f"play against it: dice-envs play {variant.game.name} {shlex.quote(f'ppo:{folder}')}")
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _show_verdict(result: TrainingResult) -> None:
+    """Print what the training was for: what was won from its opponents and could be, or how far play is from optimal."""
+    trained, measures = result.trained, result.measures
+    edges = result.table.edges if result.table is not None and not trained.preset.self_play else ()
+    against = [edge for edge in edges if edge.agent == "ppo"]
+    if against and result.table is not None:
+        edge_grid(against, f"Games won, % of {result.table.games:,} against each").show()
+    elif result.pool:
+        _pool_grid(result.pool, result).show()
+    wins = [each.value for each in measures[0].measures if each.name == BEST_RESPONSE_WINS] if measures else []
+    whose = "this policy" if measures and measures[0].agent == "ppo" else "its likeliest actions"
+    if against and wins:
+        others = " or ".join(name for name, each in presets_of(trained.variant.game.name).items() if each.self_play)
+        ui.console.print(
+            f"A best response wins {wins[0]:.1%} of the games against {whose}: it has learned to beat these opponents, "
+            f"not to be hard to beat. For that, train with --preset {others}."
+        )
+    elif measures:
+        distances_grid(measures).show()
+
+
+def distances_grid(measures: Sequence[Measures]) -> Grid:
+    """The measures of the policy and of its likeliest actions beside optimal play."""
+    rows = []
+    for each in zip(*(found.measures for found in measures), strict=True):
+        values = [plus_minus(one.value, one.error or None, 4) for one in each]
+        rows.append((each[0].name, *values, f"{each[0].optimum:.4f}"))
+    headings = ("policy" if found.agent == "ppo" else "its likeliest actions" for found in measures)
+    return Grid("How far it is from optimal play", ("", *headings, "optimal"), rows)
+
+
+def _pool_grid(pool: Mapping[str, Result], result: TrainingResult) -> Grid:
+    cooperative = result.trained.variant.facts.cooperative
+    wins = [] if cooperative else ["even share", "share of wins"]
+    headings = ("all other seats", *wins, "team's mean return" if cooperative else "mean return")
+    rows = []
+    for name, table in pool.items():
+        own = table.meetings[0]
+        shares = [f"{100 / table.seats:.2f}", plus_minus(own.win_rate, own.ci95, percent=True)]
+        earned = plus_minus(own.mean_return, own.mean_return_ci95, 4)
+        rows.append((f"{table.seats - 1} × {short(name)}", *(() if cooperative else shares), earned))
+    title = f"against its pool, {table.games:,} games each, seed {result.trained.seed}"
+    return Grid(title, headings, rows, whole=(0,))
+
+
+def run_sections(result: TrainingResult, plots: Sequence[Plot]) -> list[Section]:
+    """Return the results of a run as sections of a page."""
+    trained = [f"{result.trained.steps:,} learner steps"]
+    trained += [f"{result.trained.minutes:.1f} minutes"] if result.trained.minutes else []
+    trained += [] if result.steps_per_second is None else [f"{result.steps_per_second:,.0f} steps a second"]
+    games = [] if result.table is None else tournament_grids(result.table)
+    games += [_pool_grid(result.pool, result)] if result.pool else []
+    return [
+        Section("What was trained", ["; ".join(trained) + "."], plots=plots),
+        Section("How far from optimal play", result.notes, [measures_grid(each) for each in result.measures]),
+        *([Section("Against others", grids=games)] if games else []),
+    ]
+
+
+# --- plots ----------------------------------------------------------------------------------------------------------
+
+
+def _plot(folder: Path, result: TrainingResult) -> None:
+    """Write learning_curve.png (win rates beside what a best response wins, or returns), gap.png and cross_table.png."""
+    trained, table = result.trained, result.table
+    what = "mean return in training" if table is None else "share of training games won"
+    best = {each.opponent: each.best_response_wins for each in (table.edges if table else ())}
+    ui.finish(
+        lambda: plot_points(folder, "learning_curve", trained, what, what, "PPO while it learns", best),
+        lambda: plot_points(folder, "gap", trained, gap_label(result.measures), "gap from optimal play", "PPO", {}),
+        lambda: None if table is None else save_plot(folder, "cross_table", table),
+    )
+
+
+def gap_label(found: Sequence[Measures]) -> str:
+    """Return the label of an axis of gaps: the headline measure, with its 95 % interval where it was sampled."""
+    if not found:
+        return "gap from optimal play"
+    headline = found[0].measures[0]
+    return f"gap from optimal play: {headline.name}, " + (f"± {headline.error:.2g}" if headline.error else "exact")
+
+
+def plot_points(folder: Path, name: str, run: TrainingRun, what: str, axis: str, who: str, best: Mapping[str, float]) -> None:
+    """Write a plot of a run's points against the learner's steps, a line for each of their names; nothing without points.
+
+    A dashed line is at what is best, where that is known.
+    """
+    variant, gaps = run.variant, name == "gap"
+    points = run.gaps if gaps else run.curve
+    values = [value for point in points for key, value in point.items() if key != "steps"]
+    if not values:
+        return
+    with saved_plot(folder, name, f"{variant}: {what} against the learner's steps, seed {run.seed}.") as (_, axes):
+        for key in sorted({key for point in points for key in point} - {"steps"}):
+            line = [(point["steps"] / 1e6, point[key]) for point in points if key in point]
+            (drawn,) = axes.plot(*zip(*line), label=f"{key} policy" if gaps else key, markevery=0.1)
+            if key in best:
+                style = {"color": drawn.get_color(), "marker": drawn.get_marker(), "linestyle": "--", "linewidth": 1}
+                axes.plot((0, line[-1][0]), [best[key]] * 2, markevery=[1], **style)
+        if gaps and max(values) > 5 * min(values):  # else a logarithmic axis has hardly a label
+            logarithmic(axes, "y")
+        elif not gaps:  # the first steps would leave little room for what is learned later
+            late = [point for point in points if 5 * point["steps"] >= points[-1]["steps"]]
+            least = min(value for point in late for key, value in point.items() if key != "steps")
+            most = max(*values, *best.values(), least + 1e-9)
+            axes.set_ylim(1.1 * least - 0.1 * most, 1.05 * most - 0.05 * least)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("learner steps, millions")
+        axes.set_ylabel(axis)
+        below = f"\n{what}" * gaps + "\ndashed: what a best response wins" * bool(best)
+        axes.set_title(f"{variant.game.title}: {who}, seed {run.seed}{below}", fontsize=12)
+        axes.grid(alpha=0.3, which="both")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

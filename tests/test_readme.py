@@ -7,7 +7,7 @@ import pytest
 
 from dice_envs import Measurement, Measures, configure, measure
 from dice_envs.experiments.arena.results import Edge, edge_grid
-from dice_envs.experiments.commands.train import distances_grid
+from dice_envs.experiments.train import distances_grid
 from tests.conftest import ROOT, python
 from tests.support.sittings import save
 

@@ -272,3 +272,8 @@ def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: st
     if plan.expected_rewards:
         with_expected_rewards(variant.game)  # raises where the game does not provide them
     return plan
+
+
+def setting_text(value: Any) -> str:
+    """Return a setting's value as `--set` takes it: layers are written 128x128."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)

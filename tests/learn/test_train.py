@@ -16,8 +16,7 @@ from dice_envs import TrainingCallback, agents, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
 from dice_envs.core.work import TooLong, advance
 from dice_envs.experiments import train as training
-from dice_envs.experiments.commands.train import gap_label, plot_points, run_sections
-from dice_envs.experiments.train import TrainingResult, measured
+from dice_envs.experiments.train import TrainingResult, gap_label, measured, plot_points, run_sections
 from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.learn import run as runs
 from dice_envs.learn.checkpoint import read_checkpoint
@@ -386,7 +385,7 @@ def test_a_learning_curve_shows_what_is_near_the_best_response(tmp_path, monkeyp
             drawn.append(axes)
             yield canvas, axes
 
-    monkeypatch.setattr("dice_envs.experiments.commands.train.saved_plot", kept)
+    monkeypatch.setattr("dice_envs.experiments.train.saved_plot", kept)
     curve = [{"steps": step, **{name: min(share - 0.02, step / 10) for name, share in best.items()}} for step in range(100)]
     trained = dataclasses.replace(runs.TrainingRun(configure("liars_dice"), TINY, 1), curve=curve)
     plot_points(tmp_path, "learning_curve", trained, "share won", "share won", "PPO", best)
