@@ -12,14 +12,13 @@ import numpy as np
 
 from dice_envs.agent import Turn, Uniform
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
+from dice_envs.agent.specs import factories, for_game, games_of
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_types
 
 
 def check_game(player: Any, variant: Variant) -> None:
     """Raise ValueError unless the player's `plays` names the game."""
-    from . import factories, for_game, games_of  # here, because they import every module of players
-
     played = games_of(player)
     if variant.game.name not in played:
         known = [name for name, factory in factories().items() if factory is type(player)]

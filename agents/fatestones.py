@@ -8,8 +8,9 @@ import itertools
 
 import numpy as np
 
-from dice_envs.agent import Agent, Drawing, KernelAgent, Promises, Turn, check_needs, check_plays, is_stochastic, resolve
+from dice_envs.agent import Agent, Drawing, KernelAgent, Promises, Turn, check_needs, check_plays, is_stochastic
 from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agent.specs import resolve
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown

@@ -22,6 +22,7 @@ from dice_envs.agent import KernelAgent, Turn
 from dice_envs.agent.casting import make_player
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agent.specs import in_words, usual
 from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import STREAM, new_streams, next_u64, uniform
 from dice_envs.core.game import Variant
@@ -39,7 +40,6 @@ from dice_envs.exact.measuring import odds, play_out
 from dice_envs.games.liars_dice import MAX_DICE, STATE, bidder_after, matching, may_call_exactly, play, wild_face
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, count_raises, face_of, lowest_raise, quantity_of
 
-from . import in_words, usual
 from .base import Checked, fair_kernel
 from .liars_dice import (
     READING,

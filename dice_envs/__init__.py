@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import pettingzoo
 
-from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform, make_agent
+from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform
 from dice_envs.agent.casting import Pool
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register, register_id
 from dice_envs.core.state import state_dtype

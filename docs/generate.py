@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import TASKS, Batch, Game, Variant, agents, configure, evaluate, load, names
+from dice_envs import TASKS, Batch, Game, Variant, configure, evaluate, load, names
+from dice_envs.agent.specs import for_game
 from dice_envs.core.game import OVER, single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON
@@ -197,8 +198,8 @@ def _blocks(variant: Variant) -> str:
 
 
 def _agents_of(game: Game) -> str:
-    any_game = agents.for_game(None)
-    own = {name: factory for name, factory in agents.for_game(game.name).items() if name not in any_game}
+    any_game = for_game(None)
+    own = {name: factory for name, factory in for_game(game.name).items() if name not in any_game}
     rows = [(f"`{name}`", _summary(factory)) for name, factory in own.items()]
     others = ", ".join(f"`{name}`" for name in any_game)
     listed = table(("agent", "plays"), rows)
@@ -375,8 +376,8 @@ def agents_page() -> str:
     """All agents with their parameters."""
     parts = ["# Agents in full\n\nAll agents with their parameters, as `dice-envs agents` lists them."]
     for game in (None, *names()):
-        own = agents.for_game(game)
-        chosen = own if game is None else {name: own[name] for name in own if name not in agents.for_game(None)}
+        own = for_game(game)
+        chosen = own if game is None else {name: own[name] for name in own if name not in for_game(None)}
         parts.append(f"## {load(game).title if game else 'Any game'}")
         for name, factory in chosen.items():
             text, _, _ = (inspect.getdoc(factory) or "").partition("Attributes:\n")
@@ -391,7 +392,7 @@ def agents_page() -> str:
 
 
 def _elsewhere(name: str, game: str) -> bool:
-    return any(name in agents.for_game(other) for other in names() if other != game)
+    return any(name in for_game(other) for other in names() if other != game)
 
 
 def presets_page() -> str:

@@ -20,7 +20,7 @@ import typer
 from rich.text import Text
 
 from dice_envs import Variant, configure, load, names
-from dice_envs.agents import for_game, required
+from dice_envs.agent.specs import for_game, required
 from dice_envs.agents.hint import values_of
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, did_you_mean, shown

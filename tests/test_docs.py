@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from dice_envs import TASKS, configure, load, names
+from dice_envs.agent.specs import for_game, parameters_of
 from dice_envs.core.game import single_seat
 from dice_envs.learn.presets import Preset
 from tests.conftest import ROOT
@@ -66,9 +67,9 @@ def test_training_on_a_games_page_reaches_its_figure(generate, run_python, name)
 def test_the_agents_page_has_every_agent_and_parameter(generate):
     page = generate.agents_page()
     for game in (None, *names()):
-        for name, factory in generate.agents.for_game(game).items():
+        for name, factory in for_game(game).items():
             assert re.search(rf"^### {name}\b", page, re.M)
-            for parameter in generate.agents.parameters_of(factory):
+            for parameter in parameters_of(factory):
                 assert f"| `{parameter}` |" in page, (name, parameter)
 
 

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dice_envs import Batch, IllegalActionError, agents, configure
+from dice_envs import Batch, IllegalActionError, configure
+from dice_envs.agent.specs import factories, make_agent, parameters_of
 from dice_envs.core.game import load, names
 from dice_envs.core.options import option_texts, parse_options
 from dice_envs.exact.liars_dice.solver import solve
@@ -100,7 +101,7 @@ def test_options_in_files(tmp_path_factory, content, path):
 
 @functools.cache
 def agent_parameters():
-    return {name: list(agents.parameters_of(factory)) for name, factory in agents.factories().items()}
+    return {name: list(parameters_of(factory)) for name, factory in factories().items()}
 
 
 @given(st.data())
@@ -108,7 +109,7 @@ def test_agent_specs(data):
     name = data.draw(st.one_of(st.sampled_from(sorted(agent_parameters())), typed))
     known = agent_parameters().get(name) or ["sims"]
     parts = data.draw(pairs_of(st.sampled_from(known)))
-    _, agent = refused(lambda: agents.make(f"{name}:{','.join(parts)}" if parts else name))
+    _, agent = refused(lambda: make_agent(f"{name}:{','.join(parts)}" if parts else name))
     if agent is not None:
         assert callable(agent.act)
         assert repr(agent)

@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_info
 
 import dice_envs
 import dice_envs.envs.sb3
-from dice_envs import Batch, SeatEnv, SeatVectorEnv, agents, configure, fatestones_v0, liars_dice_v0, measure, names
+from dice_envs import Batch, SeatEnv, SeatVectorEnv, configure, fatestones_v0, liars_dice_v0, measure, names
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.dice import derived_seeds, next_u64
 from dice_envs.envs.text import TextEnv
 from dice_envs.exact.liars_dice.solver import solve
@@ -79,7 +80,7 @@ DOORS = {
     "measure": lambda seed: measure(VARIANT, "random", seed=seed).seed,
     "random_odds": lambda seed: random_odds(VARIANT, Batch(VARIANT, 1, seed=1).states[0], seed, 20).values,
     "tournament": lambda seed: tournament(VARIANT, ["random", "numbers"], 10, seed).as_dict()["win_rate"][0][1],
-    "play_table": lambda seed: play_table(VARIANT, [agents.make("random")] * 2, 10, seed),
+    "play_table": lambda seed: play_table(VARIANT, [make_agent("random")] * 2, 10, seed),
     "train": lambda seed: train(seed).policy.layers[0][0],
 }
 WRONG = [True, np.bool_(True), 3.0, 1.5, np.float64(3), "3", b"3", -1, np.int64(-1), 2**128, np.timedelta64(1, "ns"), [3] * 5]
@@ -249,8 +250,8 @@ CALLS = {  # `make test` makes the first seven
     "train, resumed": lambda folder: [
         dice_envs.train(VARIANT, steps=steps, seed=1, settings=TINY, folder=folder) for steps in (32, 64)
     ],
-    "train_response": lambda folder: response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET),
-    "measure_response": lambda folder: response.measure_response(VARIANT, "r", agents.make("random"), 1e-4, 10, 1, PRESET),
+    "train_response": lambda folder: response.train_response(VARIANT, make_agent("random"), 1e-4, 1, PRESET),
+    "measure_response": lambda folder: response.measure_response(VARIANT, "r", make_agent("random"), 1e-4, 10, 1, PRESET),
     "distill": distilled,
     "measure": lambda folder: measure(VARIANT, NET),
     "tournament": lambda folder: tournament(VARIANT, ["random", "mcts:10"], 4, 1),
@@ -286,7 +287,7 @@ def test_trainings_at_once_find_what_each_finds_alone_and_leave_the_process_as_i
 def test_the_learner_works_with_the_threads_of_its_preset(monkeypatch):
     threads = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    response.train_response(VARIANT, agents.make("random"), 1e-4, 1, PRESET)
+    response.train_response(VARIANT, make_agent("random"), 1e-4, 1, PRESET)
     assert PRESET.threads in threads
     assert inspect.unwrap(distill.train) is not distill.train
 

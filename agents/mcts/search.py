@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from dice_envs.agent.specs import by_module
 from dice_envs.core.dice import below, choose_weighted, next_u64, uniform
 from dice_envs.core.game import OVER, Game, compile_random_action
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 
-from .. import by_module
 from .tree import NO_NODE, SALT, UCT, Selection, find, hash_words
 
 RANDOM = "random"  # the rollout policy of every game

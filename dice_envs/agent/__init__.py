@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import importlib
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -398,25 +397,6 @@ class Uniform(KernelAgent):
         return legal / legal.sum(axis=1, keepdims=True)
 
 
-def players(module: str = "") -> ModuleType:
-    """Return the package of agents, or a module of it. The library knows agents only by name; only here it imports them."""
-    return importlib.import_module(f"dice_envs.agents{module and '.'}{module}")
-
-
-def make_agent(spec: str) -> Agent:
-    """Make an agent from its spec.
-
-    Args:
-        spec: NAME, NAME:VALUE or NAME:KEY=VALUE,KEY=VALUE, such as "numbers:bluff=0.25". NAME is one that
-            `dice-envs agents` lists, or a class of your own: "my_players.py:Bold" or "my_package.module:Bold".
-            Such a spec runs that code: never use one from a source that you do not trust.
-
-    Raises:
-        ValueError: an unknown name or parameter, or a value that the agent refuses; the message says what is allowed.
-    """
-    return players().make(spec)
-
-
 def as_agent(agent: Any) -> Any:
     """Return a function, PyTorch module or model of SB3 as an agent, others as they are. TypeError: a class or unfit model."""
     if isinstance(agent, type):
@@ -428,19 +408,3 @@ def as_agent(agent: Any) -> Any:
     if any(is_of(agent, *kind) for kind in kinds.items()):
         return models.ModelAgent(agent)
     return models.FunctionAgent(agent) if callable(agent) else agent
-
-
-def resolve(agent: str | Agent, game: str = "") -> Agent:
-    """Return the agent itself, or make it from its spec (see `make_agent`); in a game also from another name of an agent.
-
-    Raises:
-        ValueError: the spec names no known agent.
-        TypeError: neither a spec nor an object with `act` nor one that `as_agent` makes an agent of.
-    """
-    if agent == "random":  # the default of every environment: no need to load all agents for it
-        return Uniform()
-    if isinstance(agent, str):
-        return players().make(agent, game)
-    if not isinstance(player := as_agent(agent), Agent):
-        raise TypeError(f"an agent is a spec, an object with act, a function or a model like MaskablePPO, not {shown(agent)}")
-    return player

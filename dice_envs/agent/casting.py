@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dice_envs.agent import Agent, check_plays, players, promises_of, resolve
+from dice_envs.agent import Agent, check_plays, promises_of
+from dice_envs.agent.specs import NOT_FOUND, aliases, check_harmless, factories, for_game, resolve
 from dice_envs.core.batch import as_array
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_list, did_you_mean, shown
@@ -73,11 +74,11 @@ def make_player(variant: Variant, spec: str) -> Agent:
     """Return the agent that a spec names, even if it does not play the variant. ValueError if it names none; for an unknown
     name the message lists agents that play the game."""
     name, game = spec.partition(":")[0], variant.game.name
-    names = [*players().factories(), *players().aliases(game)]
+    names = [*factories(), *aliases(game)]
     if name not in names and split_own(spec) is None:
         options = "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE"
         hint = options if "=" in name else f"one of your own is written {FORMS}"
-        known = ", ".join(players().for_game(game))
+        known = ", ".join(for_game(game))
         raise ValueError(f"unknown agent {shown(name)}; agents for {game} are: {known}; {hint}{did_you_mean(name, names)}")
     return resolve(spec, game)
 
@@ -93,7 +94,7 @@ def make_harmless(
         ValueError: the agent is unknown, does not play the variant, or names what `check_harmless` of `dice_envs.agents`
             refuses. The message reveals nothing about files.
     """
-    named = players().check_harmless(spec, variant.game.name)
+    named = check_harmless(spec, variant.game.name)
     try:
         player = make_player(variant, spec)
         check(player, variant)
@@ -101,7 +102,7 @@ def make_harmless(
         return player
     except (ValueError, OSError):
         if named:
-            raise ValueError(players().NOT_FOUND) from None
+            raise ValueError(NOT_FOUND) from None
         raise
 
 

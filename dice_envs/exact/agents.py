@@ -24,9 +24,9 @@ from dice_envs.agent import (
     is_stochastic,
     name_of,
     promises_of,
-    resolve,
     stated,
 )
+from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant

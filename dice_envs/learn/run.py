@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dice_envs.agent.casting import Pool, make_players
-from dice_envs.agents import check_harmless
+from dice_envs.agent.specs import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.files import read_json, write_text
 from dice_envs.core.game import Variant

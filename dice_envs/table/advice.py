@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import players
+from dice_envs.agent.specs import players
 from dice_envs.core.game import Variant
 from dice_envs.core.view import how_often
 from dice_envs.core.work import advance, hinting, is_heard, say

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dice_envs.agent import Agent, check_plays, promises_of, resolve
+from dice_envs.agent import Agent, check_plays, promises_of
 from dice_envs.agent.casting import cast
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.matches import (
@@ -36,6 +36,7 @@ from dice_envs.agent.matches import (
     play_pieces,
     remembering,
 )
+from dice_envs.agent.specs import resolve
 from dice_envs.agents.chat import ChatMeter, logged
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import write_text

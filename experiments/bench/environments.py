@@ -14,7 +14,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dice_envs import Batch, agents, configure, liars_dice_v0
+from dice_envs import Batch, configure, liars_dice_v0
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.dice import STREAM, below, choose_from_mask, new_streams
 from dice_envs.core.game import OVER
 from dice_envs.core.kernel import kernel
@@ -307,7 +308,7 @@ ARTICLE_SECONDS = {(1.0, 0.0): 37.1997, (1.0, 0.75, 0.25, 0.0): 60 * 1.164514}
 def _article_games(quick: bool) -> Iterator[BenchRow]:
     for bluffs, published in ARTICLE_SECONDS.items():
         variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
-        players = [agents.make(f"numbers:preset=article,bluff={bluff}") for bluff in bluffs]
+        players = [make_agent(f"numbers:preset=article,bluff={bluff}") for bluff in bluffs]
         seconds = best_seconds(functools.partial(play_table, variant, players, 10_000, 1), 10)
         name = f"the article's 10,000 games, {len(bluffs)} players, 6 dice"
         aim = 0.01 if len(bluffs) == 2 else None

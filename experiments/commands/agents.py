@@ -12,7 +12,8 @@ import typer
 from rich.text import Text
 
 from dice_envs import configure, layout, load, measure, names
-from dice_envs.agents import aliases, for_game, ppo
+from dice_envs.agent.specs import aliases, for_game
+from dice_envs.agents import ppo
 from dice_envs.core.files import read_json
 from dice_envs.core.game import Facts, gym_id
 from dice_envs.core.options import options_text, shown

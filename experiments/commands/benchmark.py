@@ -19,8 +19,9 @@ import numpy as np
 import typer
 
 from dice_envs import TASKS, ActionValues, Agent, ResponseValues, Task, action_values, evaluate, response_values
-from dice_envs.agent import ask, check_needs, check_plays, fresh_memory, promises_of, resolve
+from dice_envs.agent import ask, check_needs, check_plays, fresh_memory, promises_of
 from dice_envs.agent.matches import GAMES_ASKED
+from dice_envs.agent.specs import resolve
 from dice_envs.agents.chat import Chat, ChatMeter, Tally, logged
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant

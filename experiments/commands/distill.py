@@ -13,7 +13,8 @@ import numpy as np
 import typer
 
 from dice_envs import Batch, Measures, Variant, configure, measure
-from dice_envs.agent import ask, draw_actions, make_agent
+from dice_envs.agent import ask, draw_actions
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads

@@ -16,9 +16,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dice_envs import TASKS, Batch, Task, Variant, agents, evaluate, measure, names, response_values
-from dice_envs.agent import Agent, ask, check_plays, resolve
+from dice_envs import TASKS, Batch, Task, Variant, evaluate, measure, names, response_values
+from dice_envs.agent import Agent, ask, check_plays
 from dice_envs.agent.matches import MOST_GAMES
+from dice_envs.agent.specs import factories, for_game, make_agent, required, resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import write_text
 from dice_envs.core.game import OVER
@@ -169,8 +170,8 @@ class Board:
 def usual_agents(game: str) -> list[str]:
     """Return specs of the agents that play a game and need no parameters."""
     found: list[str] = []
-    for name, factory in agents.for_game(game).items():
-        found += SPECS.get(name, () if agents.required(factory) else (name,))
+    for name, factory in for_game(game).items():
+        found += SPECS.get(name, () if required(factory) else (name,))
     return found
 
 
@@ -189,8 +190,8 @@ def chosen(words: Sequence[str]) -> tuple[list[Task], list[str]]:
             if not of_game:
                 raise ValueError(f"there is no task of {plain}; tasks are: {', '.join(TASKS)}")
             tasks |= of_game
-        elif split_own(word) or word.partition(":")[0] in agents.factories():
-            agents.make(word)
+        elif split_own(word) or word.partition(":")[0] in factories():
+            make_agent(word)
             specs.append(word)
         else:
             raise ValueError(f"{shown(word)} is no task and no agent; tasks are: {', '.join(TASKS)}; `agents` lists the agents")

@@ -13,7 +13,7 @@ from rich.text import Text
 from dice_envs import Variant, names
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast, make_player
-from dice_envs.agents import NOT_FOUND
+from dice_envs.agent.specs import NOT_FOUND
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range, did_you_mean
 from dice_envs.experiments import ui, words

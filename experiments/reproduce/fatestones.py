@@ -29,10 +29,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dice_envs import Agent, agents, configure
+from dice_envs import Agent, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agent.matches import MOST_GAMES
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.base import Checked, Deterministic, OfOneGame
 from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts.tree import SALT, Selection, choose_by_ucb, count_visit, keep_visits
@@ -148,7 +149,7 @@ def _open_question() -> list[Finding]:
 
 def _measure(variant: Variant, spec: str, hands: np.ndarray, seed: int) -> list[Finding]:
     """Measure an agent that states its probabilities exactly on draws."""
-    result = evaluate(variant, agents.make(spec), hands, seed)
+    result = evaluate(variant, make_agent(spec), hands, seed)
     figures = (
         ("share of the edge", result.edge_share()),
         ("margin against random", result.margin()),
@@ -242,7 +243,7 @@ def _replay(games: int, recounted: dict[str, tuple[float, float]], seed: int, wo
 def agent_of(spec: str) -> Agent:
     """Return the agent of a spec; `project:N` and `joint:N` are searches of this package with N simulations."""
     name, _, simulations = spec.partition(":")
-    return SEARCHES[name](int(simulations)) if name in SEARCHES else agents.make(spec)
+    return SEARCHES[name](int(simulations)) if name in SEARCHES else make_agent(spec)
 
 
 def _affordable(hands: np.ndarray, searches: int, simulations: int, work: float, most: int = 2000) -> np.ndarray:

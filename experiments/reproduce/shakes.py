@@ -10,9 +10,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dice_envs import agents, configure
+from dice_envs import configure
 from dice_envs.agent import ask
 from dice_envs.agent.matches import MOST_GAMES
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
@@ -126,7 +127,7 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
 
 def _exact(num_players: int, spec: str, ties: str) -> dict[str, Any]:
     """Return the fields of a policy's evaluation, as JSON holds them."""
-    result = evaluation_of(agents.make(spec), _physician(num_players, ties))
+    result = evaluation_of(make_agent(spec), _physician(num_players, ties))
     advance()
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
@@ -239,7 +240,7 @@ def _print_choices(exact: dict[int, dict[str, Performance]]) -> None:
 
 def play_physician(num_players: int, games: int, seed: int) -> np.ndarray:
     """Count the games that save 0, 1, … patients: the argument as a policy, through the Gymnasium vector environment."""
-    agent = agents.make("argument")
+    agent = make_agent("argument")
     at_once = min(games, GAMES_AT_ONCE)
     env: Any = gymnasium.make_vec("dice_envs/Shakes-v0", at_once, num_players=num_players, autoreset_mode="Disabled")
     patients = env.variant.options.patients
@@ -266,7 +267,7 @@ def play_physician(num_players: int, games: int, seed: int) -> np.ndarray:
 def play_maesters(num_players: int, games: int, seed: int, workers: Workers = HERE) -> np.ndarray:
     """Count the same through the table of maesters, all of them dogmatic."""
     variant = configure("shakes", num_players=num_players)
-    returns = play_table(variant, [agents.make("dogmatic")] * num_players, games, seed, workers=workers)
+    returns = play_table(variant, [make_agent("dogmatic")] * num_players, games, seed, workers=workers)
     counts: np.ndarray = np.bincount(returns[:, 0].astype(np.int64), minlength=variant.options.patients + 1)
     return counts
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from dice_envs import agents, configure
+from dice_envs import configure
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_uniform
@@ -35,7 +36,7 @@ def main(
     options = variant.options
     if options.mode != "physician":
         raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
-    agent = agents.make(f"bayes:{options.pays}" if policy == "optimal" else policy)
+    agent = make_agent(f"bayes:{options.pays}" if policy == "optimal" else policy)
     start = time.perf_counter()
     result = evaluation_of(agent, variant)
     seconds = time.perf_counter() - start

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import Variant, configure
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.thirties import function_in, named
 from dice_envs.core.own import load_own, split_own
 from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
@@ -98,5 +98,5 @@ def find(variant: Variant, name: str) -> Strategy:
     own = split_own(name)
     found = None if own is None else load_own(*own[:2], "strategy")
     if isinstance(found, type) or (own is None and ":" in name):
-        return strategy_of(make(name), variant.options, name)
+        return strategy_of(make_agent(name), variant.options, name)
     return named(Rules.of(variant.options), name)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from dice_envs import agents
+from dice_envs.agent.specs import factories
 from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, shown
 from dice_envs.experiments.ui import console
@@ -126,7 +126,7 @@ def serve(
     """
     port = _checked_port(host, port)
     tables = Tables(pause)
-    agents.factories()  # imports them, which would keep the first page waiting
+    factories()  # imports them, which would keep the first page waiting
     token = "" if is_loopback(host) else secrets.token_urlsafe(16)
     _add_pages(tables, token, sittings[0].variant.game.name if sittings else next(iter(tiles())))
     app.add_middleware(OwnPages)

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from nicegui import background_tasks, events, ui
 
-from dice_envs import agents, load, names
+from dice_envs import load, names
+from dice_envs.agent.specs import levels, usual
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import option_kinds, options_text, parse_options
 from dice_envs.experiments.ui import seed_or_fresh
@@ -135,7 +136,7 @@ def tiles() -> dict[str, Tile]:
 def _players(variant: Variant) -> dict[str, str]:
     """Return the agents that play a variant as fast as people wait for: spec → its level in words."""
     found = {}
-    for level, spec in agents.levels(variant).items():
+    for level, spec in levels(variant).items():
         with contextlib.suppress(ValueError, OSError, ImportError):
             make_agent(variant, spec)
             found[spec] = level
@@ -256,8 +257,8 @@ class StartPage:
                 made.props["hint"] = meaning
                 made.update()
         # Whether optimal play is found quickly is not known at once, unless it was a moment ago.
-        levels = agents.levels(self.variant).items()
-        self._offer({spec: level for level, spec in levels if level != OPTIMAL or spec in self.players})
+        offered = levels(self.variant).items()
+        self._offer({spec: level for level, spec in offered if level != OPTIMAL or spec in self.players})
         background_tasks.create(self._find_players())
 
     def _offer(self, found: Mapping[str, str]) -> None:
@@ -322,7 +323,7 @@ class StartPage:
     async def _learn(self) -> None:
         def make() -> Sitting:
             variant = self.game.configure(**{**self.game.first_game, **self.tile.at_first, **self.tile.options})
-            others = [agents.usual(variant)] * (variant.facts.num_seats - 1)
+            others = [usual(variant)] * (variant.facts.num_seats - 1)
             return Sitting(variant, seed_or_fresh(None), [PERSON, *others], make_agent)
 
         await self._go(make, guided=True)

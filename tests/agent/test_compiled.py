@@ -6,10 +6,11 @@ import numba
 import numpy as np
 import pytest
 
-from dice_envs import AgentError, Pool, Uniform, agents, configure
+from dice_envs import AgentError, Pool, Uniform, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.compiled import compile_games, team_of
 from dice_envs.agent.kernel import AgentKernel
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import below
@@ -74,7 +75,7 @@ def same(one, other):
 def test_both_ways_show_and_leave_the_same(name, options, specs):
     """For every agent with a kernel, in a pool; a learner at every seat; self-play; matches that each agent begins."""
     variant = configure(name, **options)
-    made, seats = [agents.make(spec) for spec in specs], variant.facts.num_seats
+    made, seats = [make_agent(spec) for spec in specs], variant.facts.num_seats
     assert not team_of(made, variant).may_fail, "no copy of games is kept for the agents of this project"
     if seats > 1:
         pool = Pool(made, weights=list(range(1, len(made) + 1)))

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import dice_envs.envs.sb3
-from dice_envs import AgentError, Pool, Promises, agents, configure, measure
+from dice_envs import AgentError, Pool, Promises, configure, measure
 from dice_envs.agent import check_plays, name_of, promises_of
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import names
 from dice_envs.core.options import options_text, parse_options
@@ -45,7 +46,7 @@ PHYSICIAN, MAESTERS = (configure("shakes", mode=mode) for mode in ("physician", 
     ],
 )
 def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words):
-    agent, turn = agents.make(spec), turn_at(variant, Batch(variant, 1, seed=1).states)
+    agent, turn = make_agent(spec), turn_at(variant, Batch(variant, 1, seed=1).states)
     for question in (lambda: check_plays(agent, variant), lambda: agent.act(turn)):
         with pytest.raises(ValueError, match=".") as caught:
             question()
@@ -56,9 +57,9 @@ def test_what_an_agent_does_not_play_is_told_without_a_game(spec, variant, words
 def test_agents_that_say_nothing_play_everything_and_promise_nothing():
     for name in names():
         check_plays(Acts(), configure(name))
-        check_plays(agents.make("random"), configure(name))
+        check_plays(make_agent("random"), configure(name))
     assert promises_of(Acts()) == Promises()
-    check_plays(agents.make("dogmatic"), MAESTERS)
+    check_plays(make_agent("dogmatic"), MAESTERS)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ class Fussy:
         lambda agent: gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=2, opponents=[agent]),
         lambda agent: gymnasium.make("dice_envs/LiarsDice-v0", opponents=Pool(["random", agent])),
         lambda agent: dice_envs.envs.sb3.make_vec_env("liars_dice", 2, opponents=agent),
-        lambda agent: tournament(configure("liars_dice"), ["random", "fussy"], 10, 1, agents=[agents.make("random"), agent]),
+        lambda agent: tournament(configure("liars_dice"), ["random", "fussy"], 10, 1, agents=[make_agent("random"), agent]),
         lambda agent: measure("liars_dice", agent, rules="openspiel", num_dice=1),
         lambda agent: dice_envs.evaluate("liars_dice", agent),
     ],
@@ -115,7 +116,7 @@ def test_every_place_asks_before_it_plays(let):
 
 def test_names_have_what_differs_from_the_defaults():
     names = {"random": "Random()", "mcts:50": "MCTS(simulations=50)", "numbers:bluff=0.5": "Numbers(bluff=0.5)"}
-    assert {spec: name_of(agents.make(spec)) for spec in names} == names
+    assert {spec: name_of(make_agent(spec)) for spec in names} == names
 
 
 @pytest.mark.parametrize(

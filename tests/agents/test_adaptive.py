@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dice_envs import Uniform, configure
-from dice_envs.agent import Promises, Turn, ask, ask_probabilities, fresh_memory, resolve
+from dice_envs.agent import Promises, Turn, ask, ask_probabilities, fresh_memory
+from dice_envs.agent.specs import resolve
 from dice_envs.agents import adaptive
 from dice_envs.agents.adaptive import (
     ANSWERED,

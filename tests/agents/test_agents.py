@@ -8,8 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dice_envs import agents, configure, names
-from dice_envs.agent import resolve
+from dice_envs import configure, names
+from dice_envs.agent.specs import (
+    aliases,
+    check_harmless,
+    factories,
+    for_game,
+    in_words,
+    levels,
+    make_agent,
+    parameters_of,
+    resolve,
+    usual,
+)
 from dice_envs.agents.liars_dice import Numbers, believe, chance_blind, chance_most
 from dice_envs.core.batch import Batch
 from dice_envs.experiments.arena import elo, play_table, tournament
@@ -27,10 +38,10 @@ def turn_after(dice, bids=(), **options):
 
 
 def test_specs():
-    assert agents.make("numbers") == Numbers()
-    assert agents.make("numbers:0.25") == Numbers(bluff=0.25)
-    assert agents.make("numbers:bluff=0.25,threshold=0.2") == Numbers(bluff=0.25, threshold=0.2)
-    assert agents.make("numbers:preset=article,bluff=1") == Numbers(bluff=1, preset="article")
+    assert make_agent("numbers") == Numbers()
+    assert make_agent("numbers:0.25") == Numbers(bluff=0.25)
+    assert make_agent("numbers:bluff=0.25,threshold=0.2") == Numbers(bluff=0.25, threshold=0.2)
+    assert make_agent("numbers:preset=article,bluff=1") == Numbers(bluff=1, preset="article")
     assert resolve("numbers:bluff=1") == Numbers(bluff=1), "importing agents makes specs known to environments"
 
 
@@ -67,14 +78,14 @@ def test_specs():
 )
 def test_wrong_specs_say_what_is_allowed(spec, words):
     with pytest.raises(ValueError, match=".") as caught:
-        agents.make(spec)
+        make_agent(spec)
     assert words in str(caught.value)
 
 
 def test_every_agent_explains_its_parameters():
-    for name, factory in agents.factories().items():
+    for name, factory in factories().items():
         assert factory.__doc__, name
-        for parameter in agents.parameters_of(factory):
+        for parameter in parameters_of(factory):
             assert parameter in factory.__doc__, f"{name} does not explain {parameter}"
 
 
@@ -116,7 +127,7 @@ def test_numbers_by_the_rules_text(own, last, rule, wild, bluff, threshold, arti
 
 @pytest.mark.parametrize("spec", ["random", "numbers:bluff=0.4", "numbers:preset=article,bluff=0.6"])
 def test_actions_are_drawn_from_the_probabilities(spec):
-    agent = agents.make(spec)
+    agent = make_agent(spec)
     n = 20_000
     batch = Batch("liars_dice", 1, seed=8)
     batch.play(np.array([bid(2, 3)]))
@@ -158,12 +169,12 @@ def test_reader_believes_an_honest_bidder_and_not_a_bluffer():
 @pytest.mark.slow
 def test_reader_beats_the_numbers_and_learning_helps():
     variant = configure("liars_dice")
-    reader, numbers = agents.make("reader"), agents.make("numbers")
+    reader, numbers = make_agent("reader"), make_agent("numbers")
     assert (play_table(variant, [reader, numbers], 4000, 3)[:, 0] > 0).mean() > 0.6
     # Against a player that never bluffs, shown dice are informative: by 5 standard errors.
     games = 60_000
     learns = (play_table(variant, [reader, numbers], games, 4)[:, 0] > 0).mean()
-    does_not = (play_table(variant, [agents.make("reader:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
+    does_not = (play_table(variant, [make_agent("reader:learn=false"), numbers], games, 4)[:, 0] > 0).mean()
     assert learns - does_not > 5 * np.sqrt(0.5 / games)
 
 
@@ -188,31 +199,31 @@ def test_elo_of_known_odds():
 )
 def test_the_reference_figures_of_the_article(bluffs, preset, expected):
     games = 1_000_000  # the number of games behind the figures
-    players = [agents.make(f"numbers:preset={preset},bluff={b}") for b in bluffs]
+    players = [make_agent(f"numbers:preset={preset},bluff={b}") for b in bluffs]
     variant = configure("liars_dice", num_dice=6, num_players=len(bluffs))
     wins = 100 * (play_table(variant, players, games, 11) > 0).mean(axis=0)
     np.testing.assert_allclose(wins, expected, atol=0.3)
 
 
 def test_a_name_stands_for_one_agent(monkeypatch):
-    monkeypatch.setattr(agents, "by_module", lambda name: {"one": {"same": Numbers}, "other": {"same": Numbers}})
+    monkeypatch.setattr("dice_envs.agent.specs.by_module", lambda name: {"one": {"same": Numbers}, "other": {"same": Numbers}})
     with pytest.raises(TypeError, match="two modules of agents offer 'same'"):
-        agents.factories.__wrapped__()
+        factories.__wrapped__()
 
 
 @pytest.mark.parametrize("name", names())
 def test_levels_and_other_names(name):
     """A game's other name of an agent may be one of that agent's own parameters, as `heuristic` is of `thirties`."""
     variant = configure(name)
-    levels = agents.levels(variant)
-    for words, spec in levels.items():
-        assert agents.in_words(variant, spec) == words
-        assert spec.partition(":")[0] in agents.for_game(name)
-    assert agents.usual(variant) == list(levels.values())[1]
-    assert agents.in_words(variant, "mcts:50") == "mcts:50"
-    assert not any(agents.check_harmless(spec, name) for spec in (*levels.values(), *agents.aliases(name)))
+    listed = levels(variant)
+    for words, spec in listed.items():
+        assert in_words(variant, spec) == words
+        assert spec.partition(":")[0] in for_game(name)
+    assert usual(variant) == list(listed.values())[1]
+    assert in_words(variant, "mcts:50") == "mcts:50"
+    assert not any(check_harmless(spec, name) for spec in (*listed.values(), *aliases(name)))
 
 
 def test_levels_that_do_not_play_a_variant_are_left_out():
-    assert list(agents.levels(configure("liars_dice")))[-1] == "optimal player"
-    assert "optimal player" not in agents.levels(configure("liars_dice", rules="perudo"))
+    assert list(levels(configure("liars_dice")))[-1] == "optimal player"
+    assert "optimal player" not in levels(configure("liars_dice", rules="perudo"))

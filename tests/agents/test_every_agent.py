@@ -11,8 +11,8 @@ import numba
 import numpy as np
 import pytest
 
-from dice_envs import agents
 from dice_envs.agent import Turn, Uniform, ask, check_plays
+from dice_envs.agent.specs import factories, make_agent
 from dice_envs.agents.mcts.search import rollouts
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
@@ -192,8 +192,8 @@ def make(tmp_path):
     def from_spec(spec: str, variant: Variant) -> Any:
         name, comma, rest = spec.partition(",")
         if name != "ppo":
-            return agents.make(spec)
-        return agents.make(f"ppo:{save_random_policy(tmp_path / 'policy.npz', variant)}{comma}{rest}")
+            return make_agent(spec)
+        return make_agent(f"ppo:{save_random_policy(tmp_path / 'policy.npz', variant)}{comma}{rest}")
 
     return from_spec
 
@@ -236,7 +236,7 @@ def play(variant: Variant, agent: Any, seat: int) -> None:
 
 
 def test_every_agent_has_a_row():
-    assert sorted([*ROWS, "chat"]) == sorted(agents.factories())  # a language model needs a server: tests/agents/test_chat.py
+    assert sorted([*ROWS, "chat"]) == sorted(factories())  # a language model needs a server: tests/agents/test_chat.py
 
 
 @pytest.mark.parametrize(("spec", "game", "options"), CASES)
@@ -259,7 +259,7 @@ def test_an_agent_plays_or_refuses(spec, game, options, make):
 @pytest.mark.parametrize(("spec", "game"), ELSEWHERE)
 def test_an_agent_of_another_game_refuses(spec, game):
     name = spec.partition(":")[0]
-    agent, turn = agents.make(spec), first_turn(configure(game))
+    agent, turn = make_agent(spec), first_turn(configure(game))
     for question in (agent.act, *([agent.probabilities] if hasattr(agent, "probabilities") else [])):
         with pytest.raises(ValueError, match=f"{name} plays {' and '.join(ROWS[name].games)} only, not {game}"):
             question(turn)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.agent import Turn, make_agent
+from dice_envs.agent import Turn
 from dice_envs.agent.matches import pieces_of, play_pieces
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents import hint
 from dice_envs.agents.liars_dice import Reader
 from dice_envs.core.batch import Batch

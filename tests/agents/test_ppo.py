@@ -9,8 +9,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from dice_envs import Batch, Uniform, agents, configure, measure
+from dice_envs import Batch, Uniform, configure, measure
 from dice_envs.agent.casting import cast
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents import ppo
 from dice_envs.agents.nash import Champion
 from dice_envs.agents.ppo import NetworkPolicy, Ppo, block_inputs, in_half, load_policy, measures_as_dicts, save_policy, shipped
@@ -384,7 +385,7 @@ def package(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("greedy", ["", ",greedy=true"])
 def test_without_a_path_ppo_plays_the_packages_policy(greedy, package):
-    without, given = agents.make(f"ppo:{greedy[1:]}"), agents.make(f"ppo:{package / 'liars_dice_two.npz'}{greedy}")
+    without, given = make_agent(f"ppo:{greedy[1:]}"), make_agent(f"ppo:{package / 'liars_dice_two.npz'}{greedy}")
     for question in ("act", "probabilities"):
         ours, theirs = (getattr(agent, question)(turn_of(TWO)) for agent in (without, given))
         np.testing.assert_array_equal(ours, theirs)
@@ -497,9 +498,9 @@ def test_a_policy_of_the_package_is_as_good_as_it_says(file):
 
 def test_the_champion_plays_by_its_probabilities():
     turn = turn_of(configure("liars_dice"), 200, 3)
-    chances = agents.make("champion").probabilities(turn)
+    chances = make_agent("champion").probabilities(turn)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert (chances[np.arange(200), agents.make("champion").act(turn)] > 0).all()
+    assert (chances[np.arange(200), make_agent("champion").act(turn)] > 0).all()
 
 
 def test_past_rounds_mean_nothing_to_the_champion():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import configure
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from tests.support.chance import assert_distributed
 from tests.support.shakes_tools import policy_of, states_with
 from tests.support.subsets import few
@@ -37,7 +37,7 @@ def turn_of(variant, treated, saved, count, seed=3):
 )
 def test_physicians_act_as_they_say(spec, treated, saved):
     variant = configure("shakes", mode="physician", num_players=4)
-    agent = make(spec)
+    agent = make_agent(spec)
     chances = agent.probabilities(turn_of(variant, treated, saved, 1))[0]
     actions = agent.act(turn_of(variant, treated, saved, 10_000))
     assert_distributed(np.bincount(actions, minlength=4), chances)
@@ -55,7 +55,7 @@ def test_policies_go_with_the_treatments_when_they_change_places(order, pairs):
 @few(2, "spec", [*AGENTS, "dogmatic"])
 def test_maesters_always_leave_somebody_who_argues(spec):
     variant = configure("shakes", num_players=4)
-    agent = make(spec)
+    agent = make_agent(spec)
     states = states_with(variant, (5, 2, 2, 0), (2, 1, 1, 0), 4)
     states["seat"] = states["opener"] = range(4)
     chances = agent.probabilities(turn_at(variant, states))

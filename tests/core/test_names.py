@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure, measure
+from dice_envs import Batch, configure, measure
 from dice_envs.agent import check_plays
 from dice_envs.agent.casting import cast
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.ppo import load_policy, shipped
 from dice_envs.core.options import option_texts, parse_options
 from dice_envs.experiments.arena import play_table
@@ -40,9 +41,9 @@ def test_policies_and_exact_answers_are_those_of_the_plain_game():
     assert not plain.same_rules(configure("shakes", mode="physician", goal=4, **NAMED))
     assert plain.differences(configure("shakes", mode="physician", goal=4, **NAMED)) == ("goal=none", "goal=4")
     for spec in ("ppo", "ppo:greedy=true", "bayes", "thompson"):
-        check_plays(agents.make(spec), named)
+        check_plays(make_agent(spec), named)
         assert measure(named, spec).measures == measure(plain, spec).measures
-    returns = [play_table(variant, [agents.make("ppo")], 200, 3) for variant in (plain, named)]
+    returns = [play_table(variant, [make_agent("ppo")], 200, 3) for variant in (plain, named)]
     assert (returns[0] == returns[1]).all()
 
 

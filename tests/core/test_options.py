@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dice_envs import agents, configure, load, names
+from dice_envs import configure, load, names
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.options import MAX_SHOWN, parse_options, shown
 from tests.games.test_conformance import check_facts
 from tests.support.interfaces import refused
@@ -136,10 +137,10 @@ def test_unknown_names_are_not_repeated_at_length():
     for wrong in (
         lambda: configure("x" * 10**6),
         lambda: configure("liars_dice", **{"x" * 10**6: 1}),
-        lambda: agents.make("numbers:" + "x" * 10**6 + "=1"),
-        lambda: agents.make("numbers:" + "bluff=1," * 10**5 + "x"),
+        lambda: make_agent("numbers:" + "x" * 10**6 + "=1"),
+        lambda: make_agent("numbers:" + "bluff=1," * 10**5 + "x"),
         *(
-            lambda before=before: agents.make(before + "x" * 10**6)
+            lambda before=before: make_agent(before + "x" * 10**6)
             for before in ("", "numbers:bluff=", "random:", "ppo:", "ppo:path=a,greedy=", "thirties:")
         ),
     ):

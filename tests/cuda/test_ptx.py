@@ -11,7 +11,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is in the environment of ma
 from numba import cuda, typeof, types
 from numba.core.errors import TypingError
 
-from dice_envs import agents
+from dice_envs.agent.specs import for_game, make_agent
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import compile_random_action, configure, names, with_expected_rewards
 from dice_envs.core.kernel import makes_arrays
@@ -62,9 +62,9 @@ def offers():
     """Every agent's kernels: variant, spec and kernel."""
     for name in names():
         for variant in [configure(name, **options) for options in [{}, *OTHER_OPTIONS.get(name, [])]]:
-            offering = [each for each, factory in agents.for_game(name).items() if hasattr(factory, "kernel")]
+            offering = [each for each, factory in for_game(name).items() if hasattr(factory, "kernel")]
             for spec in [more for each in offering for more in [each, *MORE_SPECS.get(each, [])]]:
-                offered = agents.make(spec).kernel(variant)
+                offered = make_agent(spec).kernel(variant)
                 if offered is not None:
                     yield variant, spec, offered
 

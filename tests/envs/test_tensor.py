@@ -13,6 +13,7 @@ import torch
 
 import dice_envs
 from dice_envs import Pool
+from dice_envs.agent.specs import resolve
 from dice_envs.core.game import configure
 from dice_envs.envs.learner import SeatGames
 from dice_envs.envs.sb3 import make_vec_env
@@ -187,7 +188,7 @@ def test_an_opponents_error_leaves_the_tensors_as_they_were():
 
 @pytest.mark.parametrize("spec", ["nash", "reader", "mcts:5", "adaptive"])
 def test_who_cannot_choose_on_a_gpu_is_named(spec):
-    from dice_envs.agent import name_of, resolve
+    from dice_envs.agent import name_of
     from dice_envs.agent.compiled import mixed_team
     from dice_envs.envs.learner.device import networks_of
 

@@ -17,7 +17,7 @@ pytest.importorskip("verifiers")
 import verifiers.v1 as vf
 
 from dice_envs import action_values, names, response_values
-from dice_envs.agent import resolve
+from dice_envs.agent.specs import resolve
 from dice_envs.core.game import OVER
 from dice_envs.envs.text.verifiers import load_environment
 from dice_envs.table.sitting import PERSON, Sitting

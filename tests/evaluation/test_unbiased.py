@@ -11,8 +11,9 @@ import pytest
 from scipy.stats import chi2, norm
 
 from dice_envs import configure, evaluate, make_agent, measure, response_values
-from dice_envs.agent import Promises, Uniform, ask_probabilities, draw_actions, resolve
+from dice_envs.agent import Promises, Uniform, ask_probabilities, draw_actions
 from dice_envs.agent.matches import pieces_of
+from dice_envs.agent.specs import resolve
 from dice_envs.evaluation import scale_of
 from dice_envs.evaluation.estimate import adjust
 from dice_envs.evaluation.games import expected_returns, play_part

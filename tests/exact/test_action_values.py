@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dice_envs.exact.measuring
-from dice_envs import Batch, Turn, agents, configure
+from dice_envs import Batch, Turn, configure
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, names
 from dice_envs.core.work import hinting
@@ -33,7 +34,7 @@ KNOWN = {  # variants whose optimal play is known
 
 def probabilities(spec, variant, state):
     turn = Turn(variant, np.array([state]), np.zeros(1, np.int64), np.zeros(1, STREAM))
-    return agents.make(spec).probabilities(turn)[0]
+    return make_agent(spec).probabilities(turn)[0]
 
 
 @few(1, ("step", "sample"), [(40, 20), (7, 50)])

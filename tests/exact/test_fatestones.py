@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dice_envs import agents, configure, measure
+from dice_envs import configure, measure
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact.fatestones import edge_ratio, evaluate
 from dice_envs.exact.fatestones.draws import circles, draw_hands, margins, solve_all
 from dice_envs.games.fatestones import CODES
@@ -83,7 +84,7 @@ def test_circles_are_all_there_once():
 
 def test_the_interval_of_a_share_of_the_edge_holds_with_few_draws_too():
     """With many it is about that of leaving out each draw; a few in which all is captured do not prove that all is."""
-    found = evaluate(configure("fatestones"), agents.make("strongest"), draw_hands(configure("fatestones"), 4000, 1), 0)
+    found = evaluate(configure("fatestones"), make_agent("strongest"), draw_hands(configure("fatestones"), 4000, 1), 0)
     gain, most = found.gain.sum(axis=1), found.best_gain.sum(axis=1)
     rng, share = np.random.default_rng(1), gain.sum() / most.sum()
     for count, runs in ((2, 20), (5, 20), (30, 20), (600, 20)):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import AgentError, Measurement, SeatVectorEnv, agents, configure, measure
+from dice_envs import AgentError, Measurement, SeatVectorEnv, configure, measure
+from dice_envs.agent.specs import for_game
 from dice_envs.core.chance import Drawn
 from dice_envs.core.game import load, names
 from dice_envs.exact import asked, offered
@@ -42,7 +43,7 @@ AS_IT_IS = ({}, "")
 
 def players(game):
     """A spec of every agent that plays the game."""
-    for name in agents.for_game(game):
+    for name in for_game(game):
         if (game, name) not in FOR_OTHERS and name not in ("ppo", "chat"):
             yield "mcts:4" if name == "mcts" else name
 

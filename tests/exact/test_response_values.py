@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dice_envs import Turn, Uniform, configure
-from dice_envs.agent import ask, draw_actions, resolve
+from dice_envs.agent import ask, draw_actions
+from dice_envs.agent.specs import resolve
 from dice_envs.core.chance import Drawn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER

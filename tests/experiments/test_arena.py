@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Promises, Uniform, configure, evaluate, make_agent, measure, response_values
-from dice_envs.agent import resolve
+from dice_envs.agent.specs import resolve
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import BEST_RESPONSE_WINS, optima
 from dice_envs.experiments.arena import best_responses, elo, elo_intervals, expanded, known_values, results, tournament

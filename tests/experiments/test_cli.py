@@ -11,7 +11,8 @@ from unittest.mock import Mock
 import pytest
 from typer.main import get_command
 
-from dice_envs import __version__, agents, configure, names
+from dice_envs import __version__, configure, names
+from dice_envs.agent.specs import for_game
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
@@ -40,8 +41,8 @@ def test_games_and_agents_explain_their_options():
 def test_agents_are_listed_by_game():
     listed = re.split(r"\n\n(?=\S)", run("agents").output.strip())
     found = {part.split("  ")[0]: set(re.findall(r"^  (\S+)$", part, re.M)) for part in listed}
-    anywhere = set(agents.for_game(None))
-    assert found == {"any game": anywhere, **{name: set(agents.for_game(name)) - anywhere for name in names()}}
+    anywhere = set(for_game(None))
+    assert found == {"any game": anywhere, **{name: set(for_game(name)) - anywhere for name in names()}}
 
 
 def test_commands_say_which_variant_they_took(tmp_path):
@@ -139,7 +140,7 @@ def games(tmp_path_factory):
     return folder
 
 
-PLAYERS = f"agents for liars_dice are: {', '.join(agents.for_game('liars_dice'))}"
+PLAYERS = f"agents for liars_dice are: {', '.join(for_game('liars_dice'))}"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import pytest
 
-from dice_envs import agents, configure, names
+from dice_envs import configure, names
 from dice_envs.agent.casting import cast, make_players
+from dice_envs.agent.specs import aliases, factories, for_game, make_agent
 from dice_envs.core.game import single_seat
 from dice_envs.experiments.commands import LISTED
 from tests.support.commands import done
@@ -11,30 +12,30 @@ from tests.support.policies import save_random_policy
 
 
 def test_every_agent_is_listed_once():
-    anywhere = agents.for_game(None)
+    anywhere = for_game(None)
     assert set(anywhere) >= {"mcts", "ppo", "random"}
-    found = {name: set(agents.for_game(name)) for name in names()}
+    found = {name: set(for_game(name)) for name in names()}
     assert all(set(anywhere) < playing for playing in found.values())
     own = [name for playing in found.values() for name in playing - set(anywhere)]
-    assert sorted(set(anywhere) | set(own)) == sorted(agents.factories())
+    assert sorted(set(anywhere) | set(own)) == sorted(factories())
     assert {"fatestones", "liars_dice"} <= {game for game, playing in found.items() if "nash" in playing}, "listed for each"
-    assert set(agents.for_game("score-dice")) - set(anywhere) >= {"highest", "score_response", "shuffled"}
+    assert set(for_game("score-dice")) - set(anywhere) >= {"highest", "score_response", "shuffled"}
     with pytest.raises(ValueError, match="unknown game 'chess'"):
-        agents.for_game("chess")
+        for_game("chess")
 
 
 @pytest.mark.parametrize("game", names())
 def test_other_names_are_those_of_a_games_own_agents(game):
     variant = configure(game)
-    found = agents.aliases(game)
+    found = aliases(game)
     assert "heuristic" in found
-    assert not set(found) & set(agents.factories())
+    assert not set(found) & set(factories())
     for name, spec in found.items():
-        assert make_players(variant, [name]) == [agents.make(spec)]
+        assert make_players(variant, [name]) == [make_agent(spec)]
 
 
 def test_another_name_takes_parameters():
-    assert agents.make("binomial:bluff=0.5", "liars_dice") == agents.make("numbers:bluff=0.5")
+    assert make_agent("binomial:bluff=0.5", "liars_dice") == make_agent("numbers:bluff=0.5")
     with pytest.raises(ValueError, match="unknown agent 'binomial'; agents for fatestones are"):
         make_players(configure("fatestones"), ["binomial"])
     with pytest.raises(ValueError, match="did you mean 'heuristic'"):

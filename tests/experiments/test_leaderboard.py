@@ -8,7 +8,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from dice_envs import TASKS, Task, agents, configure, response_values
+from dice_envs import TASKS, Task, configure, response_values
+from dice_envs.agent.specs import factories, make_agent
 from dice_envs.core.work import TooLong
 from dice_envs.experiments.arena import elo_gap
 from dice_envs.experiments.commands import leaderboard
@@ -28,10 +29,10 @@ def test_tasks_are_what_they_say():
         assert task.name == name
         assert task.variant.game.name == task.game
         assert task.asks
-        assert name not in agents.factories(), "a word on the command line is a task or an agent"
+        assert name not in factories(), "a word on the command line is a task or an agent"
         assert len(task.field) in (0, task.variant.facts.num_seats - 1)
         for spec in task.field:
-            agents.make(spec)
+            make_agent(spec)
     assert {task.options["goal"] for task in TASKS.values() if task.game == "thirties"} == {
         "maximize", "minimize_loss", "thirty_or_over", "optimal",
     }  # fmt: skip
@@ -120,7 +121,7 @@ def test_agents_that_need_no_parameters_are_usual():
     assert {"random", "mcts:30", "nash", "champion", "reader", "ppo"} <= set(usual_agents("liars_dice"))
     for game in ("thirties", "shakes", "score_dice"):
         for spec in usual_agents(game):
-            agents.make(spec)
+            make_agent(spec)
 
 
 def test_words_are_tasks_games_or_agents():

@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure
+from dice_envs import Batch, configure
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.experiments.arena import play_table
 from dice_envs.games.score_dice import MAX_ROLLS, Options
@@ -47,7 +48,7 @@ def test_games_come_to_the_tables(options, agent):
     """A's final scores in games of the agent against itself are those of the table."""
     pairing = "sorted" if agent == "highest" else "unsorted"
     exact = score_distribution(options["pool_a"], options["pool_b"], options["ties"], pairing).chances
-    player, number = agents.make(agent), np.arange(20_000)
+    player, number = make_agent(agent), np.arange(20_000)
     returns = play_table(configure("score_dice", reward="score", **options), [player, player], 20_000, 11)
     scores = np.rint(returns[number, number % 2]).astype(int)  # the agent at seat 0 in each game
     assert_distributed(Counter(scores.tolist()), exact)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dice_envs import Batch, IllegalActionError, configure, shakes_v0
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.game import OVER
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import evaluate
@@ -52,7 +52,7 @@ def test_who_wins_the_argument(ties, treated, saved):
     counts = np.zeros(3)
     for state in states[:300]:  # from Python one by one, as a reader would
         counts[argue_all(variant.params, state)] += 1
-    actions = make("argument").act(turn_at(configure("shakes", mode="physician", ties=ties), states[300:]))
+    actions = make_agent("argument").act(turn_at(configure("shakes", mode="physician", ties=ties), states[300:]))
     counts += np.bincount(actions, minlength=3)
     assert_distributed(counts, argument_chances(np.array([treated]), np.array([saved]), ties)[0])
 
@@ -89,7 +89,7 @@ def test_maesters_speak_in_turn_and_one_who_argues_treats_the_patient(num_player
 @covering(("num_players", "reward"), [2, 6], ["win", "saved"])
 def test_competitive_games_end_with_a_winner(num_players, reward):
     variant = configure("shakes", num_players=num_players, variation="competitive", reward=reward)
-    returns = play_table(variant, [make("dogmatic")] * num_players, 2000, 1)
+    returns = play_table(variant, [make_agent("dogmatic")] * num_players, 2000, 1)
     if reward == "win":
         assert np.allclose(returns.sum(axis=1), 0, atol=1e-6)
         assert np.allclose(np.sort(returns, axis=1)[:, -1], 1)

@@ -6,7 +6,8 @@ import types
 
 import pytest
 
-from dice_envs import agents, configure, measure
+from dice_envs import configure, measure
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.work import work
 from dice_envs.experiments import response
 from dice_envs.experiments.response import measure_response
@@ -29,7 +30,7 @@ def rollouts_of_a_second(monkeypatch):
 @pytest.mark.thorough
 def test_it_wins_most_of_what_a_best_response_wins(rollouts_of_a_second):
     variant = configure("liars_dice", rules="openspiel", num_dice=1, num_faces=4)
-    player = agents.make("random")
+    player = make_agent("random")
     passed = []
     with work(lambda minutes, of: passed.append(minutes)):
         found = measure_response(variant, "random", player, 1.0, games=4000, seed=1, preset=SMALL)
@@ -47,7 +48,7 @@ def test_it_wins_most_of_what_a_best_response_wins(rollouts_of_a_second):
 @pytest.mark.thorough
 def test_it_measures_where_nothing_exact_is_known(rollouts_of_a_second):
     variant = configure("liars_dice", num_players=3, num_dice=1)
-    found = measure_response(variant, "random", agents.make("random"), 0.5, games=2000, seed=1, preset=SMALL)
+    found = measure_response(variant, "random", make_agent("random"), 0.5, games=2000, seed=1, preset=SMALL)
     returned, wins = found.measures
     assert wins.optimum == pytest.approx(1 / 3)
     assert wins.value - wins.error > 1 / 3
@@ -59,13 +60,13 @@ def test_a_response_below_the_even_share_is_no_bound(rollouts_of_a_second):
     """A response that has hardly learned loses to good players, which does not make them unexploitable."""
     variant = configure("liars_dice", num_players=3, num_dice=1)
     worse = dataclasses.replace(SMALL, num_envs=32, num_steps=1, minibatch=32, epochs=1, learning_rate=0.0)
-    for each in measure_response(variant, "reader", agents.make("reader"), 1e-3, games=2000, seed=1, preset=worse).measures:
+    for each in measure_response(variant, "reader", make_agent("reader"), 1e-3, games=2000, seed=1, preset=worse).measures:
         assert each.value + each.error < each.optimum
         assert each.note.startswith("no bound: the response does not get significantly more than its even share")
 
 
 def test_refusals_name_what_is_wrong():
-    random = agents.make("random")
+    random = make_agent("random")
     with pytest.raises(ValueError, match="has one seat, so nobody can respond to random"):
         measure_response(configure("thirties", num_players=1), "random", random)
     with pytest.raises(ValueError, match=r"minutes must be above 0, not 0"):
@@ -111,7 +112,7 @@ def test_it_learns_with_all_settings_of_train(rollouts_of_a_second, monkeypatch)
 
     monkeypatch.setattr(ppo, "PPO", Kept)
     variant = configure("liars_dice", rules="openspiel", num_dice=1)
-    policies, steps = response.train_response(variant, agents.make("random"), 0.1, 1, preset)
+    policies, steps = response.train_response(variant, make_agent("random"), 0.1, 1, preset)
     (model,) = made
     assert model.preset == preset
     assert steps == model.steps == 32 * 4 * 6, "a tenth of a minute at a second each"

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from dice_envs import TrainingCallback, agents, configure, measure
+from dice_envs import TrainingCallback, configure, measure
 from dice_envs.agent.compiled import ASKED, mixed_team
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.work import TooLong, advance
 from dice_envs.experiments import train as training
 from dice_envs.experiments.train import TrainingResult, gap_label, measured, plot_points, run_sections
@@ -329,7 +330,7 @@ def test_a_resumed_run_is_not_another_one(finished):
 
 def test_presets_name_known_opponents():
     for spec in {spec for presets in PRESETS.values() for preset in presets.values() for spec in preset.opponents}:
-        agents.make(spec)
+        make_agent(spec)
 
 
 def test_on_a_gpu_as_many_updates_are_made_of_more_decisions():
@@ -474,11 +475,11 @@ def test_a_run_goes_into_the_package_with_what_it_is_worth(tmp_path, monkeypatch
     train("--out", folder, "--seed", 3, "-o", "num_dice=1")
     results.write_text(re.sub(r'"minutes": [\d.e-]+', '"minutes": null', results.read_text()))  # times.json may be lost
     done("agents", "--add", folder)
-    policy = agents.make(f"ppo:{package / 'one_die.npz'}")._policy
+    policy = make_agent(f"ppo:{package / 'one_die.npz'}")._policy
     about = policy.about
     assert about["command"] == "dice-envs train liars_dice --preset quick -o num_dice=1 --seed 3"
     assert about["measures"][0]["value"] == measure("liars_dice", policy, num_dice=1).measures[0].value
-    greedy = agents.make(f"ppo:{package / 'one_die.npz'},greedy=true")
+    greedy = make_agent(f"ppo:{package / 'one_die.npz'},greedy=true")
     assert about["greedy_measures"][0]["value"] == measure("liars_dice", greedy, num_dice=1).measures[0].value
     assert about["table"]["agents"][0] == "ppo"
     assert len(about["table"]["win_rate"]) == len(about["table"]["agents"])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dice_envs import agents
 from dice_envs.agent import Uniform, ask
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
@@ -72,7 +72,7 @@ RAISE_VARIANTS: list[dict[str, Any]] = [
 def raises_digest(options: dict[str, Any]) -> str:
     """Return a fingerprint of whole games of random play and of `numbers`: who moves, what is legal, what is drawn and paid."""
     variant, digest = configure("liars_dice", **options), hashlib.sha256()
-    for player in (Uniform(), agents.make("numbers:bluff=0.6")):
+    for player in (Uniform(), make_agent("numbers:bluff=0.6")):
         _play_whole_games(variant, player, digest)
     return digest.hexdigest()[:16]
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dice_envs import configure
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.batch import dealt
 
@@ -24,7 +24,7 @@ def states_with(variant, treated, saved, count, seed=0):
 
 def policy_of(spec, **options):
     """The tally policy of a spec for given options."""
-    agent, chosen = make(spec), configure("shakes", mode="physician", **options).options
+    agent, chosen = make_agent(spec), configure("shakes", mode="physician", **options).options
     if isinstance(agent, TallyPolicy):
         return lambda treated, saved: agent.chances(chosen, treated, saved)
     return lambda treated, saved: np.full(treated.shape, 1 / treated.shape[1])

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 
-from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of, resolve
+from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of
 from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
+from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
 from dice_envs.core.game import OVER, Game, Variant, configure
 from dice_envs.core.options import check_choice, check_seed, python_value, shown

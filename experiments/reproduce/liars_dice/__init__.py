@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dice_envs import Batch, agents, configure
+from dice_envs import Batch, configure
 from dice_envs.agent import Turn
 from dice_envs.agent.matches import MOST_GAMES
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.liars_dice import Numbers, chance_most
 from dice_envs.core.dice import new_streams
 from dice_envs.core.options import check_range
@@ -110,7 +111,7 @@ def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
         for (bluffs, counts), table_seed in zip(PUBLISHED.items(), np.random.SeedSequence(seed).spawn(2), strict=True):
             variant = configure("liars_dice", num_players=len(bluffs), num_dice=6)
             for (style, parameters), style_seed in zip(STYLES.items(), table_seed.spawn(len(STYLES)), strict=True):
-                players = [agents.make(f"numbers:{parameters},bluff={bluff}") for bluff in bluffs]
+                players = [make_agent(f"numbers:{parameters},bluff={bluff}") for bluff in bluffs]
                 wins = (play_table(variant, players, games, style_seed, workers=workers) > 0).mean(axis=0)
                 for bluff, share, count in zip(bluffs, wins, counts, strict=True):
                     published = 100 * count / PUBLISHED_GAMES

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dice_envs import agents, configure
+from dice_envs import configure
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact.contract import plus_minus
 from dice_envs.exact.liars_dice.seating import Certificate, Dice
 from dice_envs.exact.liars_dice.solution import Solution
@@ -129,7 +130,7 @@ def work_out(dice: int, precision: float) -> Answer:
     played = {}
     for bluff in BLUFFS:
         ui.console.print(f"  numbers agent with bluff={bluff:g} against it")
-        played[bluff] = wins_against(solution, agents.make(f"numbers:bluff={bluff}"))
+        played[bluff] = wins_against(solution, make_agent(f"numbers:bluff={bluff}"))
     return Answer(solution, habits, round_shares(solution), values, played)
 
 

@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure, measure
+from dice_envs import Batch, configure, measure
 from dice_envs.agent import Turn
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
 from dice_envs.agents.mcts.tree import EDGE, count_visit
@@ -50,11 +51,11 @@ SPECS = ["mcts:20", "mcts:20,select=regret", "mcts:20,opponent=random", "mcts:1"
 def test_policies_are_legal_and_games_are_left_alone(game, spec, moves):
     turn = turn_of(game, 30, moves=moves)
     before = turn._true_states.copy()
-    policies = agents.make(spec).probabilities(turn)
+    policies = make_agent(spec).probabilities(turn)
     assert policies.sum(axis=1) == pytest.approx(1)
     assert (policies[turn.legal == 0] == 0).all()
     assert (turn._true_states == before).all()
-    actions = agents.make(spec).act(turn_of(game, 30, moves=moves))
+    actions = make_agent(spec).act(turn_of(game, 30, moves=moves))
     assert (turn.legal[np.arange(30), actions] == 1).all()
 
 
@@ -72,7 +73,7 @@ def test_the_waiting_commitment_has_no_influence():
 
 @pytest.mark.thorough
 def test_against_random_with_rolls_averaged_50_simulations_take_the_edge():
-    share, error = first_choices(fair(), agents.make("mcts:50,opponent=random,expect=true"), draw_hands(fair(), 500, 1), 1)
+    share, error = first_choices(fair(), make_agent("mcts:50,opponent=random,expect=true"), draw_hands(fair(), 500, 1), 1)
     assert share - error >= 0.95
 
 
@@ -85,7 +86,7 @@ def lost_by(found):
 @pytest.mark.thorough
 def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
     hands = draw_hands(fair(), 40, 3)
-    near, error = lost_by(evaluate(fair(), agents.make("mcts:2000,select=regret,expect=true"), hands, 1))
+    near, error = lost_by(evaluate(fair(), make_agent("mcts:2000,select=regret,expect=true"), hands, 1))
     assert near + error < 0.008
     for agent in (MCTS(1000), JointSearch(1000)):
         lost, error = lost_by(evaluate(fair(), agent, hands, 1))
@@ -96,7 +97,7 @@ def test_regret_matching_comes_near_equilibrium_and_uct_does_not():
 def test_search_finds_the_winning_die():
     """Against two worse dice, every rule must find the best one; the joint rule lets the other player choose a losing die."""
     specs = ("mcts:200", "mcts:200,select=regret,final=best", "mcts:200,rollout=strongest")
-    for agent in (*map(agents.make, specs), JointSearch(200)):
+    for agent in (*map(make_agent, specs), JointSearch(200)):
         assert (agent.act(fatestones_turn((666666, 111111, 111111), (333333,) * 3)) == 0).all()
 
 
@@ -111,7 +112,7 @@ def test_interpreted_search_is_compiled_search(run_python):
         "b = Batch('fatestones', 2, 1)\n"
         "for s in ('mcts:12', 'mcts:12,select=regret', 'mcts:12,opponent=random,expect=true', 'nash'):\n"
         "    t = Turn(b.variant, b.states, np.arange(2), new_streams(1, 2))\n"
-        "    print(agents.make(s).probabilities(t).round(9).tolist())\n"
+        "    print(make_agent(s).probabilities(t).round(9).tolist())\n"
     )
     assert run_python(program, NUMBA_DISABLE_JIT="0") == run_python(program, NUMBA_DISABLE_JIT="1") != ""
 

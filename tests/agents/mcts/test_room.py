@@ -8,8 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure
+from dice_envs import Batch, configure
 from dice_envs.agent import Turn
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents import mcts
 from dice_envs.agents.mcts import MCTS
 from dice_envs.agents.mcts import tree as room
@@ -59,7 +60,7 @@ def test_a_search_depends_on_its_own_stream_alone(most, limit):
     """Earlier games of the batch leave their tree behind, which does not change results."""
     if most:
         limit(*most)
-    agent, games = agents.make(f"mcts:{FEW},select=regret"), scaled(10, 3)
+    agent, games = make_agent(f"mcts:{FEW},select=regret"), scaled(10, 3)
     turn = turn_of("score_dice", games, moves=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -77,7 +78,7 @@ def test_threads_find_the_same(threads):
     states = Batch(variant, games, seed=1).states
     found = []
     for each in (1, threads):
-        streams, agent = new_streams(2, games), agents.make(f"mcts:{FEW},threads={each},final=mixed")
+        streams, agent = new_streams(2, games), make_agent(f"mcts:{FEW},threads={each},final=mixed")
         turn = Turn(variant, states, np.arange(games), streams)
         found.append((*agent.search(turn), agent.act(turn), streams))
     for alone, together in zip(*found, strict=True):
@@ -92,7 +93,7 @@ def test_a_game_may_come_back_to_the_same_view(spec, promised):
     """Two dice that always tie are redrawn a hundred times: two nodes, and a path of two hundred tree moves."""
     turn = turn_of("fatestones", 20, dice=(333333, 333333), hand_size=1)
     turn.variant.facts = dataclasses.replace(turn.variant.facts, max_steps=promised)
-    assert (agents.make(spec).act(turn) == 0).all()
+    assert (make_agent(spec).act(turn) == 0).all()
 
 
 @pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)

@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dice_envs import Uniform, agents, configure, measure
+from dice_envs import Uniform, configure, measure
 from dice_envs.agent import Promises
+from dice_envs.agent.specs import for_game
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import Effort, asked
 from dice_envs.exact.liars_dice import measures, moves, shares, sources, walk
@@ -161,7 +162,7 @@ def test_what_is_known_of_past_rounds():
         assert sources.past_rounds_matter(variant, asked("reader", variant)) is False, "there are none"
 
 
-@few(2, "spec", sorted(agents.for_game("liars_dice")))
+@few(2, "spec", sorted(for_game("liars_dice")))
 def test_agents_that_declare_that_past_rounds_do_not_matter_keep_to_it(spec, monkeypatch):
     variant = configure("liars_dice", num_dice=2)
     try:

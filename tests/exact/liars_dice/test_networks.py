@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from dice_envs import agents, configure
+from dice_envs import configure
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core import machine
 from dice_envs.core.dice import new_streams
@@ -145,9 +146,9 @@ def test_who_is_asked_everywhere():
     network, variant = policy(options), configure("liars_dice", **options)
     mine = Mine("liars_dice", options, network.layers)
     round_, streams = Round(variant, (3, 3)), new_streams(0, ROWS_AT_ONCE)[None]
-    for agent in (mine, Likeliest(network), agents.make("ppo:greedy=true"), lambda seen, masks: masks):
+    for agent in (mine, Likeliest(network), make_agent("ppo:greedy=true"), lambda seen, masks: masks):
         assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), AgentSource)
-    for agent in (network, agents.make("ppo")):
+    for agent in (network, make_agent("ppo")):
         assert isinstance(source_of(round_, 0, asked(agent, variant), 0, streams), networks.Networked)
 
 

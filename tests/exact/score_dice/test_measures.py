@@ -7,7 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from dice_envs import Batch, agents, configure, measure
+from dice_envs import Batch, configure, measure
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact import asked
 from dice_envs.exact.score_dice.solvers import ResponseToHighest, count_situations, deals, hands
 from dice_envs.experiments.arena import play_table, tournament
@@ -57,7 +58,7 @@ def test_reward_against_sorted_play_comes_out_in_play(name):
     options = {key: value for key, value in MEASURED[name].items() if key != "sample"}
     games = 4_000
     variant = configure("score_dice", **options)
-    earned = play_table(variant, [asked(uneven, variant), agents.make("highest")], games, 8)[:, 0]
+    earned = play_table(variant, [asked(uneven, variant), make_agent("highest")], games, 8)[:, 0]
     both = earned.reshape(-1, 2).mean(axis=1)  # in every second game it sits at seat 0
     assert found.value == pytest.approx(both.mean(), abs=5 * both.std() / np.sqrt(len(both)) + 2.6 * found.error)
 

@@ -7,7 +7,7 @@ import pytest
 
 from dice_envs import configure, measure
 from dice_envs.agent import AgentError, Promises, Uniform
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact import Effort, shakes
 from dice_envs.exact.shakes import policies
 from dice_envs.exact.shakes.chances import Problem, kept_die, tallies
@@ -88,10 +88,10 @@ def test_asking_once_a_tally_is_enough_for_agents_that_promise_it(spec, ties, mo
     levels = tallies(Problem.of(variant.options), merged=False)[:-1]
     treated, saved = (np.concatenate([getattr(level, name) for level in levels]) for name in ("treated", "saved"))
     for first in range(3):
-        once = as_policy(make(spec), variant, first)
+        once = as_policy(make_agent(spec), variant, first)
         with monkeypatch.context() as patched:
             patched.setattr(policies, "looks_at_tally_alone", lambda agent: False)
-            always = as_policy(make(spec), variant, first)
+            always = as_policy(make_agent(spec), variant, first)
         assert once.func is not always.func
         assert np.allclose(once(treated, saved), always(treated, saved), atol=1e-13)
 

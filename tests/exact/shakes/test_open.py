@@ -7,7 +7,7 @@ import pytest
 
 from dice_envs import Batch, configure, describe, measure
 from dice_envs.agent import Uniform
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact import asked
 from dice_envs.exact.shakes.chances import Problem, best_of
 from dice_envs.exact.shakes.policies import as_policy, evaluate, evaluate_open, open_optimum, solve
@@ -38,7 +38,7 @@ def test_every_seat_sees_the_efficacies(mode):
 @pytest.mark.parametrize("reward", ["saved", "win"])
 def test_games_are_played_as_with_hidden_ones(reward):
     variants = [configure("shakes", mode="physician", reward=reward, **options) for options in (OPEN, {})]
-    returns = [play_table(variant, [make("thompson")], 300, 4) for variant in variants]
+    returns = [play_table(variant, [make_agent("thompson")], 300, 4) for variant in variants]
     assert (returns[0] == returns[1]).all()
 
 
@@ -101,7 +101,7 @@ def test_bayes_is_optimal(options):
         found = measure(variant, "bayes")
         assert found.score == pytest.approx(1)
         assert all(each.gap == pytest.approx(0, abs=1e-12) and not each.error for each in found.measures)
-        returns = play_table(variant, [make("bayes")] * variant.facts.num_seats, 4000, 5)[:, 0]
+        returns = play_table(variant, [make_agent("bayes")] * variant.facts.num_seats, 4000, 5)[:, 0]
         assert abs(returns.mean() - found.measures[0].value) < 4 * returns.std() / np.sqrt(len(returns)) + 1e-9
 
 
@@ -114,7 +114,7 @@ def test_who_looks_at_the_tally_alone_does_as_well_as_with_hidden_ones(spec):
         assert not now.error
     asked = evaluate_open(
         Problem.of(configure("shakes", **OPEN).options),
-        lambda efficacies: as_policy(make(spec), configure("shakes", mode="physician", **OPEN), efficacies=efficacies),
+        lambda efficacies: as_policy(make_agent(spec), configure("shakes", mode="physician", **OPEN), efficacies=efficacies),
     )
     assert asked.saved == pytest.approx(ours.measures[0].value, abs=1e-12)
 
@@ -133,13 +133,13 @@ def test_nothing_is_silently_wrong():
     with pytest.raises(ValueError, match="open_efficacies must be false to solve by tallies"):
         solve(Problem.of(variant.options), "saved")
     with pytest.raises(ValueError, match="open_efficacies must be false for choices by the tally alone"):
-        make("bayes").chances(variant.options, np.zeros((1, 3), int), np.zeros((1, 3), int))
-    for agent in (make("mcts:2"), make("bayes")):
+        make_agent("bayes").chances(variant.options, np.zeros((1, 3), int), np.zeros((1, 3), int))
+    for agent in (make_agent("mcts:2"), make_agent("bayes")):
         with pytest.raises(ValueError, match="open_efficacies: what this agent does depends on the efficacies"):
             as_policy(agent, variant)
     with pytest.raises(ValueError, match="open_efficacies: what this agent does"):
-        as_policy(make("bayes"), configure("shakes", **OPEN))
-    as_policy(make("thompson"), variant)
+        as_policy(make_agent("bayes"), configure("shakes", **OPEN))
+    as_policy(make_agent("thompson"), variant)
     with pytest.raises(ValueError, match="a policy must give 3 chances"):
         evaluate_open(Problem.of(variant.options), lambda efficacies: lambda treated, saved: treated * 0.0)
     with pytest.raises(ValueError, match="too many tallies that this policy reaches"):

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dice_envs import agents, configure, measure
+from dice_envs import configure, measure
 from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.own import FILES, load_own, module_of_file
 from dice_envs.core.work import advance, work
 from dice_envs.exact.liars_dice.solver import solve
@@ -57,7 +58,7 @@ def test_games_are_the_same_wherever_their_parts_are_played(game, specs, options
     tables = []
     for each in (HERE, Shuffled()):
         with work(lambda amount, of: told.append(amount)):
-            tables.append(play_table(variant, [agents.make(spec) for spec in specs], games, 5, match=match, workers=each))
+            tables.append(play_table(variant, [make_agent(spec) for spec in specs], games, 5, match=match, workers=each))
         assert sum(told) == games * len(tables)
     np.testing.assert_array_equal(tables[0], tables[1])
 
@@ -65,8 +66,8 @@ def test_games_are_the_same_wherever_their_parts_are_played(game, specs, options
 def test_every_agent_can_be_sent_elsewhere():
     variant = configure("liars_dice", num_dice=1)
     for spec in ("random", "numbers:bluff=0.5", "reader", "mcts:5", "nash", "ppo"):
-        agent = agents.make(spec)
-        play_table(configure("liars_dice") if spec == "ppo" else variant, [agent, agents.make("random")], 2, 1)
+        agent = make_agent(spec)
+        play_table(configure("liars_dice") if spec == "ppo" else variant, [agent, make_agent("random")], 2, 1)
         assert type(pickle.loads(pickle.dumps(agent))) is type(agent)  # also after it has played
 
 

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dice_envs import agents, configure
+from dice_envs import configure
+from dice_envs.agent.specs import make_agent
 from dice_envs.agents.liars_dice import LiarsDiceNash
 from dice_envs.exact.liars_dice.cfr import RoundSolver
 from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
@@ -160,7 +161,7 @@ ALL = habits.Replaced(calls=True, quantity=True, face=True, raises=True)
 @covering(("bluff", "part"), [0, 0.75], [*habits.PARTS.values(), ALL])
 def test_a_plain_program_wins_as_often(bluff, part):
     solution = solve(configure("liars_dice", num_dice=2, num_faces=3), 1e-3)
-    agent = agents.make(f"numbers:bluff={bluff}")
+    agent = make_agent(f"numbers:bluff={bluff}")
     played = habits.wins_against(solution, agent, {"part": part})["part"]
     for dice, each in played.items():
         assert each.starting == pytest.approx(plain_wins(solution, agent, dice, 0, part), abs=1e-9)
@@ -179,7 +180,7 @@ def test_an_agent_that_sees_all_bids_is_asked_at_each_node():
 
 def test_a_game_is_won_as_often_as_by_asking_both_agents():
     variant = configure("liars_dice", num_dice=2)
-    numbers, nash = agents.make("numbers:bluff=0.25"), LiarsDiceNash(1e-3)
+    numbers, nash = make_agent("numbers:bluff=0.25"), LiarsDiceNash(1e-3)
     played = habits.wins_against(solve(variant, 1e-3, resume=True), numbers, {"nothing": habits.Replaced()})["nothing"]
     assert habits.games_won(played, 2) == pytest.approx(winning_probability(variant, numbers, nash), abs=1e-9)
     assert habits.games_won(played, 2) < 0.5

@@ -5,7 +5,7 @@ import re
 import time
 
 from dice_envs import configure
-from dice_envs.agents import make
+from dice_envs.agent.specs import make_agent
 from dice_envs.exact.shakes.chances import Problem, argument_chances
 from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.reproduce import printed
@@ -27,6 +27,6 @@ def test_solve_evaluates_any_agent_with_probabilities(tmp_path):
     told, written = with_json(tmp_path, "solve", "shakes", "--policy", "random")
     assert float(re.search(r"exact, in ([\d.]+) s", told)[1]) < time.perf_counter() - begun + 0.1, "it is rounded"
     assert math.isclose(written["value"], 4, abs_tol=1e-12)
-    policy = as_policy(make("argument"), configure("shakes", mode="physician"))
+    policy = as_policy(make_agent("argument"), configure("shakes", mode="physician"))
     problem = Problem.of(configure("shakes").options)
     assert math.isclose(evaluate(problem, policy, merged=False).saved, evaluate(problem, argument_chances).saved)

@@ -3,7 +3,7 @@
 import pytest
 
 from dice_envs import configure, names
-from dice_envs.agents import NOT_FOUND, for_game
+from dice_envs.agent.specs import NOT_FOUND, for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web import make_agent
 from dice_envs.table.sitting import PERSON, Sitting
