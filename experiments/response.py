@@ -17,7 +17,7 @@ from dice_envs.agent.matches import MOST_GAMES
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_range, check_seed
-from dice_envs.core.work import advance, apart
+from dice_envs.core.work import advance, work
 from dice_envs.exact.intervals import half_width
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.arena.results import shares_of
@@ -108,7 +108,7 @@ def measure_response(
     for which, policy in policies.items():
         forms[f"the {which} policy's drawn actions"] = policy
         forms[f"the {which} policy's most likely actions"] = Likeliest(policy)
-    with apart():
+    with work():
         tried = {
             how: play_table(variant, [form, *others], games, trying, workers=workers)[:, 0].mean()
             for how, form in forms.items()

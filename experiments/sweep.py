@@ -18,7 +18,7 @@ import numpy as np
 from dice_envs.core.files import atomic
 from dice_envs.core.machine import check_threads
 from dice_envs.core.options import check_choice, check_range, check_seed, did_you_mean, is_whole, parse_options, shown
-from dice_envs.core.work import advance, apart
+from dice_envs.core.work import advance, work
 from dice_envs.experiments.jobs import Processes, kept_beside, on_ray
 from dice_envs.experiments.train import RunSpec, make_run
 from dice_envs.experiments.ui import check_folder, finish, progress, write_json
@@ -197,7 +197,7 @@ def _trained(
             until_trained.enter_context(contextlib.redirect_stderr(nowhere))
         own = Path(folder or until_trained.enter_context(tempfile.TemporaryDirectory())) / name
         own_spec = dataclasses.replace(spec, out=own, seed=seed, resume=True, settings=chosen)
-        with apart():
+        with work():
             result = make_run(own_spec, verbose=verbose)
         files = {}
         if folder is None:

@@ -17,7 +17,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.machine import evaluation_mode, is_of
 from dice_envs.core.options import shown
-from dice_envs.core.work import apart, hinting
+from dice_envs.core.work import hinting, work
 
 RESIGNS = -1  # in place of an action, by an agent that declares it (`Promises.resigns`)
 _ROUNDING = 1e-4  # tolerance for sums of probabilities, because networks are float32; they are then rescaled to sum to 1
@@ -244,7 +244,7 @@ def ask(
     """
     own = streams[index]
     remembered = fresh_memory(agent, len(index)) if memory is None else memory[index]
-    with evaluation_mode(agent), apart():
+    with evaluation_mode(agent), work():
         answer = agent.act(Turn(variant, states, index, own, remembered))
     try:
         actions = as_actions(answer, len(index))
@@ -290,7 +290,7 @@ def stated(agent: Any, turn: Turn) -> tuple[np.ndarray, float]:
         turn.memory = fresh_memory(agent, len(turn))
     who = f"{name_of(agent)} in {turn.game.name}"
     try:
-        with evaluation_mode(agent), apart():
+        with evaluation_mode(agent), work():
             answer = agent.probabilities(turn)
     except ValueError as problem:
         if "when training" in str(problem):  # PyTorch's batch normalisation, asked for one row

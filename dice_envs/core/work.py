@@ -9,12 +9,11 @@ that is to belong to the work runs in a copy of its context, see `contextvars.co
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
-import dataclasses
+import math
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias
 
 from dice_envs.core.kernel import clock
 
@@ -35,68 +34,8 @@ class TooLong(ValueError):
     """Work takes more than may be taken for it. The message says what takes so much."""
 
 
-def _silent(amount: float, of: float) -> None:
-    pass
-
-
-@dataclasses.dataclass
-class Work:
-    """A block of work, see `work`."""
-
-    tell: Tell
-    say: Callable[[str], Any] | None
-    seconds: float
-    memory: float
-    most: float
-    outer: Work | None
-    began: float
-    amount: float = 0.0  # done so far
-    of: float = 1.0  # in all, as told last
-
-    def advance(self, amount: float, of: float) -> None:
-        """Do as the function `advance`, in this block."""
-        self.amount, self.of, now = self.amount + amount, of, clock()
-        # What an agent never reaches is skipped, so the whole may take far less than the first part suggests.
-        least = (now - self.began) * of / MUCH_LESS if now - self.began > LOOKS else 0.0
-        for each in _around(self):
-            if of > each.most or now - each.began > each.seconds or least > each.seconds * self.amount:
-                raise TooLong(f"{of:,.0f} positions")
-        self.tell(amount, of)
-
-    def undo(self) -> None:
-        """Say that all of it has to be done again."""
-        self.tell(-self.amount, self.of)
-
-
-@dataclasses.dataclass
-class _Counting(Work):
-    """A block that hands its progress on: limits are checked there."""
-
-    def advance(self, amount: float, of: float) -> None:
-        self.amount, self.of = self.amount + amount, of
-        self.tell(amount, of)
-
-
-_now: contextvars.ContextVar[Work | None] = contextvars.ContextVar("work", default=None)
-
-
-def _around(innermost: Work | None) -> Iterator[Work]:
-    """Yield a block of work and those that it is in."""
-    while innermost is not None:
-        yield innermost
-        innermost = innermost.outer
-
-
-@contextlib.contextmanager
-def work(
-    tell: Tell | None = None,
-    *,
-    say: Callable[[str], Any] | None = None,
-    seconds: float = float("inf"),
-    memory: float = float("inf"),
-    most: float = float("inf"),
-) -> Iterator[Work]:
-    """Do a block of work for somebody who waits. What advances in it is not progress of the work around it.
+class work:
+    """A block of work for somebody who waits. What advances in it is not progress of the work around it.
 
     Args:
         tell: called with its progress, as (amount done since the last call, amount in all), in units such as positions or
@@ -106,27 +45,79 @@ def work(
             `needs` does so at once. Time in which kernels are compiled does not count.
         memory: bytes, for `needs`.
         most: `advance` raises TooLong for a larger amount in all.
+
+    Attributes:
+        around: this block and those that it is in, the innermost first.
+        amount, of: what is done so far, and in all, as told last.
     """
-    with _entered(Work(tell or _silent, say, seconds, memory, most, _now.get(), clock())) as block:
-        yield block
+
+    amount, of = 0.0, 1.0
+    around: tuple[work, ...]
+
+    def __init__(
+        self,
+        tell: Tell | None = None,
+        *,
+        say: Callable[[str], Any] | None = None,
+        seconds: float = math.inf,
+        memory: float = math.inf,
+        most: float = math.inf,
+    ) -> None:
+        self.tell, self.say, self.seconds, self.memory, self.most = tell, say, seconds, memory, most
+
+    def __enter__(self) -> Self:
+        self.around, self.began = (self, *_around()), clock()
+        self._before = _now.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _now.reset(self._before)
+
+    def advance(self, amount: float, of: float) -> None:
+        """Do as the function `advance`, in this block."""
+        self.amount, self.of, now = self.amount + amount, of, clock()
+        # What an agent never reaches is skipped, so the whole may take far less than the first part suggests.
+        least = (now - self.began) * of / MUCH_LESS if now - self.began > LOOKS else 0.0
+        for each in self.around:
+            if of > each.most or now - each.began > each.seconds or least > each.seconds * self.amount:
+                raise TooLong(f"{of:,.0f} positions")
+        if self.tell is not None:
+            self.tell(amount, of)
+
+    def undo(self) -> None:
+        """Say that all of it has to be done again."""
+        if self.tell is not None:
+            self.tell(-self.amount, self.of)
 
 
-@contextlib.contextmanager
-def _entered(block: Work) -> Iterator[Work]:
-    token = _now.set(block)
-    try:
-        yield block
-    finally:
-        _now.reset(token)
+class counting(work):
+    """A block that is a share of the work around it, which advances with it. `whole`: its amount in all, if known."""
+
+    def __init__(self, whole: float | None = None, share: float = 1.0) -> None:
+        outer = _now.get()
+
+        def tell(amount: float, of: float) -> None:
+            if outer is not None:
+                outer.advance(amount, (of if whole is None else whole) / share)
+
+        super().__init__(tell)
+
+    def advance(self, amount: float, of: float) -> None:
+        self.amount, self.of = self.amount + amount, of
+        if self.tell is not None:
+            self.tell(amount, of)  # where limits are checked
 
 
-def apart() -> contextlib.AbstractContextManager[object]:
-    """Return a block whose progress is nobody's, such as that of an agent which solves something before it answers."""
-    return contextlib.nullcontext() if _now.get() is None else work()
+_now: contextvars.ContextVar[work | None] = contextvars.ContextVar("work", default=None)
 
 
-def hinting() -> contextlib.AbstractContextManager[object]:
-    """Return a block of work for people who want to play: see `work`."""
+def _around() -> tuple[work, ...]:
+    now = _now.get()
+    return () if now is None else now.around
+
+
+def hinting() -> work:
+    """Return a block of work for people who want to play."""
     return work(seconds=HINT_SECONDS, memory=HINT_MEMORY)
 
 
@@ -136,24 +127,10 @@ def advance(amount: float = 1, of: float = 1) -> None:
         now.advance(amount, of)
 
 
-def counting(of: float | None = None, share: float = 1.0) -> contextlib.AbstractContextManager[Work]:
-    """Return a block that is a share of the work around it, which advances with it; `of`: its amount in all, if that is known
-    here."""
-    now = _now.get()
-
-    def tell(amount: float, total: float) -> None:
-        if now is not None:
-            now.advance(amount, (total if of is None else of) / share)
-
-    inf = float("inf")
-    return _entered(_Counting(tell, None, inf, inf, inf, now, clock()))
-
-
 def limits() -> tuple[float, float]:
     """Return the seconds and the bytes of memory that work may take here, infinity where nothing limits it."""
-    around = [(each.seconds, each.memory) for each in _around(_now.get())]
-    inf = float("inf")
-    return min((seconds for seconds, _ in around), default=inf), min((memory for _, memory in around), default=inf)
+    around = _around()
+    return min((each.seconds for each in around), default=math.inf), min((each.memory for each in around), default=math.inf)
 
 
 def needs(what: str, seconds: float = 0.0, memory: float = 0.0) -> None:
@@ -172,12 +149,12 @@ def is_watched() -> bool:
 
 def is_heard() -> bool:
     """Return whether `say` has a listener."""
-    return any(each.say is not None for each in _around(_now.get()))
+    return any(each.say is not None for each in _around())
 
 
 def say(line: str) -> None:
     """Hand a line of progress to the listener; without one print it on standard error."""
-    listener = next((each.say for each in _around(_now.get()) if each.say is not None), None)
+    listener = next((each.say for each in _around() if each.say is not None), None)
     if listener is None:
         print(line, file=sys.stderr, flush=True)
     else:

@@ -17,7 +17,7 @@ from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, single_seat
 from dice_envs.core.options import check_range, check_seed, is_list, shown
-from dice_envs.core.work import Tell, apart, counting, foretold, is_watched, work
+from dice_envs.core.work import Tell, counting, foretold, is_watched, work
 from dice_envs.exact.agents import Asked, asked
 from dice_envs.exact.contract import (
     MOST_SAMPLE,
@@ -156,7 +156,7 @@ def _run(variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurem
         first.undo()
         with counting(share=1 / REPEATS):
             found = measure_game(variant, player, effort)
-    with apart():
+    with work():
         return found, _random_gap(variant, effort.seed, effort.sample)
 
 

@@ -17,7 +17,7 @@ import typer
 
 from dice_envs.agent import Uniform
 from dice_envs.core.options import check_range
-from dice_envs.core.work import advance, apart
+from dice_envs.core.work import advance, work
 from dice_envs.evaluation import Scale
 from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
@@ -53,7 +53,7 @@ def main(
     played = []
     with ui.progress("reviewing, games", len(games)):
         for (path, sitting), chosen in zip(games, seats, strict=True):
-            with apart():
+            with work():
                 found = review(sitting, agents=not set(chosen) <= set(sitting.people))
             played += [Played(path, sitting, each, found) for each in chosen]
             advance()

@@ -30,7 +30,7 @@ from dice_envs.core.files import BEGUN, folder_lock, read_archive, read_json, wr
 from dice_envs.core.machine import needs
 from dice_envs.core.options import shown
 from dice_envs.core.own import FILES
-from dice_envs.core.work import advance, apart
+from dice_envs.core.work import advance, work
 from dice_envs.experiments.jobs.guard import follow_parent, held_back
 from dice_envs.experiments.ui import console, seed_or_fresh
 
@@ -369,7 +369,7 @@ def _told(work: Callable[..., Any], meter: Meter, *part: Any) -> dict[str, Any]:
 
 
 def _call(function: Callable[[Any], Any], argument: Any) -> Any:
-    with apart():
+    with work():
         result = function(argument)
     advance()
     return result

@@ -33,7 +33,7 @@ from dice_envs.core.game import Game, Variant, register
 from dice_envs.core.machine import check_extra
 from dice_envs.core.options import MAX_SHOWN, check_seed, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
-from dice_envs.core.work import Work, duration, time_left, work
+from dice_envs.core.work import duration, time_left, work
 
 # --- arguments and options, and the reading of game options ------------------------------------------------------------
 
@@ -319,7 +319,7 @@ def progress(
     clock: Callable[[], float] = time.monotonic,
     seconds: float = math.inf,
     most: float = math.inf,
-) -> Iterator[Work]:
+) -> Iterator[work]:
     """Do a block of work (see `dice_envs.core.work.work`) under a progress bar; where standard error is not a terminal it shows
     as occasional lines.
 

@@ -12,7 +12,7 @@ from dice_envs import action_values, configure, evaluate, measure, response_valu
 from dice_envs.core import kernel as kernel_module
 from dice_envs.core import work as module
 from dice_envs.core.batch import Batch
-from dice_envs.core.work import TooLong, advance, apart, counting, foretold, hinting, is_heard, limits, needs, say, work
+from dice_envs.core.work import TooLong, advance, counting, foretold, hinting, is_heard, limits, needs, say, work
 from dice_envs.exact.liars_dice import solver
 
 
@@ -70,9 +70,9 @@ def test_progress_is_that_of_the_innermost_block_and_counted_as_its_share():
         advance(1, 8)
         with work(noted(inner)):
             advance(2)
-        with apart():
+        with work():
             advance(3)
-        with counting(of=40, share=0.5), counting(share=0.25) as part:
+        with counting(whole=40, share=0.5), counting(share=0.25) as part:
             advance(4, 10)
             advance(5, 10)
         part.undo()
@@ -99,7 +99,7 @@ def test_up_to_a_number_of_positions():
         advance(400, 1_000)
         with pytest.raises(TooLong, match="^1,001 positions$"):
             advance(1, 1_001)
-        with pytest.raises(TooLong, match="^2,000 positions$"), counting(of=500, share=0.25):
+        with pytest.raises(TooLong, match="^2,000 positions$"), counting(whole=500, share=0.25):
             advance(1)
         with pytest.raises(TooLong, match="positions$"), work(most=1):
             measure("thirties", "random")

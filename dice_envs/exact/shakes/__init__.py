@@ -20,7 +20,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
-from dice_envs.core.work import advance, apart, counting, hinting
+from dice_envs.core.work import advance, counting, hinting, work
 from dice_envs.exact.agents import is_uniform, original
 from dice_envs.exact.contract import GAMES_WON, MOST_SAMPLE, ActionValues, Effort, Measurement, ResponseValues, Unit
 from dice_envs.exact.intervals import half_width, share_half_width
@@ -99,7 +99,7 @@ def _exactly(variant: Variant, agent: Any, seed: int) -> _Outcome:
 @functools.lru_cache(maxsize=16)
 def _random_exactly(variant: Variant) -> _Outcome:
     """Return the outcome of uniformly random play. Cached: every score needs it, and a table of four takes ten seconds."""
-    with apart():
+    with work():
         return _exactly(variant, Uniform(), 0)
 
 
