@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -78,6 +78,11 @@ def main(
 # --- tables and a plot ----------------------------------------------------------------------------------------------
 
 
+def _figures(found: Evaluation) -> Callable[..., str]:
+    """Return what writes values of an evaluation."""
+    return functools.partial(found.unit.figure, digits=4 - found.unit.is_share)
+
+
 def _title(found: Evaluation) -> str:
     options = f" ({options_text(found.options)})" if found.options else ""
     against = f" against {found.against}" if found.against else ""
@@ -97,11 +102,11 @@ def _ratio(found: Evaluation) -> str:
 
 
 def _value_grid(found: Evaluation, notes: Sequence[str]) -> Grid:
-    given = found.best - found.value
+    given, figure = found.best - found.value, _figures(found)
     rows = [
-        ("without luck", found.unit.figure(found.value, found.error), found.unit.figure(given, found.error)),
-        ("as played", found.unit.figure(found.plain, found.plain_error), ""),
-        ("a best response", found.unit.figure(found.best), ""),
+        ("without luck", figure(found.value, found.error), figure(given, found.error)),
+        ("as played", figure(found.plain, found.plain_error), ""),
+        ("a best response", figure(found.best), ""),
     ]
     taken = f"share of the luck taken out {found.coefficient:.3f}; {found.note}"
     return Grid(
@@ -114,17 +119,15 @@ def _value_grid(found: Evaluation, notes: Sequence[str]) -> Grid:
 
 def _loss_grids(found: Evaluation) -> list[Grid]:
     headings = ("", "decisions", "of them wrong", f"given away a game ({found.unit.heading})")
-    grids = []
+    grids, figure = [], _figures(found)
     for heading, losses in itertools.groupby(found.losses, lambda each: each.by):
-        rows = [
-            (each.label, f"{each.decisions:,}", f"{each.wrong:,}", found.unit.figure(each.loss, each.error)) for each in losses
-        ]
+        rows = [(each.label, f"{each.decisions:,}", f"{each.wrong:,}", figure(each.loss, each.error)) for each in losses]
         grids.append(Grid(f"given away by {heading}", headings, rows))
     return grids
 
 
 def _worst_grids(found: Evaluation) -> list[Grid]:
-    rows = [(found.unit.figure(each.cost), each.position, each.played, each.better) for each in found.worst[:MOST_SHOWN]]
+    rows = [(_figures(found)(each.cost), each.position, each.played, each.better) for each in found.worst[:MOST_SHOWN]]
     headings = (f"cost ({found.unit.heading})", "the player saw", "it played", "better")
     return [Grid("the costliest decisions", headings, rows, words=(1, 2, 3))] if rows else []
 
