@@ -263,7 +263,8 @@ def _group_dict(found: Group) -> dict[str, Any]:
 
 def _game_dict(played: Played) -> dict[str, Any]:
     split = played.split
-    moves = [dataclasses.asdict(move) for move in played.review.moves if move.seat == played.seat]
+    judged = [move for move in played.review.moves if move.seat == played.seat]
+    moves = [{**dataclasses.asdict(move), "text": move.text} for move in judged]
     shown = ("start", "result", "play", "luck")
     divided = None if split is None else {**{name: vars(split)[name] for name in shown}, "text": split.text}
     returns = float(played.sitting.returns[played.seat])
