@@ -170,7 +170,7 @@ class Game:
     play: Play
     observe: Observe
     reroll_hidden: RerollHidden
-    describe_action: Callable[[Any, int], str]  # (options, action) → words, or a `Move` with their parts
+    describe_action: Callable[[Any, int], str]  # (options, action) → words, as a `Move` if it has parts
     picture: Callable[[Any, Any, int | None], Picture]  # (options, state, viewer; None sees all)
     full_picture: Callable[[Any], Picture]  # options → a picture that needs the most room; images have its size
     random_action: RandomAction | None = None  # optional: faster than a draw from a mask
