@@ -16,7 +16,7 @@ R = TypeVar("R")
 def kept(most: int, size: Callable[[Any], int]) -> Callable[[Callable[P, R]], Kept[P, R]]:
     """Decorator that caches a function's results and drops the least recently used first.
 
-    Calls that differ in keyword-only arguments alone, such as a progress callback, have the same result. `most` limits the
+    Calls that differ in keyword-only arguments alone have the same result. `most` limits the
     bytes of all results together, by their `size`; the last one is kept even if it takes more.
     """
     return lambda function: Kept(function, most, size)
