@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -56,7 +55,7 @@ def all_sources(
         wanted = {"games": games, "seed": seed, "report": report, "ray": ray}
         given = {key: value for key, value in wanted.items() if key in parameters and value is not None}
         chapters[name] = module.main(**given)
-    rows = {name: chapter.rows for name, chapter in chapters.items()}
+    rows = {name: [row.as_dict() for row in chapter.rows] for name, chapter in chapters.items()}
     sections = [section for chapter in chapters.values() for section in sections_of(chapter)]
     about = About(
         command_line("reproduce all", {"games": games, "seed": seed, "report": report}), {"games": games or "usual"}, seed
@@ -109,6 +108,11 @@ class Finding:
     error: float = 0.0  # 0 for an exact figure, else the half-width of a 95 % interval
     agrees: bool | None = None  # whether they agree; None without a published figure
     note: str = ""  # for the reader
+    place: tuple[str, str, str] | None = None  # the name of a table in which it stands, its line and its column there
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the form that JSON holds."""
+        return {name: value for name, value in vars(self).items() if name != "place"}
 
 
 def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, error_heading: str = "± 95 %") -> Grid:
@@ -160,23 +164,20 @@ def printed(source: str, figure: str, published: str, ours: Fraction | float, no
     return Finding(source, figure, float(published), float(ours), 0.0, abs(Fraction(ours) - Fraction(published)) <= reach, note)
 
 
-def crossed(rows: Sequence[Finding], pattern: str) -> tuple[list[str], dict[str, list[Finding | None]]]:
-    """Arrange rows with several figures in a line: return the columns' names, and the cells of each line by its name.
-
-    Rows are taken whose figures' names fit the pattern, in which the groups `line` and `column` are the place of a figure.
-    """
+def crossed(rows: Sequence[Finding], table: str) -> tuple[list[str], dict[str, list[Finding | None]]]:
+    """Arrange the figures of a table: return the columns' names, and the cells of each line by its name."""
     lines: dict[str, dict[str, Finding]] = {}
     for row in rows:
-        if found := re.fullmatch(pattern, row.figure):
-            lines.setdefault(found["line"], {})[found["column"]] = row
+        if row.place is not None and row.place[0] == table:
+            lines.setdefault(row.place[1], {})[row.place[2]] = row
     found_columns = dict.fromkeys(column for cells in lines.values() for column in cells)
     columns = sorted(found_columns, key=lambda column: int(column) if column.isdigit() else 0)  # numbers rise
     return columns, {line: [cells.get(column) for column in columns] for line, cells in lines.items()}
 
 
-def across(title: str, rows: Sequence[Finding], pattern: str, digits: int = 6) -> Grid:
-    """Return rows as a table as `crossed` arranges them, those that are compared with a published one marked."""
-    columns, lines = crossed(rows, pattern)
+def across(title: str, rows: Sequence[Finding], name: str, digits: int = 6) -> Grid:
+    """Return the table of this name as `crossed` arranges it; figures that are compared with a published one are marked."""
+    columns, lines = crossed(rows, name)
     table: list[tuple[str | Text, ...]] = []
     for line, cells in lines.items():
         published = {"" if row.published is None else str(row.published) for row in cells if row is not None}
@@ -185,14 +186,14 @@ def across(title: str, rows: Sequence[Finding], pattern: str, digits: int = 6) -
     return Grid(title, ("", "published", *columns), table)
 
 
-def draw_across(folder: Path, name: str, title: str, rows: Sequence[Finding], pattern: str, digits: int) -> None:
-    """Save the figures of such a table as a heat map, if there are any."""
-    columns, lines = crossed(rows, pattern)
+def draw_across(folder: Path, source: str, name: str, title: str, rows: Sequence[Finding], digits: int) -> None:
+    """Save the figures of such a table as a heat map, SOURCE_NAME.png, if there are any."""
+    columns, lines = crossed(rows, name)
     if not lines:
         return
     numbers = np.array([[np.nan if row is None else row.ours for row in cells] for cells in lines.values()], float)
     size = (max(6, 1.5 + 0.09 * max(map(len, lines)) + 1.3 * len(columns)), 1.5 + 0.35 * len(lines))
-    with saved_plot(folder, name, f"{title}.", figsize=size) as (canvas, panel):
+    with saved_plot(folder, f"{source}_{name}", f"{title}.", figsize=size) as (canvas, panel):
         headings = [textwrap.fill(column, 14) for column in columns]
         texts = [["" if row is None else f"{row.ours:.{digits}f}" for row in cells] for cells in lines.values()]
         heat_map(panel, numbers, texts, list(lines), headings, "Blues", np.nanmax(numbers))
@@ -215,5 +216,5 @@ def chapter_of(
     `data` is the result, with "rows", and "seed" if anything was random.
     """
     with plots_noted() as plots:
-        ui.write_all(json, data, report, draw)
+        ui.write_all(json, {**data, "rows": [row.as_dict() for row in data["rows"]]}, report, draw)
     return Chapter(title, data["rows"], data.get("seed"), plots)

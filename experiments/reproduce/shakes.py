@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -61,8 +62,7 @@ POLICIES = {  # as the table names them: agent and the game's tie rule
     RANDOM_TIES: ("argument", "random"),
     **{name: (name, "again") for name in ("bayes:saved", "bayes:win")},
 }
-BY_PLAYERS = r"(?P<line>.*), (?P<column>\d players)"  # the names of rows with a column for each number of players
-KEPT_DIE = r"(?P<line>.*): P\(kept die = (?P<column>\d)\)"  # those with a column for each face
+BY_PLAYERS, KEPT_DIE = "by_players", "kept_die"  # tables with a column for each number of players, and for each face
 TALLIES_SHOWN = ((0, 0), (1, 0), (1, 1), (3, 2), (6, 2), (11, 4))  # (treated, saved); the fourth is the rules' example
 
 
@@ -110,7 +110,7 @@ def main(
         print_rows(f"Played, 4 players, {games:,} games each, seed {seed}", simulated, digits=6)
 
         def draw(folder: Path) -> None:
-            draw_across(folder, "shakes_kept_die", "The chances of the die that a maester keeps", dice, KEPT_DIE, 4)
+            draw_across(folder, "shakes", KEPT_DIE, "The chances of the die that a maester keeps", dice, 4)
             _draw_distributions(folder, exact[4], played)
 
         rows = [*claims, *notebook, *dice, *all_agents, *simulated]
@@ -146,7 +146,8 @@ def _claims(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
         """Add a row for each number of players; it agrees within `tolerance` of what is published. None: no verdict."""
         for n, value in ours.items():
             agrees = None if tolerance is None or not isinstance(published, float) else abs(value - published) <= tolerance
-            rows.append(Finding(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note))
+            place = BY_PLAYERS, figure, f"{n} players"
+            rows.append(Finding(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note, place))
 
     argument = {n: results["argument"] for n, results in exact.items()}
     add("average efficacy", 2.0, {n: sum(dealt) / n for n, dealt in EFFICACIES.items()}, 0.0)
@@ -200,10 +201,12 @@ def _kept_die_rows() -> list[Finding]:
         dice: list[Fraction] = kept_die(treated, saved)
         masses = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
         for face, (chance, mass) in enumerate(zip(dice, masses, strict=True), start=1):
-            figure = f"treated {treated}, saved {saved}: P(kept die = {face})"
+            tally = f"treated {treated}, saved {saved}"
+            figure, place = f"{tally}: P(kept die = {face})", (KEPT_DIE, tally, str(face))
             note = f"{chance}" if chance.denominator < 10**6 else ""
             agrees = abs(mass - float(chance)) < 1e-12
-            rows.append(Finding("SciPy's beta distribution", figure, float(mass), float(chance), 0.0, bool(agrees), note))
+            source = "SciPy's beta distribution"
+            rows.append(Finding(source, figure, float(mass), float(chance), 0.0, bool(agrees), note, place))
     return rows
 
 
@@ -217,8 +220,10 @@ def _agent_rows(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
                 if column == "saved":
                     note += f"; share of patients by efficacy {shares_by_efficacy(_physician(n), results[name])}"
                 figure, checked = f"{name}: {what}, {n} players", CHECKED.get((n, name, column))
-                ours_alone = Finding("", figure, None, ours, note=note)
-                rows.append(printed(INDEPENDENT, figure, checked, ours, note) if checked else ours_alone)
+                row = (
+                    printed(INDEPENDENT, figure, checked, ours, note) if checked else Finding("", figure, None, ours, note=note)
+                )
+                rows.append(dataclasses.replace(row, place=(BY_PLAYERS, f"{name}: {what}", f"{n} players")))
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import comb
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,7 +50,7 @@ EXPLANATION = (
     "holds of its best face, is the program's in all rows, because the text does not say how an agent opens."
 )
 
-WON = "(?P<line>.*): % won by (?P<column>bluff .*)"  # the rows with a column for each agent
+WON = "bluffing"  # a table with a column for each agent
 AGENT = "Oehm 2018, section 'The agent'"
 RULES = "Oehm 2018, sections 'The rules' and 'Play the game'"
 FACES, DICE = 6, 5
@@ -92,7 +93,7 @@ def main(
         show(answer, answers)
 
         def draw(folder: Path) -> None:
-            draw_across(folder, "liars_dice_bluffing", "% of games won, by who plays and the agent's bluff", rows, WON, 1)
+            draw_across(folder, "liars_dice", WON, "% of games won, by who plays and the agent's bluff", rows, 1)
             draw_posterior(folder, rows)
             draw_answer(folder, answers)
 
@@ -120,7 +121,9 @@ def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                     reach = (error**2 + (100 * share_half_width(count / PUBLISHED_GAMES, PUBLISHED_GAMES)) ** 2) ** 0.5
                     beside = (published, ours, error, abs(ours - published) <= reach, f"{count} of {PUBLISHED_GAMES:,}")
                     figures = beside if style == "its program" else (None, ours, error)
-                    rows.append(Finding(SOURCE, f"{len(bluffs)} players, {style}: % won by bluff {bluff:g}", *figures))
+                    who, agent = f"{len(bluffs)} players, {style}", f"bluff {bluff:g}"
+                    row = Finding(SOURCE, f"{who}: % won by {agent}", *figures)
+                    rows.append(dataclasses.replace(row, place=(WON, who, agent)))
     return rows
 
 

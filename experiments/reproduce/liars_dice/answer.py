@@ -42,34 +42,14 @@ ALONE, *BORROWED = PARTS  # an agent's own play, and the parts of it that the so
 SEEN = 5e-4  # least share that is shown
 
 # Tables of the figures: title, their names (see `crossed`), decimals, the name of the plot.
-TABLES = (
-    (
-        "What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)",
-        "whole game, (?P<line>.*): (?P<column>.*), %",
-        1,
-        "faces_named",
-    ),
-    ("What the solution's bids name, by round, %", "(?P<line>.* dice, .*), solution: (?P<column>.*), %", 1, "faces_by_round"),
-    ("First bids of the first round, %: quantity x face", r".* that are (?P<line>\d+) x (?P<column>\d+)", 1, "openings"),
-    (
-        "First bids of the first round, %, by how many dice show the best face: quantity",
-        r".* dice, (?P<line>\d+) of the best face: % of first bids of (?P<column>\d+)",
-        1,
-        "quantities",
-    ),
-    (
-        "When the solution calls in the first round, % of its turns, by how many of the other's dice it takes",
-        r".* dice, (?P<column>\D*), (?P<line>\d+) of the other's dice needed: % called",
-        1,
-        "calls",
-    ),
-    (
-        "The chance that the starter wins the game, by its dice and the other's",
-        r"(?P<line>\d+) v (?P<column>\d+) dice: chance that .*",
-        4,
-        "values",
-    ),
-    ("Numbers agents against the solution", "numbers (?P<line>[^,:]*): (?P<column>.*)", 1, "losses"),
+TABLES = (  # title, digits and name
+    ("What bids name in a whole game, % (numbers player and random face: at the solution's own decisions)", 1, "faces_named"),
+    ("What the solution's bids name, by round, %", 1, "faces_by_round"),
+    ("First bids of the first round, %: quantity x face", 1, "openings"),
+    ("First bids of the first round, %, by how many dice show the best face: quantity", 1, "quantities"),
+    ("When the solution calls in the first round, % of its turns, by how many of the other's dice it takes", 1, "calls"),
+    ("The chance that the starter wins the game, by its dice and the other's", 4, "values"),
+    ("Numbers agents against the solution", 1, "losses"),
 )
 
 
@@ -140,14 +120,15 @@ def findings(answer: Answer) -> list[Finding]:
     exploitability = max(answer.solution.exploitability, 0)
     source = f"exact solution, two players with {dice_in_words(dice)} each, exploitability {exploitability:.1e}"
 
-    def add(figure: str, ours: float, error: float = 0.0, note: str = "") -> None:
+    def add(figure: str, ours: float, error: float = 0.0, note: str = "", place: tuple[str, str, str] | None = None) -> None:
         if np.isfinite(ours):
-            rows.append(Finding(source, figure, None, float(ours), error, None, note))
+            rows.append(Finding(source, figure, None, float(ours), error, None, note, place))
 
     for stage, name in enumerate(STAGES):
         for namer, shares in zip(NAMERS, shares_of(answer.named[stage]), strict=True):
             for named, share in zip(FACES_NAMED, shares, strict=True):
-                add(f"whole game, {name}, {namer}: {named}, %", 100 * share)
+                place = "faces_named", f"{name}, {namer}", named
+                add(f"whole game, {name}, {namer}: {named}, %", 100 * share, place=place)
         add(
             f"whole game, {name}: bluff of a numbers player that names as often what it holds most of",
             as_bluff(answer.named[stage]),
@@ -156,29 +137,38 @@ def findings(answer: Answer) -> list[Finding]:
         add(f"{own} v {others} dice: % of games that come to it", 100 * answer.shares[own, others])
         for stage, name in enumerate(STAGES):
             for named, share in zip(FACES_NAMED, shares_of(habits.named[stage])[0], strict=True):
-                add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share)
+                place = "faces_by_round", f"{own} v {others} dice, {name}", named
+                add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share, place=place)
     first = answer.habits[dice, dice]
     for (quantity, face), share in np.ndenumerate(first.openings):
         if share > 0:
-            add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share)
+            place = "openings", str(quantity + 1), str(face + 1)
+            add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share, place=place)
     for most, by_quantity in enumerate(first.openings_by_most.T):
         for quantity, share in enumerate(shares_of(by_quantity), 1):
             if share >= SEEN:
                 figure = f"{dice} v {dice} dice, {most} of the best face: % of first bids of {quantity}"
-                add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands")
+                place = "quantities", str(most), str(quantity)
+                add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands", place=place)
     for (player, need), turns in np.ndenumerate(first.turns):
         if turns > 0:
             note = f"the bid holds with {first.holds[player, need]:.4f}; {turns:.4f} turns a round"
-            figure = f"{dice} v {dice} dice, {('starter', 'other player')[player]}, {need} of the other's dice needed: % called"
-            add(figure, 100 * first.calls[player, need] / turns, note=note)
+            who = ("starter", "other player")[player]
+            figure = f"{dice} v {dice} dice, {who}, {need} of the other's dice needed: % called"
+            add(figure, 100 * first.calls[player, need] / turns, note=note, place=("calls", str(need), who))
     for (own, others), worth in answer.values.items():
         error = max(worth.upper - worth.value, worth.value - worth.lower)
-        add(f"{own} v {others} dice: chance that the starter wins the game", worth.value, error, "between certified bounds")
+        figure, place = f"{own} v {others} dice: chance that the starter wins the game", ("values", str(own), str(others))
+        add(figure, worth.value, error, "between certified bounds", place)
     for bluff, parts in answer.played.items():
         for part, rounds in parts.items():
-            who = f"numbers bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
-            add(f"{who}: % of games won against the solution", 100 * games_won(rounds, dice))
-            add(f"{who}: rounds lost more often than by the solution, %", 100 * answer.loss(bluff, part))
+            whose = f"bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
+            who, lost = f"numbers {whose}", 100 * answer.loss(bluff, part)
+            for what, ours in (
+                ("% of games won against the solution", 100 * games_won(rounds, dice)),
+                ("rounds lost more often than by the solution, %", lost),
+            ):
+                add(f"{who}: {what}", ours, place=("losses", whose, what))
             for (own, others), played in rounds.items():
                 figure = f"{who}, {own} v {others} dice: % of rounds won"
                 add(f"{figure} as the starter", 100 * played.starting, note=f"the solution {100 * played.best_starting:.4f}")
@@ -189,8 +179,8 @@ def findings(answer: Answer) -> list[Finding]:
 
 def show(answer: Answer, rows: list[Finding]) -> None:
     """Print the answer's rows as tables, then the conclusion."""
-    for title, pattern, digits, _ in TABLES:
-        across(title, rows, pattern, digits).show()
+    for title, digits, name in TABLES:
+        across(title, rows, name, digits).show()
     sentences = [*_about_losses(answer), *_about_faces(answer), _about_calls(answer), _about_values(answer)]
     sentences.append(
         f"All this is exact for one pair of strategies, whose exploitability is {max(answer.solution.exploitability, 0):.1e}. "
@@ -270,5 +260,5 @@ def _about_losses(answer: Answer) -> list[str]:
 
 def draw_answer(folder: Path, rows: list[Finding]) -> None:
     """Save each of the tables as a heat map."""
-    for title, pattern, digits, name in TABLES:
-        draw_across(folder, f"liars_dice_{name}", title, rows, pattern, digits)
+    for title, digits, name in TABLES:
+        draw_across(folder, "liars_dice", name, title, rows, digits)
