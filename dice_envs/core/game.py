@@ -20,7 +20,7 @@ import numpy as np
 
 from dice_envs.core.dice import choose_from_mask, next_u64, uniform
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_range, did_you_mean, options_text, python_value, shown
+from dice_envs.core.options import Label, check_range, did_you_mean, options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, end_game
 from dice_envs.core.view import Block, Move, Picture, seat_name
 
@@ -187,6 +187,7 @@ class Game:
     seat_names: Callable[[Any], Sequence[str]] | None = None  # options → the players' names; empty: numbers
     # options → the rules in force, in a few sentences for people who have never played; if left out, the docstring's "Play"
     rules_in_short: Callable[[Any], Sequence[str]] | None = None
+    labels: Mapping[str, Label] = dataclasses.field(default_factory=dict)  # option → how players read it
     first_game: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options of a short game to learn with
     known_as: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # another title → options it stands for
     usual_table: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # such a title → others at first
@@ -204,10 +205,14 @@ class Game:
     def of(cls, module: Mapping[str, Any], /, **parts: Any) -> Game:
         """The game that a module defines: `GAME = Game.of(globals(), name="pig", env_name="Pig", title="Pig")`.
 
-        Parts are found by name: the dataclass `Options`, the dtype `STATE`, and functions such as `deal` or `_picture` (a
-        leading underscore does not matter). `parts` adds others, or replaces those.
+        Parts are found by name: the dataclass `Options`, the dtype `STATE`, the dictionary `LABELS`, and functions such as
+        `deal` or `_picture` (a leading underscore does not matter). `parts` adds others, or replaces those.
         """
-        found: dict[str, Any] = {"options": module.get("Options"), "state": module.get("STATE")}
+        found: dict[str, Any] = {
+            "options": module.get("Options"),
+            "state": module.get("STATE"),
+            "labels": module.get("LABELS", {}),
+        }
         for part in (field.name for field in dataclasses.fields(cls)):
             function = module.get(part, module.get(f"_{part}"))
             if callable(function):
@@ -227,6 +232,8 @@ class Game:
                 wanted = list(inspect.signature(contract.__call__).parameters)[1:]
                 if len(given) != len(wanted):
                     raise TypeError(f"{self.name}: {name} must take ({', '.join(wanted)}), not ({', '.join(given)})")
+        if unknown := self.labels.keys() - {field.name for field in dataclasses.fields(self.options)}:
+            raise TypeError(f"{self.name}: labels name no option: {', '.join(sorted(unknown))}")
         if bool(self.reset_options) != (self.arrange is not None):
             raise TypeError(f"{self.name}: reset_options name what arrange takes, so a game has both or neither")
         if (self.hands is None) != (self.hold is None):

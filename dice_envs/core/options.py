@@ -156,6 +156,29 @@ class Range(NamedTuple):
     high: float
 
 
+class Label(NamedTuple):
+    """An option as players read it.
+
+    Attributes:
+        help: its meaning in a few words.
+        label: its name: "dice each" for `num_dice`; "" stands for the option's own name.
+        meanings: value → what it means, for those that are explained one by one.
+    """
+
+    help: str = ""
+    label: str = ""
+    meanings: Mapping[str, str] = types.MappingProxyType({})
+
+    def value(self, value: Any) -> str:
+        """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""
+        if isinstance(value, bool):
+            return self.label if value else f"no {self.label}"
+        if isinstance(value, (tuple, list)):
+            value = ", ".join(map(str, value))
+        plural = self.label.split()[0].endswith(("s", "dice"))
+        return f"{value} {self.label}" if isinstance(value, int) and plural else f"{self.label}: {value}".replace("_", " ")
+
+
 def check_types(options: Any) -> None:
     """Raise ValueError unless the type hint of each option allows its value. Lists become tuples.
 

@@ -35,7 +35,7 @@ import numpy as np
 from dice_envs.core.dice import below, below_except
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import Range, check_list, check_types, is_list, is_whole, shown
+from dice_envs.core.options import Label, Range, check_list, check_types, is_list, is_whole, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Move, Picture, Row, Tone, offsets, seat_name, with_verb
 
@@ -328,6 +328,16 @@ def _rules_in_short(options: Options) -> list[str]:
         "After a tie both dice are put away, and both choose again.",
         f"When all dice have tied, it is a scratch: {ending}.",
     ]
+
+
+LABELS = {  # the options as players read them
+    "dice": Label('the bag: "fair", "all", or a list of up to 32767 codes such as 123456'),
+    "hand_size": Label("dice each player draws, 1 to 5", label="dice each"),
+    "scratch": Label(
+        "what follows when all dice have tied",
+        meanings={"redraw": "new hands from the whole bag", "draw": "the game is a draw"},
+    ),
+}
 
 
 def _describe_action(options: Options, action: int) -> Move:

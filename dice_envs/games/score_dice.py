@@ -35,7 +35,7 @@ import numpy as np
 from dice_envs.core.dice import below
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import check_faces, check_list, check_range, check_types, is_list, is_whole, shown
+from dice_envs.core.options import Label, check_faces, check_list, check_range, check_types, is_list, is_whole, shown
 from dice_envs.core.state import OVER, clear_rewards, end_game, start_game, state_dtype
 from dice_envs.core.view import Block, Die, Group, Move, Picture, Row, Tone, offsets, with_verb
 
@@ -409,6 +409,18 @@ def _rules_in_short(options: Options) -> list[str]:
     lines.append(seen)
     counts = "More points win." if options.reward == "win" else "What counts is how many points you are ahead."
     return [*lines, counts]
+
+
+LABELS = {  # the options as players read them
+    "pool_a": Label("sizes of A's dice, 1 to 24 dice of 2 to 100 sides, sorted largest first"),
+    "pool_b": Label("sizes of B's dice, in the same form"),
+    "ties": Label(
+        "what follows when a pair ties",
+        meanings={"none": "nobody scores", "a": "A scores", "reroll": "it is rolled again at the end"},
+    ),
+    "open_hands": Label("yes: each player sees the other's dice"),
+    "reward": Label(meanings={"win": "at the end +1 for the player with more points", "score": "at once 1 for each pair won"}),
+}
 
 
 def _describe_action(options: Options, action: int) -> Move:

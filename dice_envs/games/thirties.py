@@ -41,7 +41,7 @@ import numpy as np
 from dice_envs.core.dice import below, counts_of, faces_of, roll_counts
 from dice_envs.core.game import Facts, Game
 from dice_envs.core.kernel import kernel
-from dice_envs.core.options import Range, check_faces, check_types, shown
+from dice_envs.core.options import Label, Range, check_faces, check_types, shown
 from dice_envs.core.state import MAX_SEATS, OVER, clear_rewards, end_game, next_seat, relative_seat, start_game, state_dtype
 from dice_envs.core.view import Bar, Block, Die, Group, Move, Picture, Row, Tone, offsets, seat_labels, seat_name, with_verb
 
@@ -405,6 +405,24 @@ def _rules_in_short(options: Options) -> list[str]:
         "shows x. It gets x and the pips put aside. If all dice go aside the points double, and it goes on with x + 1.",
         f"After {turns} of each of the {options.num_players} players the fewest points win.",
     ]
+
+
+LABELS = {  # the options as players read them
+    "num_players": Label("players at the table, 1 to 6"),
+    "rounds": Label("turns of each player in the table game, 1 to 1000"),
+    "num_dice": Label("dice of the first throw, 1 to 8"),
+    "num_faces": Label("faces of every die, 2 to 8"),
+    "target": Label("the lowest score that costs no points, 1 to 64"),
+    "goal": Label(
+        "what one player is rewarded for",
+        meanings={
+            "maximize": "the score",
+            "minimize_loss": "minus the points below the target",
+            "thirty_or_over": "1 for the target or more",
+            "optimal": "minus its own points, plus the points that its second stage gives the next player",
+        },
+    ),
+}
 
 
 def _describe_action(options: Options, action: int) -> Move:

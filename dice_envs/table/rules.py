@@ -1,4 +1,4 @@
-"""A game in words for people: its rules from the head of its file, its options and their values from their docstring."""
+"""A game in words for people: its rules from the head of its file, and its options by their labels."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import itertools
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dice_envs.core.game import Game, Variant
+from dice_envs.core.options import Label
 
 
 class RuleSection(NamedTuple):
@@ -100,40 +100,11 @@ def attributes(thing: Any) -> dict[str, str]:
 _FOR_PROGRAMS = re.compile(r"[`*]|\w_\w|\w=|[gG]ymnasium|PettingZoo|environment|episode")
 
 
-class OptionWords(NamedTuple):
-    """An option as players read it."""
-
-    label: str  # its name: "dice each" for `num_dice`
-    help: str  # its meaning in a few words
-    meanings: Mapping[str, str]  # value → what it means, for those that the docstring explains one by one
-
-    def value(self, value: Any) -> str:
-        """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""
-        if isinstance(value, bool):
-            return self.label if value else f"no {self.label}"
-        if isinstance(value, (tuple, list)):
-            value = ", ".join(map(str, value))
-        plural = self.label.split()[0].endswith(("s", "dice"))
-        return f"{value} {self.label}" if isinstance(value, int) and plural else f"{self.label}: {value}".replace("_", " ")
-
-
-def option_words(game: Game) -> dict[str, OptionWords]:
-    """Return the game's options as players read them: name → words, from the docstring of the options."""
-    found, texts = {}, attributes(game.options)
-    for name in (field.name for field in dataclasses.fields(game.options)):
-        text = texts.get(name, "")
-        label = "dice each" if text.startswith("dice each player") else name.removeprefix("num_").replace("_", " ")
-        parts = re.split(r'(?:^|[;:.,] )(?:or )?"(\w+)"(?:, [^:;"]*(?:"[^"]*")?)?: ', text)
-        meanings = dict(zip(parts[1::2], map(_briefly, parts[2::2]), strict=True))
-        found[name] = OptionWords(label, _briefly(parts[0] if parts[0] or not meanings else ""), meanings)
-    return found
-
-
-def _briefly(text: str) -> str:
-    """Return the beginning of what a docstring says of an option or a value, without parentheses."""
-    text = re.split(r"; |\. | and -1", re.sub(r"\s*\([^()]*\)", "", text))[0].strip(" .:")
-    text = re.sub(r'"\w+"', lambda quoted: quoted[0].replace("_", " "), text)
-    return without_code(text.replace("true: ", "yes: ").replace("false: ", "no: "))
+def option_words(game: Game) -> dict[str, Label]:
+    """Return the game's options as players read them, with all names: name → label."""
+    names = {field.name: field.name.removeprefix("num_").replace("_", " ") for field in dataclasses.fields(game.options)}
+    labels = {name: game.labels.get(name, Label()) for name in names}
+    return {name: each._replace(label=each.label or names[name]) for name, each in labels.items()}
 
 
 def without_code(text: str) -> str:

@@ -19,11 +19,11 @@ from nicegui import background_tasks, events, ui
 from dice_envs import load, names
 from dice_envs.agent.specs import levels, usual
 from dice_envs.core.game import Game, Variant
-from dice_envs.core.options import option_kinds, options_text, parse_options
+from dice_envs.core.options import Label, option_kinds, options_text, parse_options
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import Table, Tables, make_agent
 from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
-from dice_envs.table.rules import OptionWords, known_as, option_words, rules_in_short, variant_words
+from dice_envs.table.rules import known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
 OPTIMAL = "optimal player"
@@ -39,7 +39,7 @@ class Field:
     """One option. Without choices it is a number, or else a text, which is parsed as on the command line."""
 
     default: Any  # the default value, as the field shows it
-    words: OptionWords  # the option as players read it
+    words: Label  # the option as players read it
     choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)  # value → words, if there are few
     number: bool = False  # whether it is a number
     optional: bool = False  # whether a number may be left empty, which means None
@@ -55,7 +55,7 @@ def fields_of(game: Game) -> dict[str, Field]:
     return {name: _field(default, kinds[name], words[name]) for name, default in vars(game.options()).items()}
 
 
-def _field(default: Any, kinds: Sequence[Any], words: OptionWords) -> Field:
+def _field(default: Any, kinds: Sequence[Any], words: Label) -> Field:
     optional = types.NoneType in kinds
     said = [kind for kind in kinds if kind is not types.NoneType]
     kind: Any = said[0] if len(said) == 1 else None

@@ -4,12 +4,12 @@ import contextlib
 import dataclasses
 import re
 import typing
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import pytest
 
 from dice_envs import configure, load, names
-from dice_envs.core.options import option_kinds
+from dice_envs.core.options import Label, option_kinds
 from dice_envs.table.rules import (
     known_as,
     option_words,
@@ -135,7 +135,20 @@ def test_values_of_an_option_are_explained_one_by_one():
     assert without_code('One round (`rounds="single"`): a call ends it. `x` is it. So is y.') == "One round: a call ends it"
 
 
-def test_an_option_of_which_the_docstring_says_nothing_has_its_name():
+@pytest.mark.parametrize("game", names())
+def test_every_option_has_a_label_whose_meanings_are_of_its_values(game):
+    found = load(game)
+    kinds = option_kinds(found.options)
+    assert list(found.labels) == [field.name for field in dataclasses.fields(found.options)]
+    for name, label in found.labels.items():
+        values = {value for kind in kinds[name] for value in get_args(kind)}
+        assert label.help or label.meanings
+        assert set(label.meanings) <= values, name
+    with pytest.raises(TypeError, match="labels name no option: nothing"):
+        dataclasses.replace(found, labels={"nothing": Label("x")})
+
+
+def test_an_option_without_a_label_has_its_name():
     @dataclasses.dataclass(frozen=True)
     class Options(type(configure("thirties").options)):
         num_extra: int = 1

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dice_envs.core.dice import faces_of
+from dice_envs.core.options import Label
 from dice_envs.core.state import OVER
 from dice_envs.core.view import Die, Group, Move, Picture, Row, Tone, how_often, in_letters, seat_name, with_verb
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, lowest_quantities, rule_number
@@ -49,6 +50,44 @@ def rules_in_short(options: Any) -> list[str]:
             "Who comes down to one die begins a palifico round: no dice are wild, and only players with one die change faces."
         )
     return lines
+
+
+LABELS = {  # the options as players read them
+    "num_players": Label("players at the table, 2 to 6"),
+    "num_dice": Label("dice each player starts with, 1 to 6, or one number for each seat", label="dice each"),
+    "num_faces": Label("faces of every die, 2 to 8"),
+    "raise_rule": Label(
+        meanings={
+            "quantity": "the quantity must rise and the face may not fall, but face 1 may follow the highest face",
+            "either": "a higher quantity with any face, or the same quantity with a higher face",
+            "perudo": "a higher quantity, or the same quantity with a higher face, and half as many of ones",
+            "nondecreasing": "a higher quantity or a higher face, and neither lower",
+            "reset_quantity": "a higher quantity of the same face, or any quantity of a higher face",
+        }
+    ),
+    "wild": Label(
+        '"ones" or "highest": dice that show this face count for every face, but a bid on this face counts only them'
+    ),
+    "palifico": Label(
+        "when a player first comes down to one die, it starts a palifico round: no dice are wild, ones are a face as any "
+        "other, and only players with one die may change the face"
+    ),
+    "exact_call": Label("the seat to move may also say that the last bid is exactly right, but not in a palifico round"),
+    "rounds": Label(meanings={"elimination": "the whole game", "single": "the first call ends the game"}),
+    "starter": Label('who bids first in the first round: "random" or "first"'),
+    "next_starter": Label(
+        'who bids first in later rounds: "loser", the one who has just lost a die, or "after caller", the next in seat order '
+        "after the caller"
+    ),
+    "reward": Label(
+        meanings={
+            "win": "at the end +1 for the winner",
+            "dice": "-1 for each die lost, when it is lost, and +1 for each won back",
+        }
+    ),
+    "past_rounds": Label("no: agents forget the dice shown in earlier rounds"),
+    "rules": Label("whose rules are played: those that the other options say, or a set of them"),
+}
 
 
 def describe_action(options: Any, action: int) -> Move:

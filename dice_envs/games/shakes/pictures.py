@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dice_envs.core.dice import faces_of
+from dice_envs.core.options import Label
 from dice_envs.core.state import OVER
 from dice_envs.core.view import Bar, Die, Group, Picture, Row, Tone, seat_name, with_verb
 
@@ -37,6 +38,31 @@ def rules_in_short(options: Any) -> list[str]:
     if options.competitive and options.pays == "saved":
         ends += " What counts is how many you save."
     return [cures, *acts, ends]
+
+
+LABELS = {  # the options as players read them
+    "num_players": Label("maesters, each with a treatment, 2 to 6"),
+    "mode": Label(
+        meanings={"maesters": "a seat for each, who argues or yields", "physician": "one seat that picks treatments"}
+    ),
+    "variation": Label('"cooperative" or "competitive"'),
+    "reward": Label(
+        meanings={
+            "saved": "1 for each patient saved",
+            "win": "at the end, cooperative 1 to every seat if the team has won, competitive 1 to the winner",
+        }
+    ),
+    "ties": Label(meanings={"again": "tied maesters throw again", "random": "a tie is broken at random"}),
+    "efficacy": Label("every treatment's efficacy in the competitive variation, 1 to 5"),
+    "num_patients": Label("patients that come, 1 to 200"),
+    "goal": Label("saved patients that win, at most as many as come"),
+    "open_efficacies": Label("yes: everybody sees the efficacies, as on the rules' score sheet"),
+    "treatments": Label(
+        "names of the treatments in seat order, all different, of at most 24 characters each",
+        meanings={"rules": "the first of the rules' ten"},
+    ),
+    "maesters": Label("names of the players, in the same form"),
+}
 
 
 def describe_action(options: Any, action: int) -> str:
