@@ -463,7 +463,7 @@ class ChatMeter:
         tallies: of each language model.
 
     Raises:
-        ValueError: a limit on the price that processes which do not know of each other's requests cannot keep.
+        ValueError: not alone, and a limit on the price: processes do not know of each other's requests.
     """
 
     def __init__(self, agents: Sequence[Agent], alone: bool = True) -> None:

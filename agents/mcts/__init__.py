@@ -127,7 +127,7 @@ class MCTS(Checked, Drawing):
     def _needs(self, variant: Variant, positions: int) -> None:
         """Raise ValueError for a search that takes too much of the time for a game, too much memory, or several threads."""
         seconds = limits()[0] / CHOICES / positions
-        simulations = max(1, min(MOST_WAITING, math.floor(seconds * MOVES_A_SECOND / variant.facts.max_steps)))
+        simulations = max(1, math.floor(min(MOST_WAITING, seconds * MOVES_A_SECOND / variant.facts.max_steps)))
         for name, value, allowed in (
             ("simulations", 1 if self.seconds is not None else self._most, simulations),
             ("seconds", self.seconds or 0, seconds),

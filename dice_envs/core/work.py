@@ -31,7 +31,7 @@ class Unwanted(Exception):
 
 
 class TooLong(ValueError):
-    """Work takes more than may be taken for it. The message says what takes so much."""
+    """Work takes more time or memory than it may. The message says how large it is."""
 
 
 class work:
@@ -134,7 +134,7 @@ def limits() -> tuple[float, float]:
 
 
 def needs(what: str, seconds: float = 0.0, memory: float = 0.0) -> None:
-    """Raise TooLong if the work, of which `what` says how large it is, takes more than may be taken here; by an estimate."""
+    """Raise TooLong if work takes more seconds or bytes, by estimates, than it may here. `what` says how large it is."""
     most_seconds, most_memory = limits()
     if seconds > most_seconds:
         raise TooLong(f"{what}, which takes about {duration(seconds)}; up to {duration(most_seconds)} are waited for")

@@ -171,6 +171,7 @@ def test_a_search_by_the_clock_ends_with_it(monkeypatch):
     assert (policies[turn.legal == 0] == 0).all()
     assert next(clock) == 1 + 3 * 5, "for each game one look when it begins, and four more until its time is over"
     assert MCTS(seconds=4).promises.by_clock
+    MCTS(simulations=10**5, seconds=None).promises.needs(configure("thirties"), 1)  # where nobody waits
     assert not MCTS().promises.by_clock
 
 
