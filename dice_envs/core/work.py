@@ -86,7 +86,7 @@ class work:
 
     def undo(self) -> None:
         """Say that all of it has to be done again."""
-        if self.tell is not None:
+        if self.tell is not None and self.amount:
             self.tell(-self.amount, self.of)
 
 

@@ -250,8 +250,8 @@ class GameExact:
         Args:
             variant: the game.
             agent: has `probabilities` (ask by `dice_envs.agent.ask_probabilities`, which checks them) and draws random
-                numbers only from its turn's streams. `agent.is_random` says whether its answers are random, as far as is
-                known: if this shows only later, the function is called again.
+                numbers only from its turn's streams. `agent.is_random` says whether its answers are random; if this shows
+                while it is asked, the function is called again.
             effort: seed and sample. Progress is told by `dice_envs.core.work.advance`.
 
         Raises:

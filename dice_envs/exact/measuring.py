@@ -18,7 +18,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, single_seat
 from dice_envs.core.options import check_range, check_seed, is_list, shown
 from dice_envs.core.work import Tell, counting, foretold, is_watched, work
-from dice_envs.exact.agents import Asked, asked
+from dice_envs.exact.agents import Asked, RandomAnswers, Repeats, Sampled, Stated, asked
+from dice_envs.exact.consistency import ask_again, probe
 from dice_envs.exact.contract import (
     MOST_SAMPLE,
     REPEATS,
@@ -103,14 +104,16 @@ def _measure(
         what = "no optimal play, equilibrium or best response is known"
         raise ValueError(f"{variant.game.name} cannot be measured exactly: {what}")
     player = asked(agent, variant)
-
-    runs = [_run(variant, player, effort)]
-    if player.is_random:
+    try:
+        runs = [_run(variant, player, effort)]
+    except RandomAnswers:  # so far it was asked too seldom
+        player = Sampled(player)
+        runs = [_run(variant, player, effort)]
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
         if apply is map:
             runs += [_run(variant, player, Effort(each, sample)) for each in seeds]
         else:
-            runs += apply(functools.partial(_repeat, variant, agent, sample, player.seen), seeds)
+            runs += apply(functools.partial(_repeat, variant, agent, player.repeats, sample), seeds)
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
     measures = tuple(_allowing(each, player) for each in measures)
@@ -145,31 +148,31 @@ def optima(game: str | Game | Variant, **options: Any) -> dict[str, float]:
 
 
 def _run(variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurement], float]:
-    """Measure once; return the measurements, and the headline's gap for random play with the same random numbers."""
-    measure_game = GameExact(variant.game).measure
-    player.probe(variant)
-    was_random = player.is_random
-    with counting(share=1 / REPEATS if was_random else 1) as first:
-        found = measure_game(variant, player, effort)
-    player.ask_again(variant)
-    if player.is_random and not was_random:  # positions before the first random answer were asked about too seldom
-        first.undo()
-        with counting(share=1 / REPEATS):
-            found = measure_game(variant, player, effort)
+    """Measure once; return the measurements, and the headline's gap for random play with the same random numbers.
+
+    Raises:
+        RandomAnswers: the player's answers are random, and it has not been asked as `Sampled`.
+    """
+    with counting(share=1 / REPEATS if player.is_random else 1) as part:
+        try:
+            probe(variant, player)
+            found = GameExact(variant.game).measure(variant, player, effort)
+            ask_again(variant, player)
+        except RandomAnswers:
+            part.undo()
+            raise
     with work():
         return found, _random_gap(variant, effort.seed, effort.sample)
 
 
-def _repeat(
-    variant: Variant, agent: Any, sample: int | None, seen: tuple[int, int], seed: int
-) -> tuple[list[Measurement], float]:
-    """Do what `_run` does in another process."""
-    return _run(variant, asked(agent, variant, seen), Effort(seed, sample))
+def _repeat(variant: Variant, agent: Any, repeats: Repeats, sample: int | None, seed: int) -> tuple[list[Measurement], float]:
+    """Do what `_run` does of an agent with random answers in another process."""
+    return _run(variant, Sampled(asked(agent, variant), repeats), Effort(seed, sample))
 
 
 @functools.lru_cache(maxsize=64)
 def _random_gap(variant: Variant, seed: int, sample: int | None) -> float:
-    return GameExact(variant.game).measure(variant, Asked(Uniform()), Effort(seed, sample))[0].gap
+    return GameExact(variant.game).measure(variant, Stated(Uniform()), Effort(seed, sample))[0].gap
 
 
 def _score(headlines: list[Measurement], random_gaps: list[float], player: Asked) -> tuple[float | None, float | None]:
@@ -209,7 +212,7 @@ def _allowed(error: float, each: Measurement, player: Asked) -> float:
     """Return the error of a measurement, allowing for what answers that have not been seen could change."""
     rate = player.unseen
     if player.is_random and error <= NOTHING:  # all runs agree, though answers are random now and then
-        rate = player.rate
+        rate = player.repeats.bound
     if rate and each.span is None:
         raise ValueError(
             f"answers of {player.name} may differ, since it does not promise deterministic=True or they are random, and "
@@ -221,11 +224,11 @@ def _allowed(error: float, each: Measurement, player: Asked) -> float:
 
 def _allowing(each: Measurement, player: Asked) -> Measurement:
     """Allow in the error of a measurement for answers that have not been seen."""
-    error, (repeated, differing) = _allowed(each.error, each, player), player.seen
+    error, repeats = _allowed(each.error, each, player), player.repeats
     if error == each.error:
         return each
-    note = f"{differing or 'none'} of {repeated:,} answers differed when asked for again; the interval allows for more"
-    note = "; ".join(filter(None, (each.note, note)))
+    counted = f"{repeats.differing or 'none'} of {repeats.number:,} answers differed when asked for again"
+    note = "; ".join(filter(None, (each.note, f"{counted}; the interval allows for more")))
     return dataclasses.replace(each, error=error, note=note)
 
 
@@ -283,10 +286,10 @@ def response_values(
     if fresh_memory(player.agent, 1) is not None:
         raise ValueError(f"{player.name} remembers past games, so its probabilities are not fixed")
     with work(done):
-        values = find(variant, player)
-    if player.is_random:
-        raise ValueError(f"{player.name} answers at random, so its probabilities are not known")
-    return values
+        try:
+            return find(variant, player)
+        except RandomAnswers:
+            raise ValueError(f"{player.name} answers at random, so its probabilities are not known") from None
 
 
 # --- odds ---------------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from dice_envs.exact.liars_dice.shares import (
     table_key,
 )
 from dice_envs.exact.liars_dice.solver import HINT_PRECISION, check_needs, solution_of
-from dice_envs.exact.liars_dice.sources import check_fixed, check_steady, note_on_past_rounds
+from dice_envs.exact.liars_dice.sources import fixed, note_on_past_rounds
 from dice_envs.exact.liars_dice.walk import Record
 
 MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core takes about half an hour
@@ -113,7 +113,8 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 def _measure_in_all_seats(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     """Measure the deviation gain of an agent that plays in all seats, and what a coalition takes from it."""
     check_size(variant)
-    check_steady(variant, agent, _WHAT, answers=0)
+    if is_random(agent):
+        raise ValueError(f"the answers of {agent.name} are random: {_WHAT} is known for agents whose probabilities are fixed")
     note = note_on_past_rounds(variant, agent, effort.seed)
     alone = _values(variant, rounds_of(variant.options), joint=True) <= MOST_OF_COALITION
     shares = _in_all_seats(variant, agent, (PLAYS, RESPONDS, *[ALONE] * alone), effort)
@@ -225,21 +226,18 @@ def winning_shares(variant: Variant, agents: Sequence[Any]) -> list[float]:
 
 def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], effort: Effort, what: str = _WHAT) -> Shares:
     """Return the shares of each agent, mean over the seats that it may have. ValueError names `what` is not known."""
-    for agent in agents:
-        check_fixed(variant, agent, what)
     seats, total = len(agents), information_sets(variant)
     seatings = 1 if has_equal_seats(variant) else seats
     found: list[np.ndarray] = []
-    while len(found) < seatings:
-        shift = len(found)
-        seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
-        with counting(total * seatings):
-            known = shares_of(variant, seated, parts, merged=False)
-        found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
-        if not seated.seats.alike:  # else the other seats would give the same
-            seatings = seats
-    for agent in agents:
-        check_steady(variant, agent, what)
+    with fixed(variant, agents, what):
+        while len(found) < seatings:
+            shift = len(found)
+            seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
+            with counting(total * seatings):
+                known = shares_of(variant, seated, parts, merged=False)
+            found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
+            if not seated.seats.alike:  # else the other seats would give the same
+                seatings = seats
     return Shares(*np.mean(found, axis=0))
 
 

@@ -3,8 +3,10 @@ depend on."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,8 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.agents import AGAIN, STEADY, chances_of, is_random, positions_of_play
+from dice_envs.exact.agents import RandomAnswers, chances_of, is_random
+from dice_envs.exact.consistency import STEADY, ask_again, positions_of_play, probe
 from dice_envs.exact.liars_dice.moves import Asking, Source
 from dice_envs.exact.liars_dice.networks import Networked
 from dice_envs.exact.liars_dice.round import Round, RoundRules
@@ -287,26 +290,26 @@ def note_on_past_rounds(variant: Variant, agent: Any, seed: int = 0) -> str | No
     return _RANDOM if matters is None and is_random(agent) else _OF_PAST_ROUNDS.get(matters)
 
 
-def check_steady(variant: Variant, player: Any, what: str, answers: int = AGAIN) -> None:
-    """Raise ValueError, naming what is known of other agents, if the player's answers are random, as far as can be seen.
+@contextlib.contextmanager
+def fixed(variant: Variant, players: Sequence[Any], what: str) -> Iterator[None]:
+    """A block in which players are asked whose probabilities have to be fixed, and depend on one round only.
 
-    It is asked again for so many answers at positions that it was asked about before.
+    Raises:
+        ValueError: they are not, as far as can be seen before, within and after the block; `what` is not known of the player.
     """
-    player.ask_again(variant, answers)
-    if player.is_random:
-        raise ValueError(f"the answers of {player.name} are random: {what} is known for agents whose probabilities are fixed")
-
-
-def check_fixed(variant: Variant, player: Any, what: str) -> None:
-    """Raise ValueError, naming `what` is not known, unless the player has fixed probabilities and looks at one round only."""
-    if fresh_memory(player.agent, 1) is not None:
-        raise ValueError(f"{player.name} remembers past games: {what} is known for agents that look at one round only")
-    player.probe(variant)
-    check_steady(variant, player, what, answers=0)
-    if not player.is_known:
-        raise ValueError(
-            f"{player.name} states no probabilities and does not promise deterministic=True: {what} is known for agents "
-            "whose probabilities are fixed"
-        )
-    if past_rounds_matter(variant, player):
-        raise ValueError(f"past rounds matter to {player.name}: {what} is known for agents that look at one round only")
+    only = f"{what} is known for agents"
+    try:
+        for player in players:
+            if fresh_memory(player.agent, 1) is not None:
+                raise ValueError(f"{player.name} remembers past games: {only} that look at one round only")
+            probe(variant, player)
+            if not player.is_known:
+                unknown = f"{player.name} states no probabilities and does not promise deterministic=True"
+                raise ValueError(f"{unknown}: {only} whose probabilities are fixed")
+            if past_rounds_matter(variant, player):
+                raise ValueError(f"past rounds matter to {player.name}: {only} that look at one round only")
+        yield
+        for player in players:
+            ask_again(variant, player)
+    except RandomAnswers as problem:
+        raise ValueError(f"{problem}: {only} whose probabilities are fixed") from None

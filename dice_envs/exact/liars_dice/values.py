@@ -35,7 +35,7 @@ from dice_envs.exact.liars_dice.moves import Nodes, PlayerMoves
 from dice_envs.exact.liars_dice.round import Round, RoundRules, hand_number, must_call, threshold
 from dice_envs.exact.liars_dice.seating import first_tables, tables_of
 from dice_envs.exact.liars_dice.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
-from dice_envs.exact.liars_dice.sources import SeatComparison, check_fixed, check_steady
+from dice_envs.exact.liars_dice.sources import SeatComparison, fixed
 from dice_envs.exact.liars_dice.walk import Others, Winnings
 from dice_envs.games.liars_dice import (
     MAX_DICE,
@@ -302,7 +302,6 @@ def response_values(variant: Variant, opponent: Any) -> ResponseValues:
             rounds matter to it; or a best response would rather lose a round than win it.
     """
     check_measurable(variant, _WHAT)
-    check_fixed(variant, opponent, _WHAT)
     find = _kept_table if _is_plain(opponent.agent) else _find_table
     table, starts = find(variant, opponent.agent, opponent=opponent)
     note = f"if a best response to {opponent.name} follows"
@@ -353,8 +352,8 @@ class _Seat:
 
 def _find_table(variant: Variant, agent: Any, *, opponent: Any) -> tuple[ValueTable, tuple[float, float]]:
     """Return the table of a best response to an agent, which `opponent` asks, and its expected return in each seat."""
-    found = in_both_seats(variant, functools.partial(_Seat, variant, opponent))
-    check_steady(variant, opponent, _WHAT)
+    with fixed(variant, [opponent], _WHAT):
+        found = in_both_seats(variant, functools.partial(_Seat, variant, opponent))
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0
     for seat, each in enumerate(found):

@@ -414,16 +414,15 @@ def _loss_in_games(variant: Variant, agent: Any, effort: Effort) -> tuple[float,
     An agent with random answers gets a tenth of the games and no error: it is measured ten times, and the error comes from
     these repeats.
     """
-    games = planned = effort.sample or SAMPLE
+    games, varies = effort.sample or SAMPLE, is_random(agent)
     at_once = min(GAMES_AT_ONCE, max(2, games // REPEATS))
+    planned = max(at_once, games // REPEATS) if varies else games
     lost = np.zeros(0)
     while len(lost) < planned:
         count = min(at_once, planned - len(lost))
         seed = effort.seed, len(lost)
         by_seat = [_lost_in_games(variant, agent, seat, count, seed) for seat in range(2)]
         lost = np.append(lost, (by_seat[0] + by_seat[1]) / 2)
-        varies = is_random(agent)
-        planned = max(at_once, games // REPEATS) if varies else games
         advance(count, planned)
     return float(lost.mean()), 0.0 if varies else half_width(lost, 0.0, 2.0), len(lost)
 
