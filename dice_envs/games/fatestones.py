@@ -11,13 +11,16 @@ Source
     "Investigation" for its simulator.
 
 Readings
-    - One bag (`fair`) holds one of each of the 32 dice that average 3.5 (the source's avgfaces.txt), another (`all`) one
-      of each of the 462. A list of dice is itself the bag, and may repeat a die.
-    - The source's rules redraw after a scratch (`scratch="redraw"`). Its simulator records the scratch and stops
-      (`scratch="draw"`, reward 0 for both).
-    - A bag whose dice can only tie would be redrawn forever, so after 100 scratches (`MAX_DRAWS`) the game ends in a draw.
-      With the dice that average 3.5 a scratch has probability 1/200, so the cap is never reached in practice.
-    - The remaining dice are numbered anew after a tie, as in the source's logs (action `k` is the k-th die left, from 0).
+    - One bag holds one of each of the 32 dice that average 3.5 (the source's avgfaces.txt), another one of each of the 462.
+      A list of dice is itself the bag, and may repeat a die.
+    - The source's rules redraw after a scratch. Its simulator records the scratch and stops.
+    - A bag whose dice can only tie would be redrawn forever, so after 100 scratches the game ends in a draw. With the dice
+      that average 3.5 a scratch has probability 1/200, so the cap is never reached in practice.
+    - The remaining dice are numbered anew after a tie, as in the source's logs.
+
+In programs
+    - `bag="fair"` is the bag of 32 dice, `bag="all"` that of 462.
+    - `scratch="redraw"` is the source's rule; `scratch="draw"`, as in its simulator, gives both players the reward 0.
 
 Actions
     0 … hand_size-1     which of its remaining dice the seat rolls; seat 0 commits, then seat 1, which cannot see it

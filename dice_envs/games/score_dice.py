@@ -1,10 +1,10 @@
 """Score dice: two pools of dice are rolled and compared pair by pair.
 
 Play
-    A (seat 0) and B (seat 1) roll their pools. There are as many columns as the smaller pool has dice; the larger
+    A and B roll their pools. There are as many columns as the smaller pool has dice; the larger
     pool's spare lowest dice are dropped. In each column both secretly choose one of their remaining dice, then both
-    dice are shown: the higher one scores a point. Equal dice score nothing, unless the rules in force say otherwise (option
-    `ties`). The score is A's points minus B's.
+    dice are shown: the higher one scores a point. Equal dice score nothing, unless the rules in force say otherwise.
+    The score is A's points minus B's.
 
 Source
     Isaksen, Holmgård, Togelius, Nealen: "Characterising Score Distributions in Dice Games", Game and Puzzle Design
@@ -15,10 +15,13 @@ Readings
     - A die is identified by its place in the pool, largest dice first. Both players see which dice are still held. Of
       two dice with equal faces the one in the earlier place counts as the higher.
     - The paper drops spare dice in the sorted game only. Here the lowest are always dropped, and laid aside face up.
-    - Where ties are rolled again (`ties="reroll"`), the tied dice are rolled after the last column, and played as above,
-      among themselves. When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that
-      still tie after 64 rolls (`MAX_ROLLS`) score nothing, so that every game ends. Even for 24d2 sorted the probability of
-      that is below 2**-46.
+    - Where ties are rolled again, the tied dice are rolled after the last column, and played as above, among themselves.
+      When every pair ties the whole roll is repeated (section 8.1), dropped dice included. Pairs that still tie after 64
+      rolls score nothing, so that every game ends.
+
+In programs
+    - A is seat 0, B is seat 1. The option `ties` says what equal dice do; with `ties="reroll"` they are rolled again.
+    - Even for 24d2 sorted a game reaches 64 rolls (`MAX_ROLLS`) with a probability below 2**-46.
 
 Actions
     k           choose the die in place k of one's own pool, 0 for the first

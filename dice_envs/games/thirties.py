@@ -16,14 +16,14 @@ Readings
     - The paper's text gives "the number of x's aside + x" points. But both its 7x points for six dice aside and its
       program count pips, and so does this game.
     - With other dice or another target, x may exceed the highest face: then the highest face is put aside.
-    - Nothing bounds the length of the second stage. Here it starts again at most 40 times (`MAX_RESTARTS`), so that
-      points are bounded. With six dice the probability of reaching this limit is `1e-71`.
+    - Nothing bounds the length of the second stage. Here it starts again at most 40 times, so that points are bounded.
     - The winners share +1 and the others share -1; when all have the same points everybody gets 0. The first
       seat begins every round.
 
-Environments
-    With `num_players=1`, the default of `gymnasium.make`, one turn is played, and at its end `goal` decides the reward.
-    With 2 to 6 players it is the table game.
+In programs
+    - With `num_players=1`, the default of `gymnasium.make`, one turn is played, and at its end `goal` decides the reward.
+      With 2 to 6 players it is the table game.
+    - With six dice the second stage starts again 40 times (`MAX_RESTARTS`) with probability 1e-71.
 
 Actions
     k = 0 … num_dice - 1    throw the k lowest dice again and put the others aside; 0 ends the turn

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import inspect
 import itertools
-import re
 import sys
 import textwrap
 from typing import Any, NamedTuple
@@ -25,13 +24,24 @@ class RuleSection(NamedTuple):
 
 def sections(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules of a game from the docstring of its module; none if it has no docstring."""
-    text = docstring(sys.modules[game.deal.__module__])
     found: list[RuleSection] = []
-    for part in re.split(r"\n\s*\n(?=\S)", text):
-        lines = part.splitlines()
-        heading, body = ("", lines) if not found else (lines[0], lines[1:])
+    for first, *lines in _parts(docstring(sys.modules[game.deal.__module__]), after_space=True):
+        heading, body = (first, lines) if found else ("", [first, *lines])
         found.append(RuleSection(heading, tuple(_paragraphs(textwrap.dedent("\n".join(body)).splitlines()))))
     return tuple(section for section in found if section.paragraphs)
+
+
+def _parts(text: str, after_space: bool = False) -> list[list[str]]:
+    """Return the lines of a text in parts. One begins with each line that is not indented, or that follows an empty one."""
+    parts: list[list[str]] = []
+    ends = True
+    for line in text.splitlines():
+        if line[:1].strip() and (ends or not after_space):
+            parts.append([line])
+        elif parts:
+            parts[-1].append(line)
+        ends = not line.strip()
+    return parts
 
 
 def _paragraphs(lines: list[str]) -> list[str]:
@@ -50,7 +60,7 @@ def _paragraphs(lines: list[str]) -> list[str]:
 
 def is_table(paragraph: str) -> bool:
     """Return whether a paragraph is a line of a table: it has two blanks in a row."""
-    return re.search(r"\S {2,}\S", paragraph) is not None
+    return "  " in paragraph.strip()
 
 
 def rules_in_short(variant: Variant) -> list[str]:
@@ -90,14 +100,14 @@ def docstring(thing: Any) -> str:
 def attributes(thing: Any) -> dict[str, str]:
     """Return name → meaning, in one line, of the entries under `Attributes:` in a class's docstring."""
     _, _, listed = docstring(thing).partition("Attributes:\n")
-    listed = re.split(r"\n(?=\S)", listed)[0]  # without the sections that follow
-    entries = re.split(r"\n(?=\S)", textwrap.dedent(listed).strip())
-    return {name: " ".join(meaning.split()) for name, _, meaning in (entry.partition(":") for entry in entries) if name}
+    lines = itertools.takewhile(lambda line: not line[:1].strip(), listed.splitlines())  # without the sections that follow
+    entries = (" ".join(" ".join(part).split()) for part in _parts(textwrap.dedent("\n".join(lines))))
+    return {name: meaning for name, _, meaning in (entry.partition(": ") for entry in entries)}
 
 
 # --- for players --------------------------------------------------------------------------------------------------------
 
-_FOR_PROGRAMS = re.compile(r"[`*]|\w_\w|\w=|[gG]ymnasium|PettingZoo|environment|episode")
+_FOR_PROGRAMS = ("", "In programs", "Actions")  # headings of what players need not read
 
 
 def option_words(game: Game) -> dict[str, Label]:
@@ -105,13 +115,6 @@ def option_words(game: Game) -> dict[str, Label]:
     names = {field.name: field.name.removeprefix("num_").replace("_", " ") for field in dataclasses.fields(game.options)}
     labels = {name: game.labels.get(name, Label()) for name in names}
     return {name: each._replace(label=each.label or names[name]) for name, each in labels.items()}
-
-
-def without_code(text: str) -> str:
-    """Return a paragraph of a docstring without what only programs need: parentheses that hold code, and from the first
-    sentence on that has code elsewhere, all that follows, since it may refer to that."""
-    text = re.sub(r"\s*\([^()]*(?:[`=]|seat \d)[^()]*\)", "", text)
-    return ". ".join(itertools.takewhile(lambda each: not _FOR_PROGRAMS.search(each), text.split(". ")))
 
 
 def known_as(variant: Variant) -> str:
@@ -133,8 +136,4 @@ def variant_words(variant: Variant) -> str:
 
 def rules_for_players(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules in full without code: how the game is played, where it is from, and how its rules are read."""
-    found = []
-    for heading, paragraphs in sections(game):
-        plain = [without_code(each) for each in paragraphs if heading in ("Play", "Source", "Sources", "Readings")]
-        found.append(RuleSection(heading, tuple(f"{each.removesuffix('.')}." for each in plain if each)))
-    return tuple(section for section in found if section.paragraphs)
+    return tuple(section for section in sections(game) if section.heading not in _FOR_PROGRAMS)

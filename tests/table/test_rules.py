@@ -17,7 +17,6 @@ from dice_envs.table.rules import (
     rules_in_short,
     sections,
     variant_words,
-    without_code,
 )
 from tests.support.variants import MARKED
 
@@ -106,16 +105,9 @@ def test_players_read_no_code(game):
     assert [text for text in texts if re.search(r"`|\w_\w|==|\w=\w|\*", text)] == []
 
 
-@pytest.mark.parametrize("game", names())
-def test_the_rules_for_players_are_sentences_of_the_docstring_with_all_of_how_to_play(game):
-    """Code goes with its parentheses or with its sentence: put into other words it left "the rule raise rule quantity"."""
-    written = {section.heading: section.paragraphs for section in sections(load(game))}
-    shown = {section.heading: section.paragraphs for section in rules_for_players(load(game))}
-    assert shown.keys() == written.keys() & {"Play", "Source", "Sources", "Readings"}
-    for heading, paragraphs in shown.items():
-        whole = [re.sub(r" \([^()]*`[^()]*\)|\s*\(seat \d\)", "", each) for each in written[heading]]
-        assert all(any(each.startswith(text) for each in whole) for text in paragraphs), heading
-        assert heading == "Readings" or list(paragraphs) == whole, "nothing is left out"
+def test_players_read_how_to_play_where_it_is_from_and_how_the_rules_are_read():
+    assert [section.heading for section in rules_for_players(load("fatestones"))] == ["Play", "Source", "Readings"]
+    assert {section.heading for section in sections(load("fatestones"))} >= {"", "In programs", "Actions"}
 
 
 @pytest.mark.parametrize(("game", "options"), MARKED)
@@ -132,7 +124,6 @@ def test_values_of_an_option_are_explained_one_by_one():
     words = option_words(load("liars_dice"))
     assert words["rounds"].meanings == {"elimination": "the whole game", "single": "the first call ends the game"}
     assert words["num_players"].help == "players at the table, 2 to 6"
-    assert without_code('One round (`rounds="single"`): a call ends it. `x` is it. So is y.') == "One round: a call ends it"
 
 
 @pytest.mark.parametrize("game", names())

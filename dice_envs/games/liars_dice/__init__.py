@@ -7,21 +7,19 @@ Play
     player in seat order who still has dice does. The last player with dice wins. When no higher bid is possible,
     calling is the only legal action.
 
-    Perudo, as played in pubs (`rules="perudo"`): ones are wild, a bid on ones needs half the quantity, a player who comes
-    down to one die starts a palifico round without wild dice, and who says that a bid is exactly right wins a die back.
+    Perudo, as played in pubs: ones are wild, a bid on ones needs half the quantity, a player who comes down to one die
+    starts a palifico round without wild dice, and who says that a bid is exactly right wins a die back.
 
 Sources
-    D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and its rule of raising (`raise_rule="quantity"`).
-    OpenSpiel's game of this name for its own rules (`rules="openspiel"`). For Perudo (`rules="perudo"`): Wikipedia, "Dudo";
-    the glossary of perudo.com; Board Game Arena's help for "dudo" (Asmodée's edition); RULES.md of
-    github.com/nathkrill/liars-dice.
+    D. Oehm, "Liar's Dice in R" (Gradient Descending, 2018) for the game and its rule of raising. OpenSpiel's game of this
+    name for its own rules. For Perudo: Wikipedia, "Dudo"; the glossary of perudo.com; Board Game Arena's help for "dudo"
+    (Asmodée's edition); RULES.md of github.com/nathkrill/liars-dice.
 
 Readings
     - The article's sentence on who loses a call is wrong in two of its three cases: fewer dice than were bid, and
       more. Both calls of its example game, and its program, follow the rule above.
     - The article sets no limit to a bid. Here the quantity is at most the number of dice still in play, since a
       higher bid could never hold. Its "after 6 the next bid can be 6 or 1" holds here for the highest face of any dice.
-    - A player without dice is out at once: its episode ends there, with the reward -1/(n-1).
     - Palifico: the glossary forbids to change the face at all, but also lets players with one die change it. Others let
       those change it who have had a palifico round. Here players with one die may, by the usual rule without halving.
       Players who begin the game with one die have no palifico round. Some leave it out between the last two players; here
@@ -30,7 +28,12 @@ Readings
       Wikipedia the bidder then loses a die; here the caller wins one, as in RULES.md. It may be said with all dice, and a
       right one then saves the caller from the bid but wins nothing. No source sets a limit, so a game could last forever;
       here a player may be right as often in a game as it had dice at the start, and then may say it no more.
-    - One round with exact calls (`rounds="single"`): a right one wins the game.
+    - One round with exact calls: a right one wins the game.
+
+In programs
+    - The article's game is the default, with `raise_rule="quantity"`; `rules="openspiel"` is OpenSpiel's, `rules="perudo"`
+      Perudo, and `rounds="single"` one round.
+    - A player without dice is out at once: its episode ends there, with the reward -1/(n-1).
 
 Actions
     0 … B-1     bid (q, f) is (q-1) * num_faces + (f-1), where B = all dice at the start * num_faces

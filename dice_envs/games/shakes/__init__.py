@@ -9,28 +9,29 @@ Play
     Cooperative: 2 or 3 players have 12 patients, and the team wins if 5 recover; more players have 18 and need 7.
     Competitive: every efficacy is the same; the first to save 3 patients wins.
 
-The two environments
-    mode="physician", the default of `gymnasium.make`: one player picks the treatment of each patient.
-    mode="maesters", the default elsewhere: at its turn each maester argues or yields.
-
 Source
     Allen Downey, "The Shakes: a Bayesian dice game for 2-6 players", rules (2020) and notebook, in the repository
     AllenDowney/TheShakes on GitHub; Creative Commons BY-NC-SA 4.0. The disease is after "the Shivers" of G. R. R. Martin.
 
 Readings
     - In the rules maesters always argue, so their players decide nothing. Here a maester may also yield, so that the
-      players together can follow any policy. A dogmatic player (the agent `dogmatic`) always argues.
+      players together can follow any policy. A dogmatic player always argues.
     - The rules write the efficacies on the score sheet, since maesters are dogmatic and do not care. Here they are
-      hidden (`reroll_hidden` draws them from the exact posterior): otherwise nothing is left to learn. They can be shown to
-      everybody, as the rules do (`open_efficacies`). The die thrown for a patient is hidden in any case: everybody sees
-      only whether the patient recovered.
+      hidden: otherwise nothing is left to learn. They can be shown to everybody, as the rules do. The die thrown for a
+      patient is hidden in any case: everybody sees only whether the patient recovered.
     - The competitive rules say that 3 of 6 patients recover, and then set every efficacy to 2. Here it is 2, but another
-      can be chosen (`efficacy`).
+      can be chosen.
     - The rules let maesters argue in any order. Here they speak in seat order with open dice. A random seat opens the
       first argument, the next seat the next one, and so on. If all others have yielded, the last to speak must argue.
-    - The rules do not bound a competitive game. Here it ends without a winner after 200 patients, or as many as are chosen
-      (`num_patients`). So it has at most num_patients * num_players actions. With 200, six players and efficacy 2, fewer
-      than one game in 10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
+    - The rules do not bound a competitive game. Here it ends without a winner after 200 patients, or as many as are chosen.
+
+In programs
+    - `mode="physician"`, the default of `gymnasium.make`: one player picks the treatment of each patient.
+      `mode="maesters"`, the default elsewhere: at its turn each maester argues or yields; the agent `dogmatic` argues.
+    - `reroll_hidden` draws hidden efficacies from the exact posterior; `open_efficacies` shows them. `efficacy` is that of a
+      competitive game.
+    - A competitive game has at most num_patients * num_players actions. With 200, six players and efficacy 2, fewer than one
+      game in 10**14 gets there. To truncate games, use PettingZoo's `max_cycles`.
 
 Actions
     physician   0 … N-1: the treatment the patient gets
