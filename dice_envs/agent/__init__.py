@@ -112,6 +112,9 @@ class Agent(Protocol):
         promises: a `Promises`: facts that others may rely on, and what it offers in place of its answers.
         check_variant: `check_variant(variant)`, which raises ValueError for a variant that the agent does not play. Wrong
             games are then refused before they begin.
+        plays: of its class, the name of its game, or those of its games; without it, it plays any.
+        files: of its class, its parameters that name files, which specs written by others may not choose freely.
+        reaches_out: of its class, whether it sends data to other programs. Specs written by others may not name it.
     """
 
     def act(self, turn: Turn) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dice_envs.agent import Agent, check_plays, promises_of
-from dice_envs.agent.specs import NOT_FOUND, aliases, check_harmless, factories, for_game, resolve
+from dice_envs.agent.specs import NotHarmless, aliases, check_harmless, factories, for_game, resolve
 from dice_envs.core.batch import as_array
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import check_list, did_you_mean, shown
@@ -102,7 +102,7 @@ def make_harmless(
         return player
     except (ValueError, OSError):
         if named:
-            raise ValueError(NOT_FOUND) from None
+            raise NotHarmless from None
         raise
 
 

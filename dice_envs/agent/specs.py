@@ -157,10 +157,16 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
     return factory, given
 
 
-NOT_FOUND = (
-    "here an agent may name a policy of the package or one below runs/, but no other file and no module or server; "
-    "this is not such a policy, or it does not play the game"
-)
+class NotHarmless(ValueError):
+    """A spec that others have written names what it may not, or what does not exist: the message does not tell which."""
+
+    def __init__(self, where: str = "") -> None:
+        super().__init__(
+            f"{where}here an agent may name a policy of the package or one below runs/, but no other file and no module or "
+            "server; this is not such a policy, or it does not play the game"
+        )
+
+
 MOST_CHARACTERS = 1000  # of a spec that others have written
 _WORD = re.compile(r"[A-Za-z0-9_-]*")
 
@@ -168,34 +174,32 @@ _WORD = re.compile(r"[A-Za-z0-9_-]*")
 def check_harmless(spec: str, game: str) -> bool:
     """Check a spec that others have written: in a file, on a page, or in an assistant's words. Return whether it names a file.
 
-    It may be one of the game's aliases.
-
-    An agent may declare `files`, its parameters that name files, and `reaches_out`: that it sends data to other programs.
+    It may be one of the game's aliases. See `files` and `reaches_out` of `dice_envs.Agent`.
 
     Raises:
-        ValueError: it names code, an agent that reaches out, or a file that is no policy of the package and none below runs/;
-            or an unknown parameter. The message is the same whether or not a file exists.
+        NotHarmless: it names code, an agent that reaches out, or a file that is no policy of the package and none below runs/.
+        ValueError: an unknown parameter.
     """
     if split_own(spec) is not None or len(spec) > MOST_CHARACTERS:
-        raise ValueError(NOT_FOUND)
+        raise NotHarmless
     spec = _meant(spec, game)
     if spec.partition(":")[0] not in factories():
         return False  # nothing can be made of it
     factory, given = parse(spec)
     if getattr(factory, "reaches_out", False):
-        raise ValueError(NOT_FOUND)
+        raise NotHarmless
     named = False
     for name, value in given.items():
         inner = _meant(str(value), game)
         if name in getattr(factory, "files", ()):
             if value and not _is_policy(str(value)):
-                raise ValueError(NOT_FOUND)
+                raise NotHarmless
             named |= bool(value)
         # thirties:heuristic is what the alias heuristic stands for: its value is then a plain word, no spec inside the spec.
         elif inner != spec and inner.partition(":")[0] in factories():
             named |= check_harmless(inner, game)
         elif isinstance(value, str) and not _WORD.fullmatch(value):
-            raise ValueError(NOT_FOUND)  # such as a module
+            raise NotHarmless  # such as a module
     return named
 
 

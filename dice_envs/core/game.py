@@ -22,7 +22,7 @@ from dice_envs.core.dice import choose_from_mask, next_u64, uniform
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Label, check_range, did_you_mean, options_text, python_value, shown
 from dice_envs.core.state import MAX_SEATS, OVER, end_game
-from dice_envs.core.view import Block, Move, Picture, seat_name
+from dice_envs.core.view import Block, Move, Picture, naming, seat_name
 
 PLACEHOLDER = "options"  # a reset option that PettingZoo's API tests pass to every environment; ignored
 
@@ -498,9 +498,11 @@ class Refusal(NamedTuple):
 class Variant:
     """A game with its options fixed: what environments and agents are built on.
 
-    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`, and `blocks`, the
-    observation's layout without absent blocks.
+    Attributes: `game`, `options` (the dataclass), `params` (what kernels receive), `facts`, `blocks`, the observation's layout
+    without absent blocks, and `players`, the names given by `named`.
     """
+
+    players: tuple[str, ...] = ()
 
     def __init__(self, game: Game, options: Any) -> None:
         self.game = game
@@ -552,13 +554,19 @@ class Variant:
         if not 0 <= action < self.facts.num_actions:
             return Refusal(f"action {shown(action)} does not exist; actions are 0 to {self.facts.num_actions - 1}", ())
         explain = self.game.explain_illegal
-        reason = explain(self.options, state, action) if explain else f"{self.describe_action(action)} is not legal now"
+        with naming(self.players):
+            reason = explain(self.options, state, action) if explain else f"{self.describe_action(action)} is not legal now"
         return Refusal(reason, tuple((each, self.describe_action(each)) for each in self.legal_actions(state)))
 
     def seat_name(self, seat: int, viewer: int | None = None) -> str:
         """A seat's name for people: "you", the name that the options give it, or "player 1"."""
-        given = self.game.seat_names(self.options) if self.game.seat_names else ()
-        return given[seat] if given and seat != viewer else seat_name(seat, viewer)
+        with naming(self.players):
+            given = self.game.seat_names(self.options) if self.game.seat_names else ()
+            return given[seat] if given and seat != viewer else seat_name(seat, viewer)
+
+    def named(self, players: Sequence[str]) -> Variant:
+        """The same game for people with these names, which stand in its words and pictures. Copies by pickle lack them."""
+        return self if self.players == tuple(players) else _named(self, tuple(players))
 
     def picture(self, state: Any, viewer: int | None = None) -> Picture:
         """What `viewer` sees of one state record; None sees everything. It prints as text, and notebooks draw it.
@@ -568,7 +576,8 @@ class Variant:
         """
         if viewer is not None:
             check_range("viewer", viewer, 0, self.facts.num_seats - 1)
-        return self.game.picture(self.options, state, viewer)
+        with naming(self.players):
+            return self.game.picture(self.options, state, viewer)
 
     def full_picture(self) -> Picture:
         """A picture that needs at least as much room as any other of this variant."""
@@ -623,6 +632,13 @@ class Variant:
         values = dataclasses.asdict(self.options)
         text = options_text({name: values[name] for name in values if name in changed or name in self.game.gym_options})
         return f"{self.game.name} ({text or 'default options'})"
+
+
+@functools.lru_cache(maxsize=256)  # results are kept by variant
+def _named(variant: Variant, players: tuple[str, ...]) -> Variant:
+    made = Variant(variant.game, variant.options)
+    made.players = players
+    return made
 
 
 def names() -> list[str]:

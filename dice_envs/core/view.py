@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import enum
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 
@@ -144,9 +146,23 @@ def as_die(die: int | Die | None) -> Die:
     return die if isinstance(die, Die) else Die(die)
 
 
+_players: contextvars.ContextVar[Sequence[str]] = contextvars.ContextVar("players", default=())
+
+
+@contextlib.contextmanager
+def naming(players: Sequence[str]) -> Iterator[None]:
+    """A block in which `seat_name` gives seats these names; none: their numbers."""
+    before = _players.set(players)
+    try:
+        yield
+    finally:
+        _players.reset(before)
+
+
 def seat_name(seat: int, viewer: int | None, kind: str = "player") -> str:
-    """A seat's name in a picture for `viewer`: "you", or a name such as "player 1"."""
-    return "you" if seat == viewer else f"{kind} {seat}"
+    """A seat's name for `viewer`: "you", the player's (see `dice_envs.Variant.named`), or one such as "player 1"."""
+    named = _players.get()
+    return "you" if seat == viewer else named[seat] if named else f"{kind} {seat}"
 
 
 def with_verb(name: str, verb: str) -> str:

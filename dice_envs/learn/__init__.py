@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from dice_envs.core.files import folder_lock
 from dice_envs.core.game import Game, Variant, single_seat
 from dice_envs.core.machine import check_extra, torch_device
-from dice_envs.core.options import check_seed
 from dice_envs.learn.presets import plan_of
 
 if TYPE_CHECKING:
@@ -98,10 +97,10 @@ def train(
     variant, device = single_seat(game, **options), torch_device(device)
     given = {**(settings or {}), **({} if steps is None else {"steps": steps})}
     given |= {} if opponents is None else {"opponents": opponents}
-    plan, seed = plan_of(variant, preset, given, learner, device), check_seed(seed)
+    plan = plan_of(variant, preset, given, seed, learner, device)
     folder = None if folder is None else Path(folder)
     with contextlib.nullcontext() if folder is None else folder_lock(folder, "folder"):
-        run = open_run(folder, variant, plan, seed, given, device, learner)
+        run = open_run(folder, plan)
         callback = callback or TrainingCallback()
         callback.started(run.steps, run.preset.steps, run.seed)
         run.write()

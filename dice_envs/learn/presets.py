@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from dice_envs.agent.casting import make_players
 from dice_envs.core.game import Variant, with_expected_rewards
 from dice_envs.core.machine import MOST_THREADS
-from dice_envs.core.options import Range, check_choice, check_range, check_types, is_list, options_text, shown
+from dice_envs.core.options import Range, check_choice, check_range, check_seed, check_types, is_list, options_text, shown
 
 # Learners by name: where their class is.
 LEARNERS = {"ppo": "dice_envs.learn.ppo:PPO", "sb3": "dice_envs.learn.sb3:StockPPO"}
@@ -241,37 +241,64 @@ def preset_of(game: str, name: str, **changes: Any) -> Preset:
     return dataclasses.replace(choices[name], **changes)
 
 
-def plan_of(variant: Variant, preset: str, given: Mapping[str, Any], learner: str | None, device: str) -> Preset:
-    """Return how to train: a preset with some fields given, for this learner and device. ValueError if the game, the learner or
-    this machine cannot carry it out."""
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is trained, and how.
+
+    Attributes:
+        variant: the game.
+        preset: all settings.
+        asked: names of those that were asked for.
+        seed, learner: None: those of the run that is resumed, or a fresh seed and "ppo".
+        device: PyTorch's.
+    """
+
+    variant: Variant
+    preset: Preset
+    asked: frozenset[str] = frozenset()
+    seed: int | None = None
+    learner: str | None = None
+    device: str = "cpu"
+
+
+def plan_of(
+    variant: Variant,
+    preset: str,
+    given: Mapping[str, Any],
+    seed: int | None = None,
+    learner: str | None = None,
+    device: str = "cpu",
+) -> Plan:
+    """Return the plan for a preset with some fields given. ValueError if the game, the learner or this machine cannot carry it
+    out."""
     if learner is not None:
         check_choice("learner", learner, list(LEARNERS))
     stock: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Preset) if each.name in LACKS}
     for name, default in stock.items() if learner == "sb3" else ():
         if given.get(name, default) != default:
             raise ValueError(f"{name} must be {default} for the learner sb3, which lacks it, not {shown(given[name])}")
-    plan = preset_of(variant.game.name, preset, **given)
+    chosen = preset_of(variant.game.name, preset, **given)
     if learner == "sb3":
-        if plan.self_play:
+        if chosen.self_play:
             raise ValueError(
                 "the learner sb3 has no self-play: choose a preset against opponents, such as quick, or learner ppo"
             )
-        plan = dataclasses.replace(plan, **stock)
+        chosen = dataclasses.replace(chosen, **stock)
     elif device.startswith("cuda") and not given.keys() & {"num_envs", "num_steps", "minibatch"}:
-        plan = dataclasses.replace(preset_of(variant.game.name, preset).on_gpu(), **given)
+        chosen = dataclasses.replace(preset_of(variant.game.name, preset).on_gpu(), **given)
     if variant.facts.num_seats > 1:
-        make_players(variant, plan.opponents)
+        make_players(variant, chosen.opponents)
     elif "opponents" in given:
         usual = {name: getattr(variant.game.options(), name) for name in variant.game.gym_options}
         more = f" ({options_text(usual)} gives it more)" if usual else ""
-        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(plan.opponents[0])}")
-    if plan.every_hand and (variant.facts.num_seats != 2 or variant.hands is None):
+        raise ValueError(f"opponents must be omitted for {variant}, which has one seat{more}, not {shown(chosen.opponents[0])}")
+    if chosen.every_hand and (variant.facts.num_seats != 2 or variant.hands is None):
         raise ValueError(f"every_hand must be false for {variant}; it takes one round of liars_dice, as many dice for both")
-    if plan.self_play and variant.facts.num_seats == 1:
+    if chosen.self_play and variant.facts.num_seats == 1:
         raise ValueError(f"self_play must be 0: {variant} has one seat")
-    if plan.expected_rewards:
+    if chosen.expected_rewards:
         with_expected_rewards(variant.game)  # raises where the game does not provide them
-    return plan
+    return Plan(variant, chosen, frozenset(given), check_seed(seed), learner, device)
 
 
 def setting_text(value: Any) -> str:

@@ -9,7 +9,7 @@ import math
 import pkgutil
 import secrets
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from dice_envs.core.options import check_choice, check_range, shown
 from dice_envs.core.work import work
 from dice_envs.exact import measure
 from dice_envs.learn.checkpoint import blamed_on, check_curve, read_checkpoint, read_config, write_checkpoint
-from dice_envs.learn.presets import LEARNERS, Preset
+from dice_envs.learn.presets import LEARNERS, Plan, Preset
 
 if TYPE_CHECKING:
     from dice_envs.learn import TrainingCallback
@@ -288,51 +288,39 @@ def _tensors(policy: NetworkPolicy) -> list[tuple[Any, Any]]:
     return [(torch.from_numpy(weights), torch.from_numpy(biases)) for weights, biases in policy.layers]
 
 
-def open_run(
-    folder: Path | None,
-    variant: Variant,
-    plan: Preset,
-    seed: int | None,
-    given: Collection[str],
-    device: str = "cpu",
-    learner: str | None = None,
-) -> TrainingRun:
+def open_run(folder: Path | None, plan: Plan) -> TrainingRun:
     """Open the run in a folder, or begin one there; without a folder begin one without files.
 
-    Args:
-        folder, variant, device: as for `TrainingRun`.
-        plan: how to train a new run; one that is resumed goes on as it began.
-        seed, learner: as for `TrainingRun`; None: those of the run in the folder, or a fresh seed and "ppo".
-        given: names of the preset's fields that were asked for: `steps` and `threads` change a run that is resumed, and other
-            `opponents` are refused.
+    A run that is resumed goes on as it began. Only `steps` and `threads` that were asked for change it.
 
     Raises:
-        ValueError: the folder holds another run, or a damaged one.
+        ValueError: the folder holds another run, one against other opponents than were asked for, or a damaged one.
     """
     path = None if folder is None else folder / "checkpoint.pt"
     if path is None or not path.exists():
-        return TrainingRun(variant, plan, secrets.randbits(31) if seed is None else seed, folder, device, learner or "ppo")
+        seed, learner = secrets.randbits(31) if plan.seed is None else plan.seed, plan.learner or "ppo"
+        return TrainingRun(plan.variant, plan.preset, seed, folder, plan.device, learner)
     with blamed_on(path):
         state = read_checkpoint(path)
-        its_variant, its_plan, its_seed, its_learner = read_config(state["config"])
+        its_variant, its_preset, its_seed, its_learner = read_config(state["config"])
         check_choice("learner", its_learner, list(LEARNERS))
-    opponents = plan.opponents if "opponents" in given else its_plan.opponents
+    opponents = plan.preset.opponents if "opponents" in plan.asked else its_preset.opponents
     differ = {
-        "of": (str(its_variant.plain), str(variant.plain)),
-        "with seed": (its_seed, its_seed if seed is None else seed),
-        "of the learner": (its_learner, learner or its_learner),
-        "against": tuple(", ".join(specs) for specs in (its_plan.opponents, opponents)),
+        "of": (str(its_variant.plain), str(plan.variant.plain)),
+        "with seed": (its_seed, its_seed if plan.seed is None else plan.seed),
+        "of the learner": (its_learner, plan.learner or its_learner),
+        "against": tuple(", ".join(specs) for specs in (its_preset.opponents, opponents)),
     }
     for words, (its_own, wanted) in differ.items():
         if its_own != wanted:
             raise ValueError(f"{folder} holds a run {words} {its_own}, not {words} {wanted}")
-    for spec in () if "opponents" in given else its_plan.opponents:
+    for spec in () if "opponents" in plan.asked else its_preset.opponents:
         try:
             check_harmless(spec, its_variant.game.name)
         except ValueError as problem:
             raise ValueError(f"{path}: its opponent is {shown(spec)}; {problem}. To go on, name the opponents again") from None
-    changes = {name: getattr(plan, name) for name in ("steps", "threads") if name in given}
-    run = TrainingRun(its_variant, dataclasses.replace(its_plan, **changes), its_seed, folder, device, its_learner)
+    changes = {name: getattr(plan.preset, name) for name in {"steps", "threads"} & plan.asked}
+    run = TrainingRun(its_variant, dataclasses.replace(its_preset, **changes), its_seed, folder, plan.device, its_learner)
     with blamed_on(path):
         run.restore(state)
     return run

@@ -201,11 +201,16 @@ class Review:
 
     moves: tuple[Judged, ...]  # every move of the reviewed seats at which there was a choice
     totals: dict[int, float]  # seat → cost of all its moves
-    texts: dict[int, str]  # seat → the same as people read it
+    lost: dict[int, str]  # seat → the same as people read it; "" if it is nothing
     note: str  # what the values assume
     # Seat → its result, divided into play and luck; empty where that is not known.
     splits: dict[int, Split] = dataclasses.field(default_factory=dict)
     sample: str = ""  # what was drawn for the values; "" if they are exact
+
+    @property
+    def texts(self) -> dict[int, str]:
+        """Seat → what all its moves gave away, in words."""
+        return {seat: f"gave away {lost}" if lost else NOTHING for seat, lost in self.lost.items()}
 
     @functools.cached_property
     def by_number(self) -> dict[int, Judged]:
@@ -290,8 +295,8 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     kept = dict.fromkeys(seats, 1.0)
     for move, values in zip(moves, each.values(), strict=True):
         kept[move.seat] *= 1 - move.cost / max(float(np.nanmax(values.values)), NO_COST)
-    texts = {seat: f"gave away {figure(1 - s, found)} of the chances to win" if s < 1 else NOTHING for seat, s in kept.items()}
-    return dataclasses.replace(reviewed, totals={seat: 1 - share for seat, share in kept.items()}, texts=texts)
+    lost = {seat: f"{figure(1 - share, found)} of the chances to win" if share < 1 else "" for seat, share in kept.items()}
+    return dataclasses.replace(reviewed, totals={seat: 1 - share for seat, share in kept.items()}, lost=lost)
 
 
 def _spread(variant: Variant, each: Sequence[ActionValues]) -> float:
@@ -376,5 +381,5 @@ def _judged(variant: Variant, entry: Entry, found: ActionValues, spread: float) 
 
 def _reviewed(moves: Sequence[Judged], seats: Sequence[int], found: ActionValues | None, note: str) -> Review:
     totals = {seat: sum(move.cost for move in moves if move.seat == seat and move.counted) for seat in seats}
-    texts = {seat: f"gave away {figure(total, found)} in all" if found and total else NOTHING for seat, total in totals.items()}
-    return Review(tuple(moves), totals, texts, note)
+    lost = {seat: f"{figure(total, found)} in all" if found and total else "" for seat, total in totals.items()}
+    return Review(tuple(moves), totals, lost, note)

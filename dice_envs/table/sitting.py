@@ -19,6 +19,7 @@ import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of, promises_of
 from dice_envs.agent.casting import make_harmless, make_player
+from dice_envs.agent.specs import NotHarmless
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import read_bytes, write_text
@@ -174,7 +175,7 @@ class Sitting:
             known = viewer is None or seat == viewer or k < unseen
             words = self.variant.describe_action(action) if known else CHOSEN
             before, notes = self._notes_at(k, viewer), self._notes_at(k + 1, viewer)
-            fresh = tuple(note for note in notes if note not in before and not note.endswith(words))
+            fresh = tuple(note for note in notes if note not in before)
             entries.append(Entry(k + 1, seat, action if known else None, words, fresh))
         return entries
 
@@ -406,5 +407,7 @@ def _naming(what: str, action: Callable[[], Any]) -> Any:
     """Return the result of `action`; a ValueError gets the prefix `what`."""
     try:
         return action()
+    except NotHarmless:
+        raise NotHarmless(f"{what}: ") from None
     except ValueError as problem:
         raise ValueError(f"{what}: {problem}") from None

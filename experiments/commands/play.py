@@ -13,7 +13,7 @@ from rich.text import Text
 from dice_envs import Variant, names
 from dice_envs.agent import Agent
 from dice_envs.agent.casting import cast, make_player
-from dice_envs.agent.specs import NOT_FOUND
+from dice_envs.agent.specs import NotHarmless
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range, did_you_mean
 from dice_envs.experiments import ui, words
@@ -217,9 +217,7 @@ def open_game(path: Path, game: str | None, start: int | None = None, opponents:
     """
     try:
         sitting = Sitting.load_from(path, agents=opponents)
-    except ValueError as problem:
-        if not str(problem).endswith(NOT_FOUND):
-            raise
+    except NotHarmless as problem:
         raise ValueError(f"{problem}. Name who plays instead: play GAME AGENT --load {path}") from None
     if game is not None and load(game).name != sitting.variant.game.name:
         raise ValueError(f"{path} holds a game of {sitting.variant.game.name}, not {game}")

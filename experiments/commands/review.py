@@ -23,7 +23,7 @@ from dice_envs.exact.intervals import half_width, t95
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui import pages
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.table.advice import Review, Split, amount, noted, review
+from dice_envs.table.advice import NOTHING, Review, Split, amount, noted, review
 from dice_envs.table.sitting import PERSON, Sitting
 
 
@@ -213,7 +213,7 @@ def _record_lines(found: Group) -> list[str]:
     """Return the record in words, and what its values assume."""
     record, notes = found.record, [f"({noted(found.played[0].review)})"]
     if record is None:
-        totals = [each.review.texts.get(each.seat, "not known").removeprefix("gave away ") for each in found.played]
+        totals = [each.review.lost.get(each.seat, "not known") or NOTHING for each in found.played]
         return [f"given away: {', '.join(totals)}", *notes]
     unit = record.scale.unit
     given = unit.text(unit.figure(record.given_away, record.error or None, 2))

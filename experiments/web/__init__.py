@@ -28,6 +28,7 @@ from dice_envs.table.sitting import PERSON, Entry, Sitting
 T = TypeVar("T")
 Kind = Literal["seat", "together", "watch", "maker"]
 
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Emma", "Finn")  # of the players at seats 0, 1, …
 PAUSE = 0.9  # seconds before an agent's move, so that people can follow
 QUICK = 0.15  # the same once all people are out
 SHOWN_AFTER = 0.3  # seconds after which a table shows that its agent thinks
@@ -44,6 +45,7 @@ class Table:
     """
 
     def __init__(self, sitting: Sitting, pause: float, threads: Executor) -> None:
+        sitting.variant = sitting.variant.named(NAMES)
         self.sitting = sitting  # the game; `again` replaces it
         # The player at each seat in words, None for a person.
         self.players = [None if who == PERSON else in_words(sitting.variant, who) for who in sitting.seats]

@@ -19,7 +19,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
 from dice_envs.experiments.web import Place
-from dice_envs.experiments.web.parts import TAKEN, button, die, heading, in_names, markup, reporting, sentence, words
+from dice_envs.experiments.web.parts import TAKEN, button, die, heading, markup, reporting, sentence, words
 from dice_envs.table.advice import Advice, Judged, Point, Review, Split, amount, level, noted
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _graph(page: TablePage, review: Review, seat: int) -> None:
     numbers = {point.number for point in split.points if point.number}
     entries = [entry for number in numbers for entry in place.history(False, number - 1, number)]
     said = {entry.number: f"{place.name(entry.seat)}: {entry.words}" for entry in entries}
-    owner = "your" if seat == place.seat else f"{in_names(place.name(seat))}'s"
+    owner = "your" if seat == place.seat else f"{place.name(seat)}'s"
     what = f"{owner} {'chance to win' if split.scale.unit.is_share else f'expected {split.scale.unit}'}"
     ends = f"{level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end"
     chart = ui.echart(chance_graph(split, said, review.by_number, page.shown, owner) | {"title": _words(what)}, renderer="svg")
@@ -322,7 +322,7 @@ def _title(split: Split, k: int, said: Mapping[int, str], owner: str) -> str:
     point, before = split.points[k], split.points[max(k - 1, 0)]
     move = f"move {point.number}: {said.get(point.number, '')}" if point.number else "before the first move"
     step = f"{amount(point.value - before.value, split.scale)}, {CAUSES[point.by].format(owner)}"
-    return in_names(f"{html.escape(move)}<br>{html.escape(f'{level(point.value, split.scale)} ({step})')}")
+    return f"{html.escape(move)}<br>{html.escape(f'{level(point.value, split.scale)} ({step})')}"
 
 
 def _dot(point: Point, judged: Judged | None, count: int) -> dict[str, Any]:

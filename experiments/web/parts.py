@@ -9,7 +9,6 @@ import functools
 import html
 import inspect
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,7 +19,6 @@ from dice_envs.pictures.drawing import ACCENT, PIPS
 
 _log = logging.getLogger(__name__)
 
-NAMES = ("Ada", "Ben", "Cleo", "Dan", "Emma", "Finn")  # of the players at seats 0, 1, …
 LOADING = '<p class="loading" role="status">The table is being laid …</p>'  # until the page's script has run
 # data-name of a button → its key
 KEYS: Mapping[str, str] = {
@@ -82,14 +80,9 @@ def begin(title: str, subtitle: str = "", home: str = "/") -> None:
                 ui.link("Another game", home).classes("link")
 
 
-def in_names(text: str) -> str:
-    """Return text with names in place of the seats' numbers: "player 1" is Ben."""
-    return re.sub(r"\b(?:[Pp]layer|[Mm]aester|[Ss]eat) ([0-5])\b", lambda seat: NAMES[int(seat[1])], text)
-
-
 def markup(content: str, classes: str = "", tag: str = "div") -> ui.html:
     """Add HTML, in which all text is escaped."""
-    return ui.html(in_names(content), tag=tag, sanitize=False).classes(classes)
+    return ui.html(content, tag=tag, sanitize=False).classes(classes)
 
 
 def words(text: str, classes: str = "words", tag: str = "div") -> ui.html:
@@ -135,7 +128,7 @@ def button(
     made = markup(content or html.escape(text), classes, "button")
     done = refuse if why else action if enabled else None
     given = {"type": "button", "data-name": name, "data-key": key, "aria-keyshortcuts": key, "aria-disabled": why and "true"}
-    label = {"title": in_names(why or title), "aria-label": in_names(text) if content else "", "disabled": done is None}
+    label = {"title": why or title, "aria-label": text if content else "", "disabled": done is None}
     made.props.update({attribute: value for attribute, value in {**given, **label}.items() if value})
     if done is not None:
         made.on("click", reporting(done), args=[])
@@ -161,7 +154,7 @@ def reporting(action: Callable[..., Any]) -> Callable[..., Any]:
                 await result
             return
         except (ValueError, OSError) as problem:
-            text = in_names(str(problem))
+            text = str(problem)
         except Exception:
             _log.exception("a page's handler has failed")
             text = "Something went wrong; the server's terminal says what. The game is as it was."

@@ -21,8 +21,8 @@ from dice_envs.agent.specs import levels, usual
 from dice_envs.core.game import Game, Variant
 from dice_envs.core.options import Label, option_kinds, options_text, parse_options
 from dice_envs.experiments.ui import seed_or_fresh
-from dice_envs.experiments.web import Table, Tables, make_agent
-from dice_envs.experiments.web.parts import begin, bullets, button, heading, in_names, reporting, words
+from dice_envs.experiments.web import NAMES, Table, Tables, make_agent
+from dice_envs.experiments.web.parts import begin, bullets, button, heading, reporting, words
 from dice_envs.table.rules import known_as, option_words, rules_in_short, variant_words
 from dice_envs.table.sitting import PERSON, Sitting, parse_saved
 
@@ -158,7 +158,7 @@ class StartPage:
         self.values |= {**self.tile.options, **self.tile.at_first}
         self.inputs: dict[str, tuple[Field, Any]] = {}
         self.followed: dict[str, Any] = {}  # options that are no choice
-        self.variant = self._configured()
+        self.variant = self._configured().named(NAMES)
         self.players: dict[str, str] = {}  # agents to choose from: spec → words
         self.seats = [PERSON]  # PERSON or an agent's spec
         self.seed: float | None = None
@@ -239,7 +239,7 @@ class StartPage:
     def _build(self) -> None:
         """Show what the options mean: the rules in force, values that follow from others, and who can play."""
         try:
-            self.variant = self._configured()
+            self.variant = self._configured().named(NAMES)
         except ValueError as problem:
             self.error.content = html.escape(in_labels(self.game, str(problem)))
             return
@@ -291,7 +291,7 @@ class StartPage:
 
     def _seat(self, seat: int) -> None:
         """Add the choice of a seat's player, and a field for an agent that is no level."""
-        who, name = self.seats[seat], in_names(self.variant.seat_name(seat))
+        who, name = self.seats[seat], self.variant.seat_name(seat)
         typed = who not in (PERSON, *self.players)
         choices = {PERSON: "a person", **self.players, ANOTHER: "another player …"}
         with ui.element("div").classes("seat"):
@@ -379,8 +379,6 @@ def link_page(table: Table, base: str, alone: bool) -> None:
 
 
 def _link(name: str, url: str, path: str) -> None:
-    name = in_names(name)
-
     def copy() -> None:
         ui.clipboard.write(url)
         ui.notify(f"The link of {name} is copied.")

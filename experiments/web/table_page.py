@@ -16,7 +16,7 @@ import numpy as np
 from nicegui import ui
 
 from dice_envs.experiments.web import PAUSE, Place, panels
-from dice_envs.experiments.web.parts import PRESSING, begin, bullets, button, heading, in_names, keys, markup, sentence, words
+from dice_envs.experiments.web.parts import PRESSING, begin, bullets, button, heading, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
@@ -165,7 +165,7 @@ class TablePage:
                     panels.show_moves(self)
         open_to_see = place.curtain is None
         self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
-        self.said.content = in_names(self._latest()) if open_to_see else ""
+        self.said.content = self._latest() if open_to_see else ""
         with self._rebuilt(self.guide_card, open_to_see and self.table.guided and place.kind == "seat") as shown:
             if shown:
                 self.hinted = self.hinted or self.advice is not None
@@ -175,7 +175,7 @@ class TablePage:
                 button("Close the guide", self._close_guide, name="close-guide")
         self.picture_card.visible = open_to_see
         for box, narrow in zip(self.pictures, (False, True), strict=True):
-            box.content = in_names(svg(place.picture(self.at, self.everything), narrow=narrow)) if open_to_see else ""
+            box.content = svg(place.picture(self.at, self.everything), narrow=narrow) if open_to_see else ""
         for card, show in ((self.tools, self._tools), (self.steps, self._steps), (self.history, self._history)):
             with self._rebuilt(card, open_to_see) as shown:
                 if shown:

@@ -12,7 +12,7 @@ import pytest
 import dice_envs
 from dice_envs.core.own import load_own, split_own
 from dice_envs.experiments.web import make_agent
-from dice_envs.learn.presets import PRESETS
+from dice_envs.learn.presets import PRESETS, Plan
 from dice_envs.table.sitting import Sitting
 from tests.support.commands import done, refusal, run
 from tests.support.sittings import finish
@@ -162,7 +162,7 @@ def resume(game):
     preset = dataclasses.asdict(PRESETS["liars_dice"]["quick"]) | {"opponents": game["seats"][1:]}
     config = {"game": "liars_dice", "options": {}, "preset": preset, "seed": 1, "learner": "ppo"}
     write_checkpoint(Path("checkpoint.pt"), {"config": json.dumps(config)})
-    open_run(Path(), dice_envs.configure("liars_dice"), PRESETS["liars_dice"]["quick"], None, {})
+    open_run(Path(), Plan(dice_envs.configure("liars_dice"), PRESETS["liars_dice"]["quick"]))
 
 
 def play(*more):

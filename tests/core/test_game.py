@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from dice_envs import Game, configure, load
+from dice_envs.core.batch import Batch
 from dice_envs.core.kernel import kernel
 from dice_envs.games import thirties
 
@@ -50,3 +51,13 @@ def test_a_game_with_missing_or_wrong_parts_is_refused():
         dataclasses.replace(load("thirties"), arrange=None)
     with pytest.raises(TypeError, match="liars_dice: hold gives a seat one of its hands, so a game has both or neither"):
         dataclasses.replace(load("liars_dice"), hold=None)
+
+
+@pytest.mark.parametrize("game", ["liars_dice", "thirties", "shakes"])
+def test_players_have_their_names_in_words_and_pictures(game):
+    people, plain = ("Ada", "Ben", "Cleo", "Dan", "Emma", "Finn"), configure(game, num_players=3)
+    named, state = plain.named(people), Batch(plain, 1, seed=1).states[0]
+    assert all(name in str(named.picture(state, 0)) for name in ("you", "Ben", "Cleo"))
+    assert [named.seat_name(seat, 0) for seat in range(3)] == ["you", "Ben", "Cleo"]
+    assert named.named(people) is named
+    assert "Ben" not in str(plain.picture(state, 0)), "the game itself is as before"

@@ -21,7 +21,7 @@ from tests.support.subsets import few
 
 
 def stock_plan(game="liars_dice", preset="quick", **settings):
-    return plan_of(dice_envs.configure(game), preset, settings, "sb3", "cpu")
+    return plan_of(dice_envs.configure(game), preset, settings, learner="sb3").preset
 
 
 def test_the_settings_reach_maskable_ppo():

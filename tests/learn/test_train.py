@@ -349,11 +349,11 @@ def test_on_a_gpu_as_many_updates_are_made_of_more_decisions():
 def test_what_is_given_holds_on_a_gpu_too():
     variant = configure("liars_dice")
     moved = preset_of("liars_dice", "full").on_gpu()
-    assert plan_of(variant, "full", {}, None, "cuda") == moved
+    assert plan_of(variant, "full", {}, device="cuda").preset == moved
     for steps in (10**6, MOST_STEPS):
-        assert plan_of(variant, "full", {"steps": steps}, None, "cuda") == dataclasses.replace(moved, steps=steps)
+        assert plan_of(variant, "full", {"steps": steps}, device="cuda").preset == dataclasses.replace(moved, steps=steps)
     for given in ({"num_envs": 128}, {"num_steps": 128}, {"minibatch": 512}):
-        assert plan_of(variant, "full", given, None, "cuda:0") == preset_of("liars_dice", "full", **given)
+        assert plan_of(variant, "full", given, device="cuda:0").preset == preset_of("liars_dice", "full", **given)
 
 
 @pytest.mark.thorough

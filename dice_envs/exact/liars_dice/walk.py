@@ -5,9 +5,12 @@ all members. One member: a best response. Several: a coalition. None: the value 
 walk, so that a player is asked once for all of them.
 
 Nodes are walked in batches of one depth, all with the same player to move. A batch whose subtrees would take too much
-memory is split, so a round of any size is walked in bounded memory. Nodes at which calling is the only legal action are
-no decisions: the call is counted where the bid is made. A party's hands are merged into classes that no later call tells
-apart.
+memory is split, so a round of any size is walked in bounded memory. Agents are not put into the numbers of a solution
+(`tree`): its tree leaves out raises that an agent may make, and with all of them a round of six dice each takes 735 million
+numbers, 2.9 GB.
+
+Nodes at which calling is the only legal action are no decisions: the call is counted where the bid is made. A party's hands are
+merged into classes that no later call tells apart.
 
 The others' dice are independent, and each plays by its own dice and what is public. So what a call is worth to a party's hand
 follows from how likely the others come to the node with 0, 1, 2, … dice that count for the bid. Of two players there is one

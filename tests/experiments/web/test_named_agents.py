@@ -3,11 +3,13 @@
 import pytest
 
 from dice_envs import configure, names
-from dice_envs.agent.specs import NOT_FOUND, for_game
+from dice_envs.agent.specs import NotHarmless, for_game
 from dice_envs.agents.ppo import POLICIES
 from dice_envs.experiments.web import make_agent
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.subsets import few
+
+HARMFUL = str(NotHarmless())
 
 
 @pytest.fixture
@@ -47,18 +49,18 @@ def test_a_page_names_policies_below_runs_only_and_learns_nothing_of_other_files
         "runs/none.npz", "runs/text.npz", "runs/empty", "runs/loop", "/etc/passwd", "/none", str(folder / "secret.npz"),
         str(folder / "runs/mine.npz"), "~/x", "runs/" + "x" * 300, "none", "runs/a\0b", ".", "runs",
     ]  # fmt: skip
-    assert {refused(variant, f"ppo:{path}") for path in paths} == {NOT_FOUND}
+    assert {refused(variant, f"ppo:{path}") for path in paths} == {HARMFUL}
     make_agent(variant, "heuristic:bluff=0.25")
-    assert refused(variant, "heuristic:preset=/etc/passwd") == NOT_FOUND, "another name for the same agent opens no door"
+    assert refused(variant, "heuristic:preset=/etc/passwd") == HARMFUL, "another name for the same agent opens no door"
     other = configure("thirties")
-    assert refused(other, "ppo:runs/mine.npz") == NOT_FOUND, "it does not play that"
-    assert {refused(other, spec) for spec in ("thirties:code.here:choose", "heuristic:strategy=code.py:choose")} == {NOT_FOUND}
+    assert refused(other, "ppo:runs/mine.npz") == HARMFUL, "it does not play that"
+    assert {refused(other, spec) for spec in ("thirties:code.here:choose", "heuristic:strategy=code.py:choose")} == {HARMFUL}
     stones = configure("fatestones")
     make_agent(stones, "best_response:nash")
     make_agent(stones, "best_response:best_response:random")
     for path in ("secret.npz", "/etc/passwd", "runs/mine.npz", "runs/none"):
-        assert refused(stones, f"best_response:ppo:{path}") == NOT_FOUND
-        assert refused(stones, f"best_response:opponent=best_response:ppo:{path}") == NOT_FOUND
+        assert refused(stones, f"best_response:ppo:{path}") == HARMFUL
+        assert refused(stones, f"best_response:opponent=best_response:ppo:{path}") == HARMFUL
     assert "unknown agent" in refused(stones, "/etc/passwd")
     assert "plays liars_dice only" in refused(stones, "numbers")
 
