@@ -106,7 +106,7 @@ LOST = [(0, 0.5, "luck"), (0, 0.6, "luck"), (1, 0.5, "play"), (1, 0.7, "luck"), 
 
 def test_a_graph_has_each_step_by_its_cause():
     blunder = Judged(1, 0, 4, "3 x <5>", 0.1, 5, "", mark="blunder")
-    graph = chance_graph(split(LOST), {1: "player 1: 3 x <5>"}, {1: blunder}, 2, "<b>'s")
+    graph = chance_graph(split(LOST), {1: "Ben: 3 x <5>"}, {1: blunder}, 2, "<b>'s")
     every, own = (each["data"] for each in graph["series"])
     assert [dot["value"] for dot in every] == [(0, 50), (0, 60), (0.5, 50), (1, 70), (2, 70), (3, 0)]
     assert own == [(0, 60), (0.5, 50), (None, None), (1, 70), (2, 70), (None, None)]
