@@ -163,11 +163,13 @@ class Label(NamedTuple):
         help: its meaning in a few words.
         label: its name: "dice each" for `num_dice`; "" stands for the option's own name.
         meanings: value → what it means, for those that are explained one by one.
+        counted: whether a number stands before the name: "3 dice each". Options whose names begin with num_ are counted.
     """
 
     help: str = ""
     label: str = ""
     meanings: Mapping[str, str] = types.MappingProxyType({})
+    counted: bool = False
 
     def value(self, value: Any) -> str:
         """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""
@@ -175,8 +177,9 @@ class Label(NamedTuple):
             return self.label if value else f"no {self.label}"
         if isinstance(value, (tuple, list)):
             value = ", ".join(map(str, value))
-        plural = self.label.split()[0].endswith(("s", "dice"))
-        return f"{value} {self.label}" if isinstance(value, int) and plural else f"{self.label}: {value}".replace("_", " ")
+        if isinstance(value, int) and self.counted:
+            return f"{value} {self.label}"
+        return f"{self.label}: {value}".replace("_", " ")
 
 
 def check_types(options: Any) -> None:

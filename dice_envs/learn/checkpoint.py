@@ -75,8 +75,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 def read_config(text: str) -> tuple[Variant, Preset, int, str]:
     """Variant, preset, seed and learner of a run. ValueError, KeyError, TypeError or AttributeError where one is wrong."""
     config = parse_json(text)
-    for field in dataclasses.fields(Preset):
-        config["preset"][field.name]  # KeyError: a missing field would silently take today's default
+    lacking = {field.name for field in dataclasses.fields(Preset)} - config["preset"].keys()
+    if lacking:  # they would silently take today's defaults
+        raise ValueError(f"another version of dice-envs has written it, without the settings {', '.join(sorted(lacking))}")
     if check_seed(config["seed"]) is None:
         raise ValueError("seed is missing")
     return configure(str(config["game"]), **config["options"]), Preset(**config["preset"]), config["seed"], config["learner"]

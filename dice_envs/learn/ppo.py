@@ -38,7 +38,7 @@ with needs("sb3", "dice_envs.learn.ppo"):
     from dice_envs.learn.networks import ActorCritic, mlp
 
 ILLEGAL = -1e9  # added to the logits of illegal actions: their probability is then exactly 0
-MOST_NORM = 0.5  # of the gradient, which is scaled down to it
+MAX_GRAD_NORM = 0.5  # of the gradient, which is scaled down to it
 
 
 # --- the decisions that it learns from -----------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class PPO(ActorCritic):
         loss = (regulariser - gain).mean() + p.value_weight * value_loss
         self.optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(self._parameters, MOST_NORM)
+        nn.utils.clip_grad_norm_(self._parameters, MAX_GRAD_NORM)
         self.optimizer.step()
         with torch.no_grad():
             clipped, moved = ((ratio - 1).abs() > p.clip).float(), ratio - 1 - log_ratio

@@ -114,7 +114,10 @@ def option_words(game: Game) -> dict[str, Label]:
     """Return the game's options as players read them, with all names: name → label."""
     names = {field.name: field.name.removeprefix("num_").replace("_", " ") for field in dataclasses.fields(game.options)}
     labels = {name: game.labels.get(name, Label()) for name in names}
-    return {name: each._replace(label=each.label or names[name]) for name, each in labels.items()}
+    return {
+        name: each._replace(label=each.label or names[name], counted=each.counted or name.startswith("num_"))
+        for name, each in labels.items()
+    }
 
 
 def known_as(variant: Variant) -> str:

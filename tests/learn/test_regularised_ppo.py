@@ -89,7 +89,7 @@ def test_the_gradient_is_that_of_the_stated_loss(clip, changes, monkeypatch):
     wanted, clipped = stated_loss(model, rows)
     expected = torch.autograd.grad(wanted, model._parameters)
     monkeypatch.setattr(torch.optim.Adam, "step", lambda self: None)
-    monkeypatch.setattr(ppo, "MOST_NORM", 1e9)
+    monkeypatch.setattr(ppo, "MAX_GRAD_NORM", 1e9)
     model._rows = rows
     model._step()
     for parameter, gradient in zip(model._parameters, expected, strict=True):

@@ -145,4 +145,4 @@ def test_an_option_without_a_label_has_its_name():
         num_extra: int = 1
 
     game = dataclasses.replace(configure("thirties").game, options=Options)
-    assert variant_words(configure(game, num_extra=2)) == "extra: 2"
+    assert variant_words(configure(game, num_extra=2)) == "2 extra"
