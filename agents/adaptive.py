@@ -28,14 +28,14 @@ from dice_envs.core.files import read_archive
 from dice_envs.core.game import Variant
 from dice_envs.core.options import Range
 from dice_envs.core.work import say
-from dice_envs.exact.liars_dice.measures import record_response
-from dice_envs.exact.liars_dice.round import CALL, Round, hand_number
-from dice_envs.exact.liars_dice.seating import check_two_players
-from dice_envs.exact.liars_dice.shares import check_measurable, has_equal_seats
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_needs, solution_of, throttled
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, Tabled, source_of
-from dice_envs.exact.liars_dice.store import cache_folder, keep_archive
 from dice_envs.games.liars_dice import MAX_DICE, MAX_SEATS
+from dice_envs.games.liars_dice.exact.measures import record_response
+from dice_envs.games.liars_dice.exact.round import CALL, Round, hand_number
+from dice_envs.games.liars_dice.exact.seating import check_two_players
+from dice_envs.games.liars_dice.exact.shares import check_measurable, has_equal_seats
+from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, check_needs, solution_of, throttled
+from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, Tabled, source_of
+from dice_envs.games.liars_dice.exact.store import cache_folder, keep_archive
 from dice_envs.games.liars_dice.raises import NO_BID
 
 from .base import Checked, OfOneGame

@@ -14,8 +14,8 @@ from dice_envs.agent.specs import resolve
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
-from dice_envs.exact.fatestones import nash_strategies, replies
 from dice_envs.games.fatestones import MAX_HAND, duel
+from dice_envs.games.fatestones.exact import nash_strategies, replies
 
 from .base import Deterministic, OfOneGame, fair_kernel
 

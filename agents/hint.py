@@ -34,10 +34,10 @@ from dice_envs.evaluation import percent_of_winning
 from dice_envs.exact import ActionValues, action_values
 from dice_envs.exact.contract import RETURN
 from dice_envs.exact.intervals import half_width
-from dice_envs.exact.liars_dice.seating import check_two_players
-from dice_envs.exact.liars_dice.solver import check_needs
 from dice_envs.exact.measuring import odds, play_out
 from dice_envs.games.liars_dice import MAX_DICE, STATE, bidder_after, matching, may_call_exactly, play, wild_face
+from dice_envs.games.liars_dice.exact.seating import check_two_players
+from dice_envs.games.liars_dice.exact.solver import check_needs
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, count_raises, face_of, lowest_raise, quantity_of
 
 from .base import Checked, fair_kernel

@@ -15,9 +15,6 @@ from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range
-from dice_envs.exact.liars_dice.seating import check_rounds
-from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, solution_of
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     MAX_SEATS,
@@ -30,6 +27,9 @@ from dice_envs.games.liars_dice import (
     may_call_exactly,
     wild_face,
 )
+from dice_envs.games.liars_dice.exact.seating import check_rounds
+from dice_envs.games.liars_dice.exact.solution import Solution
+from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, solution_of
 from dice_envs.games.liars_dice.raises import (
     MAX_FACES,
     NO_BID,

@@ -11,7 +11,7 @@ import numpy as np
 from dice_envs.agent import Promises, Turn
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.options import Range
-from dice_envs.exact.liars_dice.solver import LEAST_PRECISION, check_needs
+from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, check_needs
 
 from . import fatestones, liars_dice, score_dice
 from .base import Checked, OfOneGame, check_game

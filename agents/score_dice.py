@@ -11,8 +11,8 @@ from dice_envs.agent import KernelAgent, Promises, Turn, Uniform
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.score_dice.solvers import check_response, values_against_highest
 from dice_envs.games.score_dice import HELD
+from dice_envs.games.score_dice.exact.solvers import check_response, values_against_highest
 
 from .base import Deterministic, OfOneGame, fair_kernel
 

@@ -22,7 +22,8 @@ from dice_envs.core.dice import below, next_u64, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range
-from dice_envs.exact.shakes.chances import (
+from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
+from dice_envs.games.shakes.exact.chances import (
     TIE,
     Problem,
     argument_chances,
@@ -31,8 +32,7 @@ from dice_envs.exact.shakes.chances import (
     efficacy_chances,
     success_chances,
 )
-from dice_envs.exact.shakes.policies import OptimalPlay, TallyPromises, check_needs, solve
-from dice_envs.games.shakes import ARGUE, YIELD, Options, argue_all, must_argue
+from dice_envs.games.shakes.exact.policies import OptimalPlay, TallyPromises, check_needs, solve
 
 from .base import Checked, Deterministic, OfOneGame, fair_kernel
 
@@ -138,7 +138,7 @@ class TallyPolicy(Checked, OfOneGame, KernelAgent):
     def chances(self, options: Options, treated: np.ndarray, saved: np.ndarray) -> np.ndarray:
         """Return each treatment's probability, (m, n) float64, given patients treated and saved, (m, n) whole numbers.
 
-        Permuting the treatments permutes the result, so `dice_envs.exact.shakes.policies.evaluate` may merge tallies.
+        Permuting the treatments permutes the result, so `dice_envs.games.shakes.exact.policies.evaluate` may merge tallies.
         """
         raise NotImplementedError
 

@@ -22,8 +22,8 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
 from dice_envs.core.own import FORMS, load_own, split_own
-from dice_envs.exact.thirties import Dice, Rules, Strategy, solve, throws
 from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
+from dice_envs.games.thirties.exact import Dice, Rules, Strategy, solve, throws
 
 from .base import Deterministic, OfOneGame, fair_kernel
 

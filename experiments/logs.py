@@ -16,9 +16,9 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.options import shown
-from dice_envs.exact.fatestones import edge_ratio
-from dice_envs.exact.fatestones.draws import edges
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE
+from dice_envs.games.fatestones.exact import edge_ratio
+from dice_envs.games.fatestones.exact.draws import edges
 
 MOST_BYTES = 2**28  # of a log that is read
 COLUMNS = 10
@@ -43,7 +43,7 @@ class Log:
         """Return the share of the edge that a player's choices capture, and the half-width of its 95 % interval.
 
         The edge of a die is its value above a random die, if all other choices, also those after ties, are uniformly random
-        (see `dice_envs.exact.fatestones.draws.edges`). The share is the sum of the chosen dice's edges / that of the best
+        (see `dice_envs.games.fatestones.exact.draws.edges`). The share is the sum of the chosen dice's edges / that of the best
         dice's.
         """
         own = edges(self.hands[:, ::-1] if player else self.hands, self.sizes)

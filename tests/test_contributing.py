@@ -18,7 +18,7 @@ def project_with(folder, files):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     for parent in {parent for path in texts for parent in path.parents}:
-        for each in (ROOT / parent).iterdir():
+        for each in (ROOT / parent).glob("*"):  # none in a folder that is new
             if not (folder / parent / each.name).exists() and each.name != "__pycache__" and each.name[0] != ".":
                 (folder / parent / each.name).symlink_to(each)
     return folder
@@ -75,14 +75,14 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path, run_python
     """In optimal play the first player wins 53.06 %: T. Neller, C. Presser, Optimal Play of the Dice Game Pig (2004)."""
     path = "tests/exact/test_measure.py"
     files = {
-        "dice_envs/games/pig.py": shown("How to add a game"),
-        "dice_envs/exact/pig.py": shown("How to add an exact measure", '"""'),
+        "dice_envs/games/pig/__init__.py": shown("How to add a game"),
+        "dice_envs/games/pig/exact.py": shown("How to add an exact measure", '"""'),
         path: with_row(path, "VARIANTS = {\n", shown("How to add an exact measure", "    ")),
     }
     copy = project_with(tmp_path / "copy", files)
     assert number_passed(copy, "pig and not awkward", path) >= 4
     code = (
-        "import numpy as np\nfrom dice_envs.exact.pig import _choices\nmine = np.zeros((100, 100, 101))\n"
+        "import numpy as np\nfrom dice_envs.games.pig.exact import _choices\nmine = np.zeros((100, 100, 101))\n"
         "for _ in range(200):\n    mine = np.maximum(*_choices(100, mine, mine))\nprint(mine[0, 0, 0])"
     )
     assert float(run_python(code, copy)) == pytest.approx(0.5306, abs=1e-4)

@@ -195,5 +195,5 @@ def test_texts_name_modules_and_attributes_that_are_there():
             if owner in known and name not in known[owner]:
                 missing.add(f"{owner}.{name}")
     assert missing == set()
-    assert not is_there("dice_envs.exact.liars_dice.multiplayer")
+    assert not is_there("dice_envs.games.liars_dice.exact.multiplayer")
     assert "width" not in known["SolvedRound"]

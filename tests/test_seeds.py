@@ -22,13 +22,13 @@ from dice_envs import Batch, SeatEnv, SeatVectorEnv, configure, fatestones_v0, l
 from dice_envs.agent.specs import make_agent
 from dice_envs.core.dice import derived_seeds, next_u64
 from dice_envs.envs.text import TextEnv
-from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.measuring import random_odds
 from dice_envs.experiments import response
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.arena import play_table, tournament
 from dice_envs.experiments.commands import distill
 from dice_envs.experiments.ui.pages import saved_plot
+from dice_envs.games.liars_dice.exact.solver import solve
 from dice_envs.learn.ppo import PPO
 from dice_envs.learn.presets import preset_of
 from dice_envs.table.sitting import Sitting

@@ -1,4 +1,4 @@
-"""The functions that a game's module in `dice_envs.exact` may offer, and their results."""
+"""The functions that a game may offer to say what is right in it, and their results."""
 
 from __future__ import annotations
 
@@ -226,19 +226,28 @@ class ResponseValues:
     most_lost: float | None = None
 
 
-# --- a game's module ----------------------------------------------------------------------------------------------
+# --- a game's answers ---------------------------------------------------------------------------------------------
+
+
+def _answers(name: str) -> dict[str, Any]:
+    """Return what the module `exact` of a game's folder holds, or the game's own module if it is one file."""
+    home = f"dice_envs.games.{name}"
+    spec = importlib.util.find_spec(home)
+    if spec is None:
+        return {}
+    inner = f"{home}.exact"
+    return vars(importlib.import_module(inner if spec.submodule_search_locations and importlib.util.find_spec(inner) else home))
 
 
 class GameExact:
-    """The functions of a game's module in `dice_envs.exact`. For each one that the module lacks, the method here is used.
+    """The functions of a game's module `exact`. For each one that it lacks, the method here is used.
 
     Args:
         game: the game.
     """
 
     def __init__(self, game: Game) -> None:
-        name = f"{__package__}.{game.name}"
-        found = vars(importlib.import_module(name)) if importlib.util.find_spec(name) else {}
+        found = _answers(game.name)
         vars(self).update({each: found[each] for each in vars(GameExact) if each in found and not each.startswith("_")})
 
     def measure(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:

@@ -48,12 +48,12 @@ from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
 from dice_envs.evaluation.games import expected_returns, independent, play_valued, seats_of
 from dice_envs.exact import ResponseValues, measure, optima, response_values
 from dice_envs.exact.contract import GAMES_WON
-from dice_envs.exact.liars_dice import winning_shares
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import results
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.logs import WRITERS
 from dice_envs.experiments.ui.grids import show_all
+from dice_envs.games.liars_dice.exact import winning_shares
 
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that
@@ -337,7 +337,7 @@ def exact_tournament(
 ) -> results.Result:
     """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
-    See `dice_envs.exact.liars_dice.winning_shares`, also for what it raises.
+    See `dice_envs.games.liars_dice.exact.winning_shares`, also for what it raises.
     """
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dice_envs import configure
-from dice_envs.exact.liars_dice.cfr import RoundSolver
-from dice_envs.exact.liars_dice.solver import solve as solve_liars_dice
-from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.experiments.bench import BenchPart, BenchRow, beside_openspiel, best_seconds
+from dice_envs.games.liars_dice.exact.cfr import RoundSolver
+from dice_envs.games.liars_dice.exact.solver import solve as solve_liars_dice
+from dice_envs.games.liars_dice.exact.tree import Tree
 
 
 def _liars_dice(quick: bool) -> Iterator[BenchRow]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dice_envs.exact.score_dice.distribution import score_distribution
 from dice_envs.experiments.bench import BenchPart, BenchRow, best_seconds
 from dice_envs.experiments.reproduce.score_dice import TABLES, PaperTable
+from dice_envs.games.score_dice.exact.distribution import score_distribution
 
 try:
     import icepool

@@ -20,7 +20,7 @@ from torch import nn
 import dice_envs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.exact.liars_dice.measures import winning_shares
+from dice_envs.games.liars_dice.exact.measures import winning_shares
 from dice_envs.table.rules import docstring
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]  # observations and action masks of n positions → action probabilities

@@ -38,8 +38,8 @@ from ray.tune.registry import register_env
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
-from dice_envs.exact.liars_dice.measures import winning_shares
 from dice_envs.experiments.examples import CommandLine, policy_of
+from dice_envs.games.liars_dice.exact.measures import winning_shares
 
 RULES = {"rules": "openspiel", "num_dice": 1}
 OPPONENT = "random"

@@ -42,8 +42,6 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range, check_range
 from dice_envs.core.work import advance
-from dice_envs.exact.fatestones import evaluate, first_choices
-from dice_envs.exact.fatestones.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
@@ -52,6 +50,8 @@ from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
 from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from dice_envs.games.fatestones import CODES, COUNTS, NUM_FACES
+from dice_envs.games.fatestones.exact import evaluate, first_choices
+from dice_envs.games.fatestones.exact.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games.

@@ -20,8 +20,6 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.work import advance
 from dice_envs.exact.intervals import half_width, share_half_width
-from dice_envs.exact.shakes.chances import Problem, kept_die
-from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
@@ -30,6 +28,8 @@ from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.pages import counted, saved_plot
 from dice_envs.games.shakes import EFFICACIES, Options
+from dice_envs.games.shakes.exact.chances import Problem, kept_die
+from dice_envs.games.shakes.exact.policies import Performance
 
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"

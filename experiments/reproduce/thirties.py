@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 
 from dice_envs.agents.thirties import named
-from dice_envs.exact.thirties import Dice, Rules, expected_given, second_stage, solve, throws
-from dice_envs.exact.thirties.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
 from dice_envs.experiments.ui.pages import counted, saved_plot
+from dice_envs.games.thirties.exact import Dice, Rules, expected_given, second_stage, solve, throws
+from dice_envs.games.thirties.exact.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)

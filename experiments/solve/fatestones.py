@@ -12,9 +12,9 @@ import numpy as np
 from dice_envs import configure
 from dice_envs.core.options import check_range
 from dice_envs.exact.contract import plus_minus
-from dice_envs.exact.fatestones.draws import MOST_DRAWS, add_up, draw_hands, mean_of, parts_of_all, solve_each, solve_part
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import resumable
+from dice_envs.games.fatestones.exact.draws import MOST_DRAWS, add_up, draw_hands, mean_of, parts_of_all, solve_each, solve_part
 
 DRAWS_IN_PART = 20_000
 MOST_SOLVED = 10**9  # draws with --draws 0, which take hours

@@ -13,13 +13,13 @@ from rich.text import Text
 from dice_envs import configure
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.exact.contract import plus_minus
-from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import OutOfTimeError, Progress, solve, throttled
-from dice_envs.exact.liars_dice.store import CACHE, cache_folder
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.pages import HATCHES, saved_plot
+from dice_envs.games.liars_dice.exact.solution import Solution
+from dice_envs.games.liars_dice.exact.solver import OutOfTimeError, Progress, solve, throttled
+from dice_envs.games.liars_dice.exact.store import CACHE, cache_folder
 
 PRECISION = 1e-4
 TABLE_PRECISION = 1e-3  # what all seats together may gain, in shares of wins

@@ -11,10 +11,10 @@ import typer
 
 from dice_envs import configure
 from dice_envs.core.options import check_choice
-from dice_envs.exact.score_dice.distribution import PAIRINGS, ScoreDistribution, score_distribution
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.experiments.ui.pages import counted, saved_plot
+from dice_envs.games.score_dice.exact.distribution import PAIRINGS, ScoreDistribution, score_distribution
 
 
 def main(

@@ -13,9 +13,9 @@ from dice_envs.agent.specs import make_agent
 from dice_envs.agents.shakes import TallyPolicy
 from dice_envs.core.game import Variant
 from dice_envs.exact.agents import is_uniform
-from dice_envs.exact.shakes.chances import Problem
-from dice_envs.exact.shakes.policies import Performance, as_policy, evaluate, evaluate_open, sees_efficacies
 from dice_envs.experiments import ui
+from dice_envs.games.shakes.exact.chances import Problem
+from dice_envs.games.shakes.exact.policies import Performance, as_policy, evaluate, evaluate_open, sees_efficacies
 
 
 def main(

@@ -11,11 +11,11 @@ from dice_envs import Variant, configure
 from dice_envs.agent.specs import make_agent
 from dice_envs.agents.thirties import function_in, named
 from dice_envs.core.own import load_own, split_own
-from dice_envs.exact.thirties import Goal, Rules, Strategy, expected_given, solve, strategy_of
-from dice_envs.exact.thirties.figures import analyse
 from dice_envs.experiments import ui
 from dice_envs.experiments.ui.grids import Grid
 from dice_envs.games.thirties import GOALS
+from dice_envs.games.thirties.exact import Goal, Rules, Strategy, expected_given, solve, strategy_of
+from dice_envs.games.thirties.exact.figures import analyse
 
 
 def main(

@@ -24,7 +24,7 @@ from dice_envs.agent.specs import (
 from dice_envs.agents.liars_dice import Numbers, believe, chance_blind, chance_most
 from dice_envs.core.batch import Batch
 from dice_envs.experiments.arena import elo, play_table, tournament
-from tests.games.test_liars_dice import bid, table
+from tests.games.liars_dice.test_rules import bid, table
 from tests.support.chance import assert_distributed
 from tests.support.turns import turn_at
 

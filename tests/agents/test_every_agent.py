@@ -106,6 +106,7 @@ ROWS = {
     "random": Row(None, ("random",)),
     "mcts": Row(None, (SEARCH, *(f"{SEARCH},{settings}" for settings in SEARCHES)), search_is_offered),
     "ppo": Row(None, ("ppo", "ppo,greedy=true")),
+    "hint": Row(None, ("hint:games=20",)),
     "nash": Row(("fatestones", "liars_dice", "score_dice"), ("nash", "nash:1e-2"), has_a_value),
     # Liar's Dice
     "adaptive": Row(("liars_dice",), ("adaptive", "adaptive:caution=0"), shows_dice_again),
@@ -153,6 +154,8 @@ def takes_too_long(spec: str, variant: Variant) -> bool:
     if numba.config.DISABLE_JIT and spec.startswith("mcts"):  # its code is the same for all options
         name = variant.game.name
         return variant.options not in [configure(name, **each).options for each in ({}, *MORE_OPTIONS.get(name, [])[:1])]
+    if spec.startswith("hint"):  # where neither a kernel finds hints nor optimal play is known at once
+        return make_agent(spec).kernel(variant) is None and variant.game.name not in ("fatestones", "thirties")
     if spec.startswith("adaptive"):
         return shows_dice_again(spec, variant) is None and min(variant.options.dice_per_seat) > scaled(2, 1)
     if spec.startswith("nash") and variant.game.name == "liars_dice":  # whole games of five dice take minutes

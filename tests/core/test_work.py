@@ -13,7 +13,7 @@ from dice_envs.core import kernel as kernel_module
 from dice_envs.core import work as module
 from dice_envs.core.batch import Batch
 from dice_envs.core.work import TooLong, advance, counting, foretold, hinting, is_heard, limits, needs, say, work
-from dice_envs.exact.liars_dice import solver
+from dice_envs.games.liars_dice.exact import solver
 
 
 class Stop(Exception):

@@ -14,11 +14,11 @@ from dice_envs.core.dice import STREAM
 from dice_envs.core.game import OVER, names
 from dice_envs.core.work import hinting
 from dice_envs.exact import action_values, response_values
-from dice_envs.exact import shakes as exact_shakes
-from dice_envs.exact.liars_dice import measures as exact_liars_dice
-from dice_envs.exact.liars_dice import solver as liars_dice_solver
-from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.exact.measuring import odds, random_odds
+from dice_envs.games.liars_dice.exact import measures as exact_liars_dice
+from dice_envs.games.liars_dice.exact import solver as liars_dice_solver
+from dice_envs.games.liars_dice.exact.solver import solve
+from dice_envs.games.shakes import exact as exact_shakes
 from tests.conftest import scaled
 from tests.support.subsets import few
 from tests.support.variants import random_states, rerolled

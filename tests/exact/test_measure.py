@@ -16,8 +16,8 @@ from dice_envs.core.game import load, names
 from dice_envs.exact import asked, offered
 from dice_envs.exact.intervals import share_bound
 from dice_envs.games.thirties import GOALS
-from tests.exact.score_dice.test_measures import MEASURED as MEASURED_DICE
-from tests.exact.test_fatestones import SMALL as EASY_DICE
+from tests.games.fatestones.test_exact import SMALL as EASY_DICE
+from tests.games.score_dice.test_measures import MEASURED as MEASURED_DICE
 from tests.support.awkward import FAMILY, LOW, MIXED, PART, Acts, Draws
 from tests.support.chance import best_response
 from tests.support.interfaces import refused

@@ -3,7 +3,7 @@
 import pytest
 
 from dice_envs import configure, measure, response_values
-from dice_envs.exact.liars_dice.solver import OutOfTimeError, solve
+from dice_envs.games.liars_dice.exact.solver import OutOfTimeError, solve
 from tests.support.awkward import Jitters
 from tests.support.policies import uniform
 

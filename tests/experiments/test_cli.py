@@ -14,10 +14,10 @@ from typer.main import get_command
 from dice_envs import __version__, configure, names
 from dice_envs.agent.specs import for_game
 from dice_envs.core.files import NOT_KEPT
-from dice_envs.exact.liars_dice import solver, store
 from dice_envs.experiments.__main__ import app
 from dice_envs.experiments.reproduce.liars_dice.habits import FACES_NAMED
 from dice_envs.experiments.ui import console, game_options, whole_number
+from dice_envs.games.liars_dice.exact import solver, store
 from dice_envs.table.sitting import Sitting
 from tests.conftest import ROOT, python
 from tests.support.commands import done, refusal, run, with_json

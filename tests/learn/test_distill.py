@@ -8,9 +8,9 @@ import pytest
 
 from dice_envs import Batch, configure, measure
 from dice_envs.agents.ppo import load_policy, measures_as_dicts
-from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.commands import distill as command
 from dice_envs.experiments.commands.distill import FLOORS, DistillSettings, Learner, TrainingPositions, train
+from dice_envs.games.liars_dice.exact.solver import solve
 from tests.support.commands import done
 
 pytestmark = pytest.mark.thorough

@@ -12,9 +12,9 @@ import dice_envs.envs.sb3
 import dice_envs.learn.ppo
 import tests.support.kills  # noqa: F401
 from dice_envs import configure
-from dice_envs.exact.fatestones.draws import draw_hands, solve_each
-from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments.arena import tournament
+from dice_envs.games.fatestones.exact.draws import draw_hands, solve_each
+from dice_envs.games.liars_dice.exact.solver import solve
 
 solve_each(draw_hands(configure("fatestones"), 2, 1), lambda amount: None)
 tournament(configure("liars_dice", num_dice=2), ["numbers", "mcts:2"], 2, 1)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from dice_envs.exact import Effort
-from dice_envs.exact.liars_dice import measure, winning_shares
-from dice_envs.exact.liars_dice.walk import Party, Walk
+from dice_envs.games.liars_dice.exact import measure, winning_shares
+from dice_envs.games.liars_dice.exact.walk import Party, Walk
 
 
 def exploitability(variant, agent):

@@ -14,9 +14,6 @@ import numpy as np
 from dice_envs import configure
 from dice_envs.agent.specs import make_agent
 from dice_envs.exact.contract import plus_minus
-from dice_envs.exact.liars_dice.seating import Certificate, Dice
-from dice_envs.exact.liars_dice.solution import Solution
-from dice_envs.exact.liars_dice.solver import solve, throttled
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Finding, across, draw_across
 from dice_envs.experiments.reproduce.liars_dice.habits import (
@@ -35,6 +32,9 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     wins_against,
 )
 from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
+from dice_envs.games.liars_dice.exact.seating import Certificate, Dice
+from dice_envs.games.liars_dice.exact.solution import Solution
+from dice_envs.games.liars_dice.exact.solver import solve, throttled
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")

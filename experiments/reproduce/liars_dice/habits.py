@@ -15,15 +15,15 @@ import numpy as np
 
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant, configure
-from dice_envs.exact.liars_dice.moves import Asking, Nodes, Reach, Source, deal, entries_of, moves_of, parts_of
-from dice_envs.exact.liars_dice.round import Round, RoundRules
-from dice_envs.exact.liars_dice.seating import Certificate, Dice, certify_games, first_tables, wins_games
-from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
-from dice_envs.exact.liars_dice.solver import Progress, solve
-from dice_envs.exact.liars_dice.sources import ROWS_AT_ONCE, source_of
-from dice_envs.exact.liars_dice.tree import Tree
-from dice_envs.exact.liars_dice.walk import Party, Walk
 from dice_envs.games.liars_dice import chance_at_least
+from dice_envs.games.liars_dice.exact.moves import Asking, Nodes, Reach, Source, deal, entries_of, moves_of, parts_of
+from dice_envs.games.liars_dice.exact.round import Round, RoundRules
+from dice_envs.games.liars_dice.exact.seating import Certificate, Dice, certify_games, first_tables, wins_games
+from dice_envs.games.liars_dice.exact.solution import Solution, SolvedRound
+from dice_envs.games.liars_dice.exact.solver import Progress, solve
+from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, source_of
+from dice_envs.games.liars_dice.exact.tree import Tree
+from dice_envs.games.liars_dice.exact.walk import Party, Walk
 
 # The face that a bid names, among those that may be named: the one held most of (or tied for it), one held less of, one that
 # the hand does not hold although it holds another, or one that it does not hold because it holds none of them.

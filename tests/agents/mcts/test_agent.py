@@ -14,10 +14,10 @@ from dice_envs.agent.specs import make_agent
 from dice_envs.agents.mcts import FIRST_CHUNK, MCTS, next_chunk
 from dice_envs.agents.mcts.search import Searches
 from dice_envs.agents.mcts.tree import EDGE, count_visit
-from dice_envs.exact.fatestones import evaluate, first_choices
-from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce.fatestones import JointSearch
 from dice_envs.games.fatestones import DIE_OF_CODE
+from dice_envs.games.fatestones.exact import evaluate, first_choices
+from dice_envs.games.fatestones.exact.draws import draw_hands
 from tests.support.turns import turn_at
 
 

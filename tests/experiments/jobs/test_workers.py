@@ -16,11 +16,11 @@ from dice_envs.agent.matches import GAMES_ASKED, GAMES_AT_ONCE
 from dice_envs.agent.specs import make_agent
 from dice_envs.core.own import FILES, load_own, module_of_file
 from dice_envs.core.work import advance, work
-from dice_envs.exact.liars_dice.solver import solve
 from dice_envs.experiments import jobs
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Processes, Workers, kept_beside, on_ray
 from dice_envs.experiments.sweep import parse_settings
+from dice_envs.games.liars_dice.exact.solver import solve
 from dice_envs.learn.presets import PRESETS
 from tests.support.commands import done, refusal, run
 from tests.support.policies import ActsOnly

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dice_envs import configure
-from dice_envs.exact.fatestones import first_choices
-from dice_envs.exact.fatestones.draws import draw_hands
 from dice_envs.experiments.reproduce import fatestones
 from dice_envs.experiments.reproduce.fatestones import ProjectSearch
+from dice_envs.games.fatestones.exact import first_choices
+from dice_envs.games.fatestones.exact.draws import draw_hands
 from tests.agents.mcts.test_agent import fatestones_turn
 from tests.support.subsets import few
 

@@ -11,11 +11,11 @@ import pytest
 from dice_envs import configure
 from dice_envs.agent.specs import make_agent
 from dice_envs.agents.liars_dice import LiarsDiceNash
-from dice_envs.exact.liars_dice.cfr import RoundSolver
-from dice_envs.exact.liars_dice.solution import Solution, SolvedRound
-from dice_envs.exact.liars_dice.solver import solve
-from dice_envs.exact.liars_dice.tree import Tree
 from dice_envs.experiments.reproduce.liars_dice import habits
+from dice_envs.games.liars_dice.exact.cfr import RoundSolver
+from dice_envs.games.liars_dice.exact.solution import Solution, SolvedRound
+from dice_envs.games.liars_dice.exact.solver import solve
+from dice_envs.games.liars_dice.exact.tree import Tree
 from tests.support.liars_dice_games import winning_probability
 from tests.support.liars_dice_tables import Plain, of_agent
 from tests.support.subsets import covering

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from dice_envs.exact.shakes.policies import Performance
 from dice_envs.experiments.reproduce import shakes
+from dice_envs.games.shakes.exact.policies import Performance
 from tests.support.commands import with_json
 
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from dice_envs.exact.liars_dice.solver import Progress
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.ui import console
+from dice_envs.games.liars_dice.exact.solver import Progress
 from tests.support.commands import done, with_json
 
 TABLE = ("solve", "liars-dice", "-o", "num_players=3", "-o", "num_dice=1", "-o", "num_faces=2")

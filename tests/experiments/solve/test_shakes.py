@@ -6,9 +6,9 @@ import time
 
 from dice_envs import configure
 from dice_envs.agent.specs import make_agent
-from dice_envs.exact.shakes.chances import Problem, argument_chances
-from dice_envs.exact.shakes.policies import as_policy, evaluate
 from dice_envs.experiments.reproduce import printed
+from dice_envs.games.shakes.exact.chances import Problem, argument_chances
+from dice_envs.games.shakes.exact.policies import as_policy, evaluate
 from tests.support.commands import with_json
 from tests.support.subsets import few
 

@@ -9,8 +9,8 @@ import pytest
 
 from dice_envs import Promises, configure
 from dice_envs.core.work import say
-from dice_envs.exact.liars_dice import solver as liars_dice_solver
 from dice_envs.experiments.web import Tables
+from dice_envs.games.liars_dice.exact import solver as liars_dice_solver
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.sittings import finish
 
