@@ -3,9 +3,11 @@
 Every module here may offer agents in a dictionary `AGENTS`: name → frozen dataclass with an `act` method (see
 `dice_envs.agent.Agent`). Its fields are the agent's parameters, its docstring is what `dice-envs agents`
 prints. `plays` names the game of an agent (see `dice_envs.agents.base.OfOneGame`), or is a tuple of games; agents without
-it play any game. `check_variant` refuses variants that an agent does not play. The module of a game's name may list opponents
-in words, from the weakest to the strongest, in `LEVELS`: words → spec, of which the second is the usual opponent; and other
-names of agents in `ALIASES`: name → spec.
+it play any game. `check_variant` refuses variants that an agent does not play.
+
+The module of a game's name may list opponents in words, from the weakest to the strongest, in `LEVELS`: words → spec, of which
+the second is the usual opponent; other names of agents in `ALIASES`: name → spec; and its player of optimal play in `NASH`:
+"nash" → function of a precision.
 """
 
 from pathlib import Path

@@ -145,3 +145,4 @@ AGENTS = {"best_response": BestResponse, "strongest": Strongest}
 LEVELS = {"beginner": "random", "simple player": "strongest", "optimal player": "nash"}
 ALIASES = {"heuristic": "strongest"}
 ROLLOUTS = {"strongest": _roll_out_strongest}
+NASH = {"nash": lambda precision: FateStonesNash()}

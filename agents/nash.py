@@ -1,4 +1,4 @@
-"""Optimal play, in the games that are solved, and that of Liar's Dice in one small network."""
+"""Optimal play, in the games that are solved."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from dice_envs.agent import Promises, Turn
-from dice_envs.core.game import Variant, configure
+from dice_envs.agent import Promises, Turn, check_needs, promises_of
+from dice_envs.agent.specs import by_module
+from dice_envs.core.game import Variant
 from dice_envs.core.options import Range
-from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, check_needs
+from dice_envs.exact.contract import LEAST_PRECISION
 
-from . import fatestones, liars_dice, score_dice
-from .base import Checked, OfOneGame, check_game
-from .ppo import POLICIES, NetworkPolicy, shipped
+from .base import Checked, check_game
 
-CHAMPION = "liars_dice_champion"  # the policy file
+
+class _Solved:
+    """The games whose modules of agents have a player of optimal play: `NASH["nash"]`, made with a precision."""
+
+    def __get__(self, player: Any, kind: Any) -> tuple[str, ...]:
+        return tuple(game for game, offered in by_module("NASH").items() if offered)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Nash(Checked):
             more players the sum of what the seats may gain, in shares of wins.
     """
 
-    plays: ClassVar[tuple[str, ...]] = ("fatestones", "liars_dice", "score_dice")
+    plays: ClassVar[Any] = _Solved()
 
     precision: Annotated[float, Range(LEAST_PRECISION, 1)] = 1e-3
 
@@ -48,72 +52,24 @@ class Nash(Checked):
         return Promises(looks_back=False, for_variant=self.of_game, needs=self._needs, prepare=self._prepare)
 
     def _needs(self, variant: Variant, positions: int) -> None:
-        self.check_variant(variant)
-        if variant.game.name == "liars_dice":
-            check_needs(variant, self.precision)
+        check_needs(self.of_game(variant), variant, positions)
 
     def _prepare(self, variant: Variant) -> None:
-        """Solve the game, unless that is done. Only Liar's Dice is solved as a whole. ValueError if it cannot be solved."""
-        player = self.of_game(variant)
-        if isinstance(player, liars_dice.LiarsDiceNash):
-            player.solution(variant)
+        """Solve the game, unless that is done or not needed. ValueError if it cannot be solved."""
+        prepare = promises_of(self.of_game(variant)).prepare
+        if prepare is not None:
+            prepare(variant)
 
-    def of_game(self, variant: Variant) -> fatestones.FateStonesNash | liars_dice.LiarsDiceNash | score_dice.Shuffled:
+    def of_game(self, variant: Variant) -> Any:
         """Return the player of the variant's game. ValueError for a game that is not solved."""
         check_game(self, variant)
-        if variant.game.name == "score_dice":
-            return score_dice.Shuffled()
-        return fatestones.FateStonesNash() if variant.game.name == "fatestones" else liars_dice.LiarsDiceNash(self.precision)
+        return by_module("NASH")[variant.game.name]["nash"](self.precision)
 
     def act(self, turn: Turn) -> np.ndarray:
-        return self.of_game(turn.variant).act(turn)
+        return np.asarray(self.of_game(turn.variant).act(turn))
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        return self.of_game(turn.variant).probabilities(turn)
+        return np.asarray(self.of_game(turn.variant).probabilities(turn))
 
 
-@dataclasses.dataclass(frozen=True)
-class Champion(OfOneGame):
-    """Optimal play of two-player Liar's Dice with five dice each, distilled into one network.
-
-    Needs no solver and answers at once. `agents --policies` prints how often a best response wins against it. Plays
-    liars_dice with default options only.
-    """
-
-    plays = "liars_dice"
-
-    def check_variant(self, variant: Variant) -> None:
-        """Raise ValueError for another game, or other options than the defaults."""
-        super().check_variant(variant)
-        ours, theirs = configure(self.plays).differences(variant)
-        if ours:
-            raise ValueError(f"champion plays liars_dice with {ours}; it cannot play {theirs}; nash plays other variants")
-
-    @property
-    def policy(self) -> NetworkPolicy:
-        """The network; its `about` says how it was made and measured."""
-        found = shipped()
-        if CHAMPION not in found:
-            raise ValueError(f"the package is not complete: there is no policy file {CHAMPION}.npz in {POLICIES}")
-        return found[CHAMPION]
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The file's `about` (see `dice_envs.agents.ppo.check_about`)."""
-        return dict(self.policy.about or {})
-
-    @functools.cached_property
-    def promises(self) -> Promises:
-        """Those of the network; commands take no options from it."""
-        return dataclasses.replace(self.policy.promises, variant=None)
-
-    def act(self, turn: Turn) -> np.ndarray:
-        self.check_variant(turn.variant)
-        return self.policy.act(turn)
-
-    def probabilities(self, turn: Turn) -> np.ndarray:
-        self.check_variant(turn.variant)
-        return self.policy.probabilities(turn)
-
-
-AGENTS = {"champion": Champion, "nash": Nash}
+AGENTS = {"nash": Nash}

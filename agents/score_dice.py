@@ -83,4 +83,5 @@ class Response(OfOneGame, Deterministic):
 
 LEVELS = {"simple player": "highest", "optimal player": "random"}
 ALIASES = {"heuristic": "highest", "score_nash": "shuffled"}
+NASH = {"nash": lambda precision: Shuffled()}
 AGENTS = {"highest": Highest, "shuffled": Shuffled, "score_response": Response}

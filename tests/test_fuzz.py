@@ -21,10 +21,10 @@ from dice_envs import Batch, IllegalActionError, configure
 from dice_envs.agent.specs import factories, make_agent, parameters_of
 from dice_envs.core.game import load, names
 from dice_envs.core.options import option_texts, parse_options
-from dice_envs.experiments.logs import read_log
 from dice_envs.experiments.sweep import parse_settings
 from dice_envs.experiments.ui import game_options
 from dice_envs.experiments.words import choose
+from dice_envs.games.fatestones.log import read_log
 from dice_envs.games.liars_dice.exact.solver import solve
 from dice_envs.learn.presets import PRESETS
 from tests.conftest import FUZZ

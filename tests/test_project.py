@@ -17,6 +17,7 @@ import zipfile
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from dice_envs import names
 from tests.conftest import COMPILES_SOON, ROOT
 
 
@@ -41,7 +42,7 @@ def test_the_wheel_holds_one_package(wheel):
     modules = (
         "games/liars_dice/raises",
         "games/liars_dice/exact/measures",
-        "agents/liars_dice",
+        "agents/liars_dice/players",
         "experiments/commands/leaderboard",
     )
     assert {f"dice_envs/{module}.py" for module in modules} <= set(names)
@@ -240,7 +241,7 @@ def floor_of(module):
     parts = module.split(".")
     if parts[0] != "dice_envs" or len(parts) < 2:
         return None
-    return "games.exact" if parts[1] == "games" and parts[3:4] == ["exact"] else parts[1]
+    return "games.exact" if parts[1] == "games" and parts[3:4] in (["exact"], ["log"]) else parts[1]
 
 
 def test_packages_depend_one_way():
@@ -254,6 +255,18 @@ def test_packages_depend_one_way():
             other = floor_of(imported if imported != "dice_envs" else f"{imported}.{name}")
             if other in row and other != own:
                 assert row[other] < row[own], f"{module} imports {imported}"
+
+
+def test_what_is_for_every_game_imports_none():
+    """A game's own files are in its folder, and those named after it among agents and programs."""
+    of_one_game = {"commands.distill", "commands.sheet", "bench.exact", "examples"}  # programs of one game with another name
+    for module, path in project_modules().items():
+        parts = module.split(".")[1:]
+        if module.startswith("tests") or any(f".{each}" in module for each in of_one_game):
+            continue
+        for imported, _ in imports_of(module, path):
+            game = (re.match(r"dice_envs\.(?:games|agents)\.(\w+)", imported) or [None, None])[1]
+            assert game not in names() or game in parts, f"{module} imports {imported}"
 
 
 def test_private_names_stay_in_their_module():

@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import inspect
 import pkgutil
+import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
@@ -649,6 +651,14 @@ def names() -> list[str]:
 @functools.cache  # a game is looked up by its name often, and reading a folder takes milliseconds
 def _names(*folders: str) -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_")))
+
+
+def part_of(name: str, part: str) -> types.ModuleType | None:
+    """The module of this name in a game's folder, such as `exact`; None if there is none."""
+    home = f"dice_envs.games.{name}"
+    spec = importlib.util.find_spec(home)
+    inside = spec is not None and spec.submodule_search_locations and importlib.util.find_spec(f"{home}.{part}")
+    return importlib.import_module(f"{home}.{part}") if inside else None
 
 
 def load(name: str) -> Game:

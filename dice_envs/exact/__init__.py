@@ -1,9 +1,8 @@
 """Right answers: optimal play, equilibria and best responses; `measure`, which compares any agent with them; and
 `action_values`, which says what each choice at a position is worth.
 
-A game gets them by a module or package `exact` in its folder in `dice_envs.games`; a game of one file has them there. Of the
-functions that `GameExact` explains it offers those that it can, found by their names. The rest is the game's own: its solvers
-and detailed figures.
+A game gets them by a module or package `exact` in its folder in `dice_envs.games`. Of the functions that `GameExact` explains
+it offers those that it can, found by their names. The rest is the game's own: its solvers and detailed figures.
 
 `contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `consistency` whether it
 answers alike each time, `measuring` the same functions for callers and odds in any game, `intervals` confidence intervals,

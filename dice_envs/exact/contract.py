@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dice_envs.core.game import Game, Variant
+from dice_envs.core.game import Game, Variant, part_of
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 MOST_SAMPLE = 100_000_000
+LEAST_PRECISION = 1e-12  # of a solution, in returns
 # Name of a measurement: how often a best response wins from the agent. Training compares its own win rates with it.
 BEST_RESPONSE_WINS = "best response wins"
 # Name of a measurement: by how much the share of wins of one player grows if it leaves the strategy that all others play.
@@ -229,25 +228,16 @@ class ResponseValues:
 # --- a game's answers ---------------------------------------------------------------------------------------------
 
 
-def _answers(name: str) -> dict[str, Any]:
-    """Return what the module `exact` of a game's folder holds, or the game's own module if it is one file."""
-    home = f"dice_envs.games.{name}"
-    spec = importlib.util.find_spec(home)
-    if spec is None:
-        return {}
-    inner = f"{home}.exact"
-    return vars(importlib.import_module(inner if spec.submodule_search_locations and importlib.util.find_spec(inner) else home))
-
-
 class GameExact:
-    """The functions of a game's module `exact`. For each one that it lacks, the method here is used.
+    """The functions of the module `exact` in a game's folder. For each one that it lacks, the method here is used.
 
     Args:
         game: the game.
     """
 
     def __init__(self, game: Game) -> None:
-        found = _answers(game.name)
+        module = part_of(game.name, "exact")
+        found = vars(module) if module else {}
         vars(self).update({each: found[each] for each in vars(GameExact) if each in found and not each.startswith("_")})
 
     def measure(self, variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
@@ -275,6 +265,20 @@ class GameExact:
             ValueError: there is no exact measure of this variant or these agents; the message says why.
         """
         raise NotImplementedError
+
+    def winning_shares(self, variant: Variant, agents: Sequence[Any], /) -> list[float]:
+        """Return each agent's share of wins at a table, without sampling.
+
+        Args:
+            variant: the game.
+            agents: one for each seat, as `dice_envs.measure` takes them; their answers must not be random. They sit in this
+                order, and each as often in every seat.
+
+        Raises:
+            ValueError: there is no exact result for the game, its options or the agents; the message says why.
+            AgentError: an agent's probabilities or actions are against the rules.
+        """
+        raise ValueError(f"no exact result of agents is known in {variant.game.name}")
 
     def optima(self, variant: Variant, /) -> dict[str, float]:
         """Return name → value of each quantity that `measure` gives under optimal play; what the game rewards comes first.

@@ -40,20 +40,18 @@ from dice_envs.agent.specs import resolve
 from dice_envs.agents.chat import ChatMeter, logged
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import write_text
-from dice_envs.core.game import MAX_SEATS, Variant
+from dice_envs.core.game import MAX_SEATS, Variant, names, part_of
 from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.core.work import Tell, TooLong, counting, work
 from dice_envs.evaluation import UNFAIR, check_games, scale_of
 from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
 from dice_envs.evaluation.games import expected_returns, independent, play_valued, seats_of
-from dice_envs.exact import ResponseValues, measure, optima, response_values
+from dice_envs.exact import GameExact, ResponseValues, measure, optima, response_values
 from dice_envs.exact.contract import GAMES_WON
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import results
 from dice_envs.experiments.jobs import HERE, Workers, resumable
-from dice_envs.experiments.logs import WRITERS
 from dice_envs.experiments.ui.grids import show_all
-from dice_envs.games.liars_dice.exact import winning_shares
 
 PIECES_IN_PART = 64  # so that a part of compiled games takes a tenth of a second or more
 MOST_POSITIONS = 2_000_000  # at which an agent is asked for the best response to it, where nobody has asked for that
@@ -337,7 +335,7 @@ def exact_tournament(
 ) -> results.Result:
     """Compute the win rates of every pair of agents, or of all at one table, without playing.
 
-    See `dice_envs.games.liars_dice.exact.winning_shares`, also for what it raises.
+    See `dice_envs.exact.GameExact.winning_shares`, also for what it raises.
     """
     check_table(variant, len(specs), 1)
     seats = variant.facts.num_seats
@@ -347,7 +345,7 @@ def exact_tournament(
     for members in itertools.combinations(range(len(specs)), max(2, seats)):
         own = [players[member] for member in members]
         with counting(share=share):
-            shares = winning_shares(variant, own)
+            shares = GameExact(variant.game).winning_shares(variant, own)
         returns = [(seats * share - 1) * -variant.facts.min_return for share in shares]  # all returns add up to 0
         for place, (member, share, earned) in enumerate(zip(members, shares, returns, strict=True)):
             cell = (0, member) if result.one_table else (member, members[1 - place])
@@ -392,16 +390,21 @@ def num_meetings(variant: Variant, agents: int) -> int:
 
 
 def log_writer(variant: Variant, agents: int) -> Any:
-    """Return a writer that records the games of one pair in the game's own log format (see `dice_envs.experiments.logs`).
+    """Return a writer that records the games of one pair in the game's own log format: that of the module `log` in its folder.
+
+    `play_table` calls its `after_move(states, games, shift)` with (m,) arrays: the states of the games that have just moved,
+    their numbers, and agent 0's seat. `text()` returns the whole log.
 
     Raises:
         ValueError: the game has no log format, or the format does not hold these options or more than two agents.
     """
-    if variant.game.name not in WRITERS:
-        raise ValueError(f"{variant.game.name} has no log format; those that have: {', '.join(WRITERS)}")
+    module = part_of(variant.game.name, "log")
+    if module is None:
+        having = ", ".join(name for name in names() if part_of(name, "log"))
+        raise ValueError(f"{variant.game.name} has no log format; those that have: {having}")
     if agents != 2:
         raise ValueError(f"a log holds the games of one pair: name 2 agents, not {agents}")
-    return WRITERS[variant.game.name](variant)
+    return module.Writer(variant)
 
 
 def elo(win_rate: results.Matrix | np.ndarray, games: int, known: int | None = None) -> list[float]:

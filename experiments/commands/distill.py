@@ -20,6 +20,7 @@ from dice_envs.core.dice import derived_seeds, new_streams
 from dice_envs.core.machine import torch_device, torch_threads
 from dice_envs.core.options import Range, check_types
 from dice_envs.core.work import advance
+from dice_envs.exact.contract import LEAST_PRECISION
 from dice_envs.experiments import ui
 from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.sweep import layer_sizes
@@ -27,7 +28,7 @@ from dice_envs.experiments.ui.grids import measures_grid, show_all
 from dice_envs.experiments.ui.pages import command_line
 from dice_envs.games.liars_dice.exact.shares import check_measurable
 from dice_envs.games.liars_dice.exact.solution import Solution
-from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, solve, throttled
+from dice_envs.games.liars_dice.exact.solver import solve, throttled
 
 SAY_EVERY = 500  # updates
 

@@ -46,12 +46,12 @@ from dice_envs.exact.intervals import Z95, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import Workers, resumable
-from dice_envs.experiments.logs import Log, Writer, read_log
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows
 from dice_envs.experiments.ui.pages import logarithmic, saved_plot
 from dice_envs.games.fatestones import CODES, COUNTS, NUM_FACES
 from dice_envs.games.fatestones.exact import evaluate, first_choices
 from dice_envs.games.fatestones.exact.draws import MOST_DRAWS, circles, draw_hands, margins, solve_draws
+from dice_envs.games.fatestones.log import Log, Writer, read_log
 
 SOURCE = "FateStones README, Results"
 # The source's table, player 1's wins, losses and ties over 10,000 games.

@@ -8,8 +8,8 @@ import pytest
 import dice_envs
 from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, configure
 from dice_envs.agent import Promises, ask, fresh_memory
-from dice_envs.agents.adaptive import Adaptive
 from dice_envs.agents.liars_dice import Numbers
+from dice_envs.agents.liars_dice.adaptive import Adaptive
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.experiments.arena import play_table, tournament

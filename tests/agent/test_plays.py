@@ -155,7 +155,7 @@ def declared(agent):
     [
         ("fatestones", "nash", {"strategy": "equilibrium"}),
         ("score_dice", "nash", {"memoryless": True, "strategy": "uniform"}),
-        ("liars_dice", "nash", {"looks_back": False, "solution": True}),
+        ("liars_dice", "nash", {"looks_back": False, "solution": True, "needs": True, "prepare": True}),
     ],
 )
 def test_an_exact_measure_sees_the_promises_of_the_agent_that_stands_for_another(game, spec, expected):

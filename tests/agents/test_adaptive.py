@@ -6,8 +6,8 @@ import pytest
 from dice_envs import Uniform, configure
 from dice_envs.agent import Promises, Turn, ask, ask_probabilities, fresh_memory
 from dice_envs.agent.specs import resolve
-from dice_envs.agents import adaptive
-from dice_envs.agents.adaptive import (
+from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader, adaptive
+from dice_envs.agents.liars_dice.adaptive import (
     ANSWERED,
     KINDS,
     KNOWN,
@@ -22,7 +22,6 @@ from dice_envs.agents.adaptive import (
     posterior,
     response_to,
 )
-from dice_envs.agents.liars_dice import LiarsDiceNash, Numbers, Reader
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.exact.intervals import t95

@@ -21,7 +21,7 @@ from dice_envs.agent.specs import (
     resolve,
     usual,
 )
-from dice_envs.agents.liars_dice import Numbers, believe, chance_blind, chance_most
+from dice_envs.agents.liars_dice.players import Numbers, believe, chance_blind, chance_most
 from dice_envs.core.batch import Batch
 from dice_envs.experiments.arena import elo, play_table, tournament
 from tests.games.liars_dice.test_rules import bid, table

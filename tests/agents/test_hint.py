@@ -12,7 +12,7 @@ from dice_envs.agent import Turn
 from dice_envs.agent.matches import pieces_of, play_pieces
 from dice_envs.agent.specs import make_agent
 from dice_envs.agents import hint
-from dice_envs.agents.liars_dice import Reader
+from dice_envs.agents.liars_dice import Reader, likely
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.view import how_often, in_letters
@@ -32,7 +32,7 @@ def bids(*actions, variant=SMALL, seed=4):
 
 def chance_of(state, seat, hand):
     """The weight of a hand by each model, from probabilities that the players state."""
-    weights = (1 if hand[0] == hand[1] else 2) * hint._PRIOR
+    weights = (1 if hand[0] == hand[1] else 2) * likely._PRIOR
     for k in range(state["num_bids"]):
         before = np.array([state])
         before["num_bids"], before["bid"] = k, state["bids"][k - 1] if k else -1
@@ -44,18 +44,18 @@ def chance_of(state, seat, hand):
         legal = np.flatnonzero(turn.legal[0])
         raises = int((legal < SMALL.params.call).sum())
         slip = (0.5 if SMALL.params.call in legal else 1.0) / raises  # of a raise, at random
-        stated = np.array([player.probabilities(turn)[0] for player in (*hint._BY_NUMBERS, Reader())])
+        stated = np.array([player.probabilities(turn)[0] for player in (*likely._BY_NUMBERS, Reader())])
         action = state["bids"][k]
-        weights = weights * (stated[:, action] * (1 - hint._SLIPS) + slip * hint._SLIPS)
+        weights = weights * (stated[:, action] * (1 - likely._SLIPS) + slip * likely._SLIPS)
     return weights
 
 
 def test_hands_are_weighed_by_what_was_bid_as_by_brute_force():
     state = bids(5, 6, 9, 10)  # 2 × 2, 2 × 3, 3 × 2, 3 × 3
     for seat in set(range(3)) - {int(state["seat"])}:
-        hands, sums = np.zeros((10, 8), np.int8), np.zeros(10 * hint.MODELS)
-        hint._weigh_hands(SMALL.params, Reader().reading(SMALL), state, seat, hands, sums)
-        found = np.diff(sums, prepend=0.0).reshape(10, hint.MODELS)
+        hands, sums = np.zeros((10, 8), np.int8), np.zeros(10 * likely.MODELS)
+        likely._weigh_hands(SMALL.params, Reader().reading(SMALL), state, seat, hands, sums)
+        found = np.diff(sums, prepend=0.0).reshape(10, likely.MODELS)
         faces = [tuple(np.repeat(np.arange(8), hand)) for hand in hands]
         assert sorted(faces) == HANDS
         wanted = np.array([chance_of(state, seat, hand) for hand in faces])
@@ -66,7 +66,7 @@ def test_dealt_hands_are_those_weights_and_leave_the_own_dice():
     state = bids(5, 6)
     games = 20_000
     drawn, models = np.empty(games, SMALL.game.state), np.empty((games, 6), np.int64)
-    hint.deal_likely(SMALL.params, Reader().reading(SMALL), state, new_streams(1, games), drawn, models)
+    likely.deal_likely(SMALL.params, Reader().reading(SMALL), state, new_streams(1, games), drawn, models)
     me = int(state["seat"])
     assert (drawn["counts"][:, me] == state["counts"][me]).all()
     seat = (me + 1) % 3
@@ -86,7 +86,7 @@ def wins(seat, dice):
 @pytest.mark.parametrize("dice", [(6, 6), (5, 4), (1, 6), (0, 3, 2), (5, 5, 5), (1, 2, 3, 4), (6, 1, 1, 2, 5, 3)])
 def test_the_race_is_that_of_equal_chances(dice):
     for seat in range(len(dice)):
-        assert hint.race(np.array(dice), seat, len(dice)) == pytest.approx(float(wins(seat, dice)), abs=1e-6)
+        assert likely.race(np.array(dice), seat, len(dice)) == pytest.approx(float(wins(seat, dice)), abs=1e-6)
 
 
 @pytest.mark.parametrize(("seats", "others"), [(2, ["reader"]), (3, ["numbers", "reader"])])
@@ -99,7 +99,7 @@ def test_it_wins_more_than_its_share(seats, others):
 
 def test_chances_are_how_often_a_claim_is_true():
     state = bids(5, 6)
-    games = hint.LikelyGames(SMALL, state)
+    games = likely.LikelyGames(SMALL, state)
     chances = games.chances(new_streams(1, 4_000))
     legal = SMALL.legal_actions(state)
     assert np.flatnonzero(~np.isnan(chances)).tolist() == sorted(legal)

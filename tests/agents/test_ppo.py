@@ -13,7 +13,7 @@ from dice_envs import Batch, Uniform, configure, measure
 from dice_envs.agent.casting import cast
 from dice_envs.agent.specs import make_agent
 from dice_envs.agents import ppo
-from dice_envs.agents.nash import Champion
+from dice_envs.agents.liars_dice import Champion
 from dice_envs.agents.ppo import NetworkPolicy, Ppo, block_inputs, in_half, load_policy, measures_as_dicts, save_policy, shipped
 from dice_envs.experiments.arena import tournament
 from tests.conftest import posix

@@ -17,7 +17,7 @@ from dice_envs.agent.specs import make_agent
 from dice_envs.agents.liars_dice import Numbers, chance_most
 from dice_envs.core.dice import new_streams
 from dice_envs.core.options import check_range
-from dice_envs.exact.contract import plus_minus
+from dice_envs.exact.contract import LEAST_PRECISION, plus_minus
 from dice_envs.exact.intervals import share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
@@ -26,7 +26,6 @@ from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, draw_a
 from dice_envs.experiments.reproduce.liars_dice.answer import draw_answer, findings, show, work_out
 from dice_envs.experiments.ui.pages import ORANGE, saved_plot
 from dice_envs.games.liars_dice import chance_at_least
-from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION
 
 SOURCE = "Oehm 2018, section 'Bluff or play the numbers'"
 PUBLISHED_GAMES = 10_000

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dice_envs import Batch, configure
 from dice_envs.core.game import OVER
 from dice_envs.experiments.arena import log_writer, tournament
-from dice_envs.experiments.logs import read_log
 from dice_envs.games.fatestones import CODES, DIE_OF_CODE, FACES, GONE, MAX_BAG, MAX_DRAWS, duel
 from dice_envs.games.fatestones.exact.draws import draw_hands, edges, solve_all, solve_draws
+from dice_envs.games.fatestones.log import read_log
 from tests.exact.test_matrix_game import value_by_linprog
 
 EASY = (111666, 222555, 333444, 123456, 114466, 133356, 233346, 122556)

@@ -214,8 +214,6 @@ def test_two_agents_that_are_not_computed():
     for pair in (("numbers", chances), (ActsOnly("random"), "numbers")):
         with pytest.raises(ValueError, match="are random: an exact result of two agents is known for"):
             winning_probability(one_die, *pair)
-    with pytest.raises(ValueError, match="an exact result of two agents is known for liars_dice only, not for thirties"):
-        winning_probability(configure("thirties", num_players=2), "random", "random")
     with pytest.raises(ValueError, match="num_players must be 2 for an exact result of two agents, not 3"):
         winning_probability(configure("liars_dice", num_players=3), "random", "random")
     assert winning_probability(one_die, "numbers", "numbers") == pytest.approx(0.5)

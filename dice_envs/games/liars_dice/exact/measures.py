@@ -201,20 +201,8 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
 
 
 def winning_shares(variant: Variant, agents: Sequence[Any]) -> list[float]:
-    """Return each agent's share of wins at a table, without sampling.
-
-    Args:
-        variant: the game.
-        agents: one for each seat, as `dice_envs.measure` takes them; their answers must not be random. They sit in this
-            order, and each as often in every seat.
-
-    Raises:
-        ValueError: there is no exact result for the game, its options or the agents.
-        AgentError: an agent's probabilities or actions are against the rules.
-    """
+    """Return each agent's share of wins at a table. See `dice_envs.exact.GameExact.winning_shares`."""
     what = _OF_TWO if len(agents) == 2 else _WHAT
-    if variant.game.name != "liars_dice":
-        raise ValueError(f"{what} is known for liars_dice only, not for {variant.game.name}")
     if len(agents) == 2:
         check_measurable(variant, what, MOST_WALKED)
     else:

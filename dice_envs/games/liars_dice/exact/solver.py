@@ -22,6 +22,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_threads, memory_limit
 from dice_envs.core.options import check_range
 from dice_envs.core.work import TooLong, clock, is_heard, limits, needs, say
+from dice_envs.exact.contract import LEAST_PRECISION
 from dice_envs.exact.kept import kept
 from dice_envs.games.liars_dice import GAME
 from dice_envs.games.liars_dice.exact.cfr import OF_TWO, SHARED_FROM, RoundSolver, Walker, memory_of, quantised
@@ -40,7 +41,6 @@ from dice_envs.games.liars_dice.exact.solution import Solution, SolvedRound, rou
 from dice_envs.games.liars_dice.exact.store import cache_folder, file_of, has_older, keep, read_kept
 from dice_envs.games.liars_dice.exact.tree import Tree
 
-LEAST_PRECISION = 1e-12
 FIRST_CHECK, CHECK_AGAIN = 40, 1.5  # iterations before the first certificate; the most that they grow until the next
 GUESS = 0.55  # assumed chance of the starter to win a round, when the precision of each round is planned
 LEAST_SHARE = 0.02  # of the time, for each round

@@ -1,9 +1,4 @@
-"""Logs of games in their sources' formats: `WRITERS` has one for each game that has a format.
-
-`dice_envs.experiments.arena.play_table` calls `after_move(states, games, shift)` of a `Writer(variant)` with (m,) arrays: the
-states of the games that have just moved, their numbers, and agent 0's seat. `text()` returns the whole log.
-
-FateStones has CSV, one line for each roll, which is also read here. Ten columns: player 1's dice (three codes, empty for dice
+"""Logs of games in the source's format: CSV, one line for each roll. Ten columns: player 1's dice (three codes, empty for dice
 that are gone), player 2's dice, the two choices (index from 0 among the dice left), and the two results.
 """
 
@@ -150,6 +145,3 @@ class Writer:
             ",".join([*(code_of[die] for die in hands.ravel()), *map(str, choices), *map(str, results)]) + "\n"
             for hands, choices, results in zip(log.hands, log.choices.tolist(), log.results.tolist(), strict=True)
         )
-
-
-WRITERS = {"fatestones": Writer}

@@ -28,18 +28,19 @@ from dice_envs.core.files import read_archive
 from dice_envs.core.game import Variant
 from dice_envs.core.options import Range
 from dice_envs.core.work import say
+from dice_envs.exact.contract import LEAST_PRECISION
 from dice_envs.games.liars_dice import MAX_DICE, MAX_SEATS
 from dice_envs.games.liars_dice.exact.measures import record_response
 from dice_envs.games.liars_dice.exact.round import CALL, Round, hand_number
 from dice_envs.games.liars_dice.exact.seating import check_two_players
 from dice_envs.games.liars_dice.exact.shares import check_measurable, has_equal_seats
-from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, check_needs, solution_of, throttled
+from dice_envs.games.liars_dice.exact.solver import check_needs, solution_of, throttled
 from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.games.liars_dice.exact.store import cache_folder, keep_archive
 from dice_envs.games.liars_dice.raises import NO_BID
 
-from .base import Checked, OfOneGame
-from .liars_dice import LiarsDiceNash, Numbers, Reader, chance_blind, honesty
+from ..base import Checked, OfOneGame
+from .players import LiarsDiceNash, Numbers, Reader, chance_blind, honesty
 
 MOST_LOST = 10.0  # best responses end once they have won this many rounds fewer than optimal play would
 MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises the quantity, up to all dice
@@ -446,6 +447,3 @@ def open_rounds(params: Any, states: np.ndarray, memories: np.ndarray, actions: 
     memories["bids"] = states["bids"][:, : MOST_BIDS + 1]
     memories["bids"][np.arange(len(states)), made] = actions  # in range: a round has at most one bid for each die
     memories["num_bids"] = made + (actions != params.call)
-
-
-AGENTS = {"adaptive": Adaptive}

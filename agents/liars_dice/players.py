@@ -15,6 +15,7 @@ from dice_envs.core.dice import below, uniform
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import Range
+from dice_envs.exact.contract import LEAST_PRECISION
 from dice_envs.games.liars_dice import (
     MAX_DICE,
     MAX_SEATS,
@@ -29,7 +30,7 @@ from dice_envs.games.liars_dice import (
 )
 from dice_envs.games.liars_dice.exact.seating import check_rounds
 from dice_envs.games.liars_dice.exact.solution import Solution
-from dice_envs.games.liars_dice.exact.solver import LEAST_PRECISION, solution_of
+from dice_envs.games.liars_dice.exact.solver import check_needs, solution_of
 from dice_envs.games.liars_dice.raises import (
     MAX_FACES,
     NO_BID,
@@ -41,7 +42,7 @@ from dice_envs.games.liars_dice.raises import (
     quantity_of,
 )
 
-from .base import Checked, Deterministic, OfOneGame, fair_kernel
+from ..base import Checked, Deterministic, OfOneGame, fair_kernel
 
 NO_THRESHOLD = -1.0  # value of the style's `threshold`: call with the probability that the bid fails
 _FAINT = 1e-5  # the article's program adds this to each face's count before it draws a bluff
@@ -450,8 +451,12 @@ class LiarsDiceNash(Checked, OfOneGame, Drawing):
 
     @functools.cached_property
     def promises(self) -> Promises:
-        """Past rounds make no difference, and its probabilities stand in a solution."""
-        return Promises(looks_back=False, solution=self.solution)
+        """Past rounds make no difference; its probabilities stand in a solution, which is found before the game begins."""
+        return Promises(looks_back=False, solution=self.solution, needs=self._needs, prepare=self.solution)
+
+    def _needs(self, variant: Variant, positions: int) -> None:
+        self.check_variant(variant)
+        check_needs(variant, self.precision)
 
     def solution(self, variant: Variant) -> Solution:
         """Return the solution of the variant. ValueError if it is not played for a win, or is too large to be solved."""
@@ -466,7 +471,7 @@ class LiarsDiceNash(Checked, OfOneGame, Drawing):
 
 
 @kernel
-def _roll_out_numbers(params, state, mask):
+def roll_out_numbers(params, state, mask):
     """Liar's Dice: call with the probability that the bid fails; otherwise the lowest raise on a random face.
 
     Where an exact call is allowed, it comes first, with the probability that it is right.
@@ -479,15 +484,3 @@ def _roll_out_numbers(params, state, mask):
     if raises == 0 or (bid != NO_BID and uniform(state) >= chance_bid_holds(params, state, seat)):
         return params.call
     return nth_lowest(params, state, below(state, count_lowest(params, state)))
-
-
-AGENTS = {"numbers": Numbers, "reader": Reader}
-LEVELS = {
-    "beginner": "random",
-    "careful player": "numbers:bluff=0",
-    "bluffer": "numbers:bluff=0.25,threshold=0.3",
-    "mind reader": "reader",
-    "optimal player": "nash",
-}
-ALIASES = {"binomial": "numbers", "heuristic": "numbers"}
-ROLLOUTS = {"numbers": _roll_out_numbers}
