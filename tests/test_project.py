@@ -46,6 +46,7 @@ def test_the_wheel_holds_one_package(wheel):
         "experiments/commands/leaderboard",
     )
     assert {f"dice_envs/{module}.py" for module in modules} <= set(names)
+    assert not [name for name in names if name.startswith(("dice_envs/experiments/bench", "dice_envs/experiments/examples"))]
     policies = {f"dice_envs/agents/policies/{path.name}" for path in (ROOT / "agents" / "policies").glob("*.npz")}
     assert policies
     assert policies <= set(names)
@@ -109,6 +110,8 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     assert run_apart([str(programs / "python"), "-c", code], tmp_path) == "0.409\n"
     subprocess.run([*install, f"{wheel}[commands]"], check=True, capture_output=True)
     assert "liars_dice" in run_apart([str(programs / "dice-envs"), "games"], tmp_path)
+    listed = run_apart([str(programs / "dice-envs"), "--help"], tmp_path)
+    assert ("reproduce" in listed, "bench" in listed.replace("benchmark", "")) == (True, False)
     subprocess.run([*install, f"{wheel}[web,sb3]"], check=True, capture_output=True)
     assert run_apart([str(programs / "python"), "-c", PROGRAM], tmp_path) == "1024 1024 True 200\n"
     run_apart([str(programs / "dice-envs"), "measure", "liars_dice", "ppo:policy.npz", "--json", "found.json"], tmp_path)

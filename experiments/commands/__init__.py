@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from dice_envs.core.options import check_seed
 from dice_envs.experiments.ui import check_report, check_writable, one_line_errors, own_game
 from dice_envs.table.rules import docstring
 
-PACKAGES = ("arena", "bench", "reproduce", "solve")  # that are commands themselves
+PACKAGES = ("arena", "bench", "reproduce", "solve")  # that are commands themselves; a wheel has no bench
 # The list of --help, by heading; commands that no heading names follow as “More”.
 LISTED = {
     "Games and players": ("games", "agents"),
@@ -34,7 +35,8 @@ LISTED = {
 
 def commands() -> dict[str, Any]:
     """Return every command: name → function, module or package."""
-    found: dict[str, Any] = {name: importlib.import_module(f"dice_envs.experiments.{name}") for name in PACKAGES}
+    there = [f"dice_envs.experiments.{name}" for name in PACKAGES if importlib.util.find_spec(f"dice_envs.experiments.{name}")]
+    found: dict[str, Any] = {name.rpartition(".")[2]: importlib.import_module(name) for name in there}
     for name, module in modules(sys.modules[__name__]).items():
         found |= {name: module} if "GROUP" in vars(module) else vars(module).get("COMMANDS", {name: module})
     return found
@@ -78,7 +80,7 @@ def add_commands(
     hyphens for underscores. The name with underscores works, too, but is not listed.
     """
     headings = {name: heading for heading, names in (listed or {}).items() for name in names}
-    for name in dict.fromkeys([*headings, *found]):
+    for name in (each for each in dict.fromkeys([*headings, *found]) if each in found):
         module, heading = found[name], headings.get(name, "More" if listed else None)
         if "GROUP" in (its := vars(module)):
             group = typer.Typer(no_args_is_help=True, help=its["GROUP"])
