@@ -39,7 +39,7 @@ from dice_envs.tasks import TASKS, Task
 if TYPE_CHECKING:
     from dice_envs.envs.tensor import TensorEnv as TensorEnv
     from dice_envs.learn.run import TrainingRun as TrainingRun
-    from dice_envs.v0_modules import *  # noqa: F403 - the modules that `_register` makes, written by `make stubs`
+    from dice_envs.v0_modules import *  # noqa: F403 - the modules that `_register` makes, written by `make figures NAME=stubs`
 
 __all__ = [
     "TASKS",

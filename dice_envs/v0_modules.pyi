@@ -1,4 +1,4 @@
-"""The games in PettingZoo's form, as `dice_envs` offers them. Written by `make stubs`; a test holds it to them."""
+"""The games in PettingZoo's form, as `dice_envs` offers them. `make figures NAME=stubs` writes it."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -1,7 +1,7 @@
 """Write the pages that are made from the code and from stored results: a page a game, agents, presets, speed, and tables.
 
-`make pages` writes them; they are under version control, and a test compares them with what is made. The files in `results` and
-`bench` were written by commands that the tables name.
+`make figures` writes them; they are under version control, and a test compares them with what is made. The files in `results`
+and `bench` were written by commands that the tables name.
 """
 
 from __future__ import annotations
@@ -348,7 +348,8 @@ _ABOUT_TASKS = (
 def figures(path: Path) -> str:
     """Published figures beside ours, in a table for each source."""
     stored = json.loads(path.read_text(encoding="utf-8"))
-    parts = [f"Written by `make results`, which runs `dice-envs {stored['command']}`. ± is half of a 95 % interval."]
+    made = f"Written by `make figures NAME=results`, which runs `dice-envs {stored['command']}`."
+    parts = [f"{made} ± is half of a 95 % interval."]
     for source, rows in itertools.groupby(stored["rows"], key=lambda row: row["source"]):
         cells = [
             (row["figure"], row["published"], row["ours"], row["error"] or "exact", _AGREES[row["agrees"]], row["note"])

@@ -20,6 +20,8 @@ from packaging.specifiers import SpecifierSet
 from dice_envs import names
 from tests.conftest import COMPILES_SOON, ROOT
 
+CONSTRAINTS = ROOT / "constraints" / "dev.txt"
+
 
 def built(kind, folder):
     command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(ROOT)]
@@ -104,7 +106,7 @@ def test_the_wheel_serves_a_fresh_environment(wheel, tmp_path):
     """First with its requirements only, then with the extra for the command line, then with those for the page and learning."""
     programs = tmp_path / "fresh" / "bin"
     subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True)
-    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
+    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(CONSTRAINTS)]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
     code = BEFORE_IMPORT + INSTALLED.format(folder=str(programs.parent))
     assert run_apart([str(programs / "python"), "-c", code], tmp_path) == "0.409\n"
@@ -148,7 +150,7 @@ def test_the_source_distribution_holds_what_a_checkout_does(tmp_path):
     """Everything except files for git and CI, so that it can be set up, tested and read."""
     with tarfile.open(built("sdist", tmp_path)) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    assert {path.name for path in ROOT.glob("constraints*.txt")} <= held
+    assert {f"constraints/{path.name}" for path in (ROOT / "constraints").glob("*.txt")} <= held
     assert {"Makefile", "LICENSE", "README.md", "pyproject.toml", "docs/ppo.md", "tests/golden/thirties.txt"} <= held
     for module, path in project_modules().items():
         assert str(path.relative_to(ROOT)) in held, module
@@ -170,10 +172,10 @@ def test_the_lowest_versions_are_those_of_pyproject():
     extras = project["optional-dependencies"]
     required = [text for name in ("render", "sb3", "commands", "experiments") for text in extras[name]]
     tools = [text for text in extras["test"] if re.match("pytest|hypothesis", text)]
-    listed = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+    listed = (ROOT / "constraints" / "lowest.txt").read_text().splitlines()
     lowest = requirements(line for line in listed if not line.startswith("#"))
     declared = requirements(text for text in (*project["dependencies"], *required, *tools) if not text.startswith("dice-envs["))
-    pinned = requirements(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
+    pinned = requirements(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("torch=="))
     assert lowest == {**declared, **pinned}
 
 
@@ -182,7 +184,7 @@ def test_pinned_versions_run_on_the_first_release_of_the_lowest_python():
     with open(ROOT / "pyproject.toml", "rb") as file:
         lowest = re.match(r">=(\d+\.\d+),", tomllib.load(file)["project"]["requires-python"]).group(1) + ".0"
     asked = {}
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+    for line in CONSTRAINTS.read_text().splitlines():
         name, pinned, _ = line.partition("==")
         if pinned:
             with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -301,10 +303,14 @@ def test_import_leaves_heavy_libraries_alone(module, run_python):
 
 
 def test_make_targets_of_readme_and_contributing_are_there():
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    readme, contributing = ((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
-    used = set(re.findall(r"`?make ([a-z-]+)", readme)) | set(re.findall(r"^make ([a-z-]+)", contributing, re.M))
-    assert {"play", "train", "test"} <= used <= targets
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split()
+    others = {f"test-{name}" for name in re.findall(r"^(?:define )?TEST_([a-z]+)", makefile, re.M)}
+    used = set(re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text()))
+    for page in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / "extend").glob("*.md")):
+        used |= set(" ".join(re.findall(r"^make ([a-z -]+)", page.read_text(), re.M)).split())
+    assert {"play", "train", "test", "types", "figures", "test-newest"} <= used <= {*targets, *others}
+    assert len(targets) <= 15, "what a contributor types"
 
 
 @pytest.mark.skipif(not (ROOT / ".github").exists(), reason="a source distribution has no workflow")

@@ -30,7 +30,7 @@ dice_envs.SeatEnv("liars_dice", opponents=3)
 
 def test_the_stub_says_what_the_games_do():
     with open(PATH, encoding="utf-8") as file:
-        assert file.read() == stub(), "a game's options have changed; `make stubs` writes the stub anew"
+        assert file.read() == stub(), "a game's options have changed; `make figures NAME=stubs` writes the stub anew"
 
 
 def test_options_are_in_the_signature():

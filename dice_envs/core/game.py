@@ -154,7 +154,7 @@ class UnknownOptionError(ValueError, TypeError):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Game:
-    """One game: its options, its state and its rules as kernels. See CONTRIBUTING for how to write one.
+    """One game: its options, its state and its rules as kernels. `docs/extend/game.md` shows how to write one.
 
     The types of the kernels, such as `Deal`, explain their arguments.
     """

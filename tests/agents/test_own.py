@@ -71,7 +71,7 @@ def players(tmp_path):
 def pig(tmp_path, monkeypatch):
     monkeypatch.setattr("dice_envs.core.game._registered", {})
     path = tmp_path / "my_pig.py"
-    path.write_text(shown("How to add a game"))
+    path.write_text(shown("game"))
     return f"{path}:GAME"
 
 

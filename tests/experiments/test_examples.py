@@ -97,7 +97,7 @@ def test_headers_say_how_to_run_an_example(name):
 def test_make_example_takes_the_environment_that_the_name_says():
     def planned(*arguments):
         command = ["make", "--no-print-directory", "--dry-run", "--always-make", "example", "VENV=.venv", *arguments]
-        # Not as a part of another `make`, such as `make mutants ARGS=...`.
+        # Not as a part of another `make`, such as `make play ARGS=...`.
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "ARGS"))}
         return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
 

@@ -59,4 +59,4 @@ def test_there_is_a_box_for_each_patient(patients, boxes, written):
 
 
 def test_the_sheet_is_the_golden_one(written):
-    assert written() == (FOLDER / SHEET).read_text(), "if that is meant, `make golden` writes it anew"
+    assert written() == (FOLDER / SHEET).read_text(), "if that is meant, `make figures NAME=golden` writes it anew"

@@ -27,6 +27,8 @@ def tests_of(changed: str) -> set[Path]:
         return {ROOT / path} if path.match("test_*.py") and (ROOT / path).exists() else set()
     if changed in ("README.md", "CONTRIBUTING.md"):
         return {ROOT / "tests" / f"test_{name}.py" for name in ("docs", "project", "readme")}
+    if path.parts[:2] == ("docs", "extend"):
+        return {ROOT / "tests" / f"test_{name}.py" for name in ("docs", "extend", "project")}
     if path.parts[0] == "docs" or path.suffix == ".md":
         return {ROOT / "tests" / "test_docs.py"}
     if path.suffix != ".py" or path.parts[0] not in ("dice_envs", "agents", "experiments"):

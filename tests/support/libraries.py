@@ -101,7 +101,7 @@ def main(command: str, folder: str) -> None:
             sys.exit(f"`make nightly` runs what `.ci/run` left out and comes first: {'; '.join(waiting)}")
         PAGE.write_text(made)
     elif _without_versions(PAGE.read_text()) != _without_versions(made):
-        sys.exit(f"{PAGE.name} is not what the jobs have found; `make libraries` writes it anew:\n{made}")
+        sys.exit(f"{PAGE.name} is not what the jobs have found; `make figures NAME=libraries` writes it anew:\n{made}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import dice_envs
 
 PATH = dice_envs.__path__[0] + "/v0_modules.pyi"
 
-HEAD = '''"""The games in PettingZoo's form, as `dice_envs` offers them. Written by `make stubs`; a test holds it to them."""
+HEAD = '''"""The games in PettingZoo's form, as `dice_envs` offers them. `make figures NAME=stubs` writes it."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -1,13 +1,14 @@
-"""The code that CONTRIBUTING shows."""
+"""The code that docs/extend shows."""
 
 import re
 
 from tests.conftest import ROOT
 
+PAGES = ROOT / "docs" / "extend"
 
-def shown(section: str, begins: str = "") -> str:
-    """The one Python block of a section of CONTRIBUTING that begins with a text."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    (found,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
-    (block,) = re.findall(rf"```python\n({re.escape(begins)}.*?)```", found, re.S)
+
+def shown(page: str, begins: str = "") -> str:
+    """Return the one Python block of a page of docs/extend that begins with a text."""
+    text = (PAGES / f"{page}.md").read_text()
+    (block,) = re.findall(rf"```python\n({re.escape(begins)}.*?)```", text, re.S)
     return block

@@ -1,4 +1,4 @@
-"""The walk-throughs of CONTRIBUTING: the code shown is put in place, and works."""
+"""The walk-throughs of docs/extend: the code shown is put in place, and works."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def number_passed(folder, only, *files):
 @pytest.mark.slow
 def test_a_sixth_game_from_one_file(tmp_path, run_python):
     """It gets every interface without further changes."""
-    copy = project_with(tmp_path / "copy", {"dice_envs/games/pig.py": shown("How to add a game")})
+    copy = project_with(tmp_path / "copy", {"dice_envs/games/pig.py": shown("game")})
     run_python(
         "import gymnasium, dice_envs\nfrom dice_envs import pig_v0\nimport dice_envs.envs.sb3\n"
         "gymnasium.make('dice_envs/Pig-v0').reset(seed=1)\n"
@@ -65,8 +65,8 @@ def test_a_sixth_game_from_one_file(tmp_path, run_python):
 @pytest.mark.slow
 def test_an_agent_from_one_file_and_a_line_of_tests(tmp_path):
     path = "tests/agents/test_every_agent.py"
-    row = with_row(path, "ROWS = {\n", shown("How to add an agent", "    "))
-    copy = project_with(tmp_path / "copy", {"agents/cautious.py": shown("How to add an agent", '"""'), path: row})
+    row = with_row(path, "ROWS = {\n", shown("agent", "    "))
+    copy = project_with(tmp_path / "copy", {"agents/cautious.py": shown("agent", '"""'), path: row})
     assert number_passed(copy, "cautious or has_a_row", path) >= 10
 
 
@@ -75,9 +75,9 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path, run_python
     """In optimal play the first player wins 53.06 %: T. Neller, C. Presser, Optimal Play of the Dice Game Pig (2004)."""
     path = "tests/exact/test_measure.py"
     files = {
-        "dice_envs/games/pig/__init__.py": shown("How to add a game"),
-        "dice_envs/games/pig/exact.py": shown("How to add an exact measure", '"""'),
-        path: with_row(path, "VARIANTS = {\n", shown("How to add an exact measure", "    ")),
+        "dice_envs/games/pig/__init__.py": shown("game"),
+        "dice_envs/games/pig/exact.py": shown("measure", '"""'),
+        path: with_row(path, "VARIANTS = {\n", shown("measure", "    ")),
     }
     copy = project_with(tmp_path / "copy", files)
     assert number_passed(copy, "pig and not awkward", path) >= 4
@@ -91,7 +91,7 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path, run_python
 def test_a_recipe_is_one_entry(monkeypatch):
     from dice_envs.experiments import sweep
 
-    added = eval(f"{{{shown('How to add a recipe')}}}")
+    added = eval(f"{{{shown('recipe')}}}")
     (name,) = added
     monkeypatch.setattr(sweep, "RECIPES", {**sweep.RECIPES, **added})
     ((run, _, settings, _),) = sweep.runs_of("liars_dice", "equilibrium", {}, [3], [name])
@@ -100,7 +100,7 @@ def test_a_recipe_is_one_entry(monkeypatch):
 
 @pytest.mark.thorough
 def test_a_command_from_one_file(tmp_path):
-    copy = project_with(tmp_path / "copy", {"experiments/commands/luck.py": shown("How to add a command", '"""')})
+    copy = project_with(tmp_path / "copy", {"experiments/commands/luck.py": shown("command", '"""')})
     arguments = ["liars_dice", "-o", "num_dice=1", "--games", "200", "--seed", "1", "--json", "out.json"]
     printed = run_in(copy, "experiments", "luck", *arguments)
     assert re.fullmatch(r"the first of two wins \d+\.\d\d ± \d\.\d\d %, seed 1\n", printed)
