@@ -92,7 +92,7 @@ def test_mistakes_change_nothing(way, name):
     env, inner = caller.env, caller.inner
 
     def resets_are_refused():
-        for arguments, words in bad_resets(name) if way not in ("Batch", "SeatVecEnv") else ():
+        for arguments, words in bad_resets(name) if way not in ("Batch", "SB3VecEnv") else ():
             assert words in fails((ValueError, gymnasium.error.Error), functools.partial(env.reset, **arguments), inner)
 
     if way not in ("Batch", "env", "parallel_env"):
@@ -190,7 +190,7 @@ def test_a_careless_interface_is_found(monkeypatch):
 def test_the_error_names_game_and_action(way):
     """The default of interfaces that do not lose by an illegal action."""
     name, wrong = ("fatestones", "3") if way == "parallel_env" else ("liars_dice", r"60 \(call\)")
-    seat = {"seat": 0, "starter": "first"} if way.startswith("Seat") else {}
+    seat = {"seat": 0, "starter": "first"} if way.startswith(("Seat", "SB3")) else {}
     caller = CALLERS[way](name, **seat, **({"illegal_action": "raise"} if way in ("SeatEnv", "env") else {}))
     caller.reset(1)
     *others, last = caller.masks()
@@ -339,7 +339,7 @@ def test_players_and_positions_that_do_not_exist_are_refused():
 # --- faults of agents ---------------------------------------------------------------------------------------------
 
 WRONG = [10**6, -1, lambda actions: actions[:-1], lambda actions: actions + 0.0, lambda actions: None]
-OPPOSED = [way for way in CALLERS if way.startswith("Seat")]
+OPPOSED = [way for way in CALLERS if way.startswith(("Seat", "SB3"))]
 TWO = {"shakes": {"mode": "maesters"}, "thirties": {"num_players": 2}}  # options with opponents, where the default has none
 
 
@@ -366,9 +366,9 @@ def test_an_opponents_fault_is_its_own_and_takes_back_the_learners_move(way, wro
         return call()
 
     for seed in range(20):  # with some of them the opponent moves first
-        if way == "SeatVecEnv":
+        if way == "SB3VecEnv":
             caller.env.seed(seed)
-        tried("reset", caller.env.reset if way == "SeatVecEnv" else functools.partial(caller.reset, seed))
+        tried("reset", caller.env.reset if way == "SB3VecEnv" else functools.partial(caller.reset, seed))
         for _ in range(3):
             actions = {key: int(mask.argmax()) for key, mask in caller.masks().items()}
             caller.restart(tried("step", functools.partial(caller.step, actions)).ended)

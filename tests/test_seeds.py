@@ -72,7 +72,7 @@ DOORS = {
     "gymnasium.make_vec": lambda seed: gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=3).reset(seed=seed)[0],
     "vector, a list": lambda seed: SeatVectorEnv(VARIANT, 2).reset(seed=[seed, 7])[0],
     "make_vec_env": lambda seed: sb3_reset(make_vec_env(seed=seed))[0],
-    "SeatVecEnv.seed": lambda seed: np.array(make_vec_env().seed(seed)),
+    "SB3VecEnv.seed": lambda seed: np.array(make_vec_env().seed(seed)),
     "TextEnv": lambda seed: TextEnv(VARIANT).reset(seed=seed)[0],
     "Sitting": lambda seed: Sitting(VARIANT, seed, ["random"] * 2).seed,
     "OpenSpiel": openspiel,

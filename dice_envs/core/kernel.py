@@ -218,7 +218,7 @@ def _frozen(function: types.FunctionType) -> _Content:
     defaults = function.__defaults__, function.__kwdefaults__
     content = _Content((function.__code__, defaults, *_closed(function), *named), names)
     found = content.digest, content.functions
-    # What was compiled in this process holds the first values: it must not be kept as made of others.
+    # Code compiled in this process froze the first values; it must never be cached under the key of later ones.
     if _first.setdefault(function, found) != found:
         raise _NoKeyError(f"{function.__qualname__} depends on a value that has changed")
     return content

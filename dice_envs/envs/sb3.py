@@ -20,7 +20,7 @@ with needs("sb3", "dice_envs.envs.sb3"):
     from stable_baselines3.common.vec_env import VecEnv
 
 
-class SeatVecEnv(VecEnv):
+class SB3VecEnv(VecEnv):
     """Many games with one learner's seat each. An ended game is dealt again at once: its last observation is in
     `info["terminal_observation"]`, its return and length in `info["episode"]`, as from SB3's Monitor.
 
@@ -69,7 +69,7 @@ class SeatVecEnv(VecEnv):
             AgentError: an opponent's action is malformed or not legal; nothing has changed.
         """
         if len(self._options) != self.num_envs or any(repr(options) != repr(self._options[0]) for options in self._options):
-            raise ValueError(f"reset options must be the same for all {self.num_envs} games of a SeatVecEnv")
+            raise ValueError(f"reset options must be the same for all {self.num_envs} games of a SB3VecEnv")
         shown = self.games.start(self._all, self._options[0], self._seeds)
         self._reset_seeds()
         self._reset_options()
@@ -115,7 +115,7 @@ class SeatVecEnv(VecEnv):
             return list(self.action_masks()[list(self._get_indices(indices))])
         if method_name == "render":
             return [self.games.draw(i, self.render_mode) for i in self._get_indices(indices)]
-        raise AttributeError(f"SeatVecEnv has no method {method_name!r} for single games; it has action_masks and render")
+        raise AttributeError(f"SB3VecEnv has no method {method_name!r} for single games; it has action_masks and render")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         return [False for _ in self._get_indices(indices)]
@@ -132,8 +132,8 @@ def make_vec_env(
     seat: int | str = "random",
     seed: int | None = None,
     **arguments: Any,
-) -> SeatVecEnv:
-    """Make a SeatVecEnv, with its other arguments, whose games have independent random streams, which `seed` fixes."""
-    env = SeatVecEnv(game, num_envs, opponents, seat, **arguments)
+) -> SB3VecEnv:
+    """Make a SB3VecEnv, with its other arguments, whose games have independent random streams, which `seed` fixes."""
+    env = SB3VecEnv(game, num_envs, opponents, seat, **arguments)
     env.seed(seed)
     return env

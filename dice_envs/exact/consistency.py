@@ -23,7 +23,7 @@ FEW_LONG = 8
 AGAIN = 16_384  # answers in the end; where all agree, answers that differ from them have chances of 2e-4 or less
 SIZES = (KEPT, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)  # of the first batches of them; the others have KEPT rows
 STEADY = 8  # matching repeats required before a mismatch in another batch is an error
-FEW = 2  # positions with other answers, which may be chance even so: the first answer was the rare one
+FEW = 2  # positions that may differ because the first answer happened to be the rare one
 ENOUGH = 10  # answers that differ, after which it is known how often they do
 
 

@@ -85,8 +85,8 @@ class Measurement:
         error: half-width of the 95 % interval of `value`; 0 if it is exact.
         unit: of `value`, `optimum`, `gap` and `error`.
         note: what a reader should know, such as the sample taken.
-        span: a bound on the change of `value` if each answer of the agent were another one with a chance of p, divided by p:
-            the answers in a game times the range of `value`. Needed for agents that only act. Not part of the JSON.
+        span: sensitivity: if each answer of the agent is replaced with probability p, `value` changes by at most p · span. It
+            is the answers in a game times the range of `value`. Needed for agents that only act. Not part of the JSON.
     """
 
     name: str

@@ -61,7 +61,7 @@ class Played(NamedTuple):
 
 @dataclasses.dataclass
 class Edge:
-    """What an agent took of the edge over one half that a best response to its opponent has.
+    """The share of a best response's advantage over 50 % that an agent achieved against an opponent.
 
     Attributes:
         agent, opponent: their names.
@@ -212,7 +212,7 @@ class Result:
         copies: of agents that sit at the one table more than once, and of the others there; else empty.
         optimal: what optimal play reaches, by measure: first of the return, then of P(win), each by itself.
         without_luck: luck was taken out of the meetings' shares and returns where that is possible; `draws` are as played.
-        edges: what agents took of the edge over half that a best response to their opponent has; see `compare`.
+        edges: the shares of best responses' advantages over 50 % that agents achieved; see `compare`.
         notes: why luck was not taken out against some agents.
     """
 

@@ -43,7 +43,7 @@ LISTED = (
     ("r w p", "review, worst move, play on from here"),
     ("← →", "one move back or on, once the game is over or stepped through"),
 )
-# Keys do nothing while one types or moves a slider, and for who has switched them off.
+# Keys are ignored while typing or dragging a slider, or when disabled.
 PRESSING = """
 const keysOff = () => { try { return localStorage.getItem("diceKeys") === "off" } catch { return false } };
 document.addEventListener("keydown", event => {

@@ -415,7 +415,7 @@ def test_gymnasium_and_sb3_check_env(name, options):
 @every_learner
 def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
     options = {"opponents": Pool(["random", "random"]), **gym_options(name, options)}
-    caller, other = (CALLERS["SeatVecEnv"](name, **options) for _ in range(2))
+    caller, other = (CALLERS["SB3VecEnv"](name, **options) for _ in range(2))
     caller.reset(3)
     other.reset(4)
     moves(caller, 20, seed=1)

@@ -15,7 +15,7 @@ from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.game import OVER, Variant, configure
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
-from dice_envs.envs.sb3 import SeatVecEnv
+from dice_envs.envs.sb3 import SB3VecEnv
 
 # Buffers that an interface overwrites before it reads them, and kernels, which refer to each other.
 SCRATCH = {"_kept", "_action", "_actions", "_scratch", "_scratch_bytes", "_kernels", "_prepared", "_finals"}
@@ -186,10 +186,10 @@ class Vector(Single):
 class StableBaselines(Vector):
     """Calls SB3's environment."""
 
-    make = SeatVecEnv
+    make = SB3VecEnv
 
     def __init__(self, game: Any, **arguments: Any) -> None:
-        self.hold(SeatVecEnv(game, 3, **arguments))
+        self.hold(SB3VecEnv(game, 3, **arguments))
 
     def reset(self, seed: int) -> Any:
         self.env.seed(seed)
@@ -307,7 +307,7 @@ CALLERS: dict[str, type[Single]] = {
     "Batch": Games,
     "SeatEnv": Single,
     **{f"SeatVectorEnv, {mode}": type(mode, (Vector,), {"mode": mode}) for mode in ("NextStep", "SameStep", "Disabled")},
-    "SeatVecEnv": StableBaselines,
+    "SB3VecEnv": StableBaselines,
     "raw_env": Turns,
     "env": Wrapped,
     "parallel_env": Simultaneous,

@@ -20,7 +20,7 @@ from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import MAX_DICE, NO_WILD, matching, thrown
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, face_of, quantity_of, rule_number
 
-# [dice, more]: how many hands of so many dice with 1 + more faces there are.
+# _HANDS[d, m]: the number of hands of d dice with m + 1 faces.
 _HANDS = np.array([[math.comb(dice + more, dice) for more in range(MAX_FACES)] for dice in range(MAX_DICE)])
 CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a choice: it calls
 

@@ -515,8 +515,7 @@ def solution_of(options: Any, precision: float) -> Solution:
 # --- how much there is to do --------------------------------------------------------------------------------------------
 
 HINT_PRECISION = 1e-3  # exploitability of the solution that hints are taken from, as for the agent `nash`
-# Probabilities of all rounds that are solved to it in a second: of two players, whose games of five dice each of six faces have
-# 20,589,901, and at a table.
+# Probabilities of a game that are solved to it in a second, for two players (five dice each: 20,589,901) and at a table.
 FOR_TWO, AT_TABLE = 400_000, 80_000
 SETS = 4_000_000  # information sets, many of which have one probability in common
 

@@ -240,8 +240,8 @@ class _Scene(NamedTuple):
 
 
 Record = Callable[[tuple[int, ...], np.ndarray], Any]
-# Keeps what a walk finds at the nodes of each batch, between two players of whom one responds: the nodes, the asked player's
-# tails, its moves where it is to move, and the values.
+# Callback for a walk of two players with one responder, at each batch: the nodes, the asked player's tails, its moves where it
+# is to move, and the values.
 Keep = Callable[[Nodes, Others, PlayerMoves | None, Winnings], Any]
 
 
