@@ -16,7 +16,7 @@ from dice_envs.experiments.arena import tournament
 from dice_envs.games.fatestones.exact.draws import draw_hands, solve_each
 from dice_envs.games.liars_dice.exact.solver import solve
 
-solve_each(draw_hands(configure("fatestones"), 2, 1), lambda amount: None)
+solve_each(draw_hands(configure("fatestones"), 2, 1))
 tournament(configure("liars_dice", num_dice=2), ["numbers", "mcts:2"], 2, 1)
 env = dice_envs.envs.sb3.make_vec_env("liars_dice", 2, opponents="numbers:bluff=0.5", seed=1, num_dice=2)
 env.reset()

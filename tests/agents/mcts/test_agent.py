@@ -105,8 +105,9 @@ def test_search_finds_the_winning_die():
 def test_interpreted_search_is_compiled_search(run_python):
     program = (
         "import numpy as np\n"
-        "from dice_envs import Batch, agents\n"
+        "from dice_envs import Batch\n"
         "from dice_envs.agent import Turn\n"
+        "from dice_envs.agent.specs import make_agent\n"
         "from dice_envs.core.dice import new_streams\n"
         "np.seterr(over='ignore')\n"
         "b = Batch('fatestones', 2, 1)\n"
