@@ -94,6 +94,8 @@ TEST_slow = $(PYTEST) -n auto -m "slow and not web"
 TEST_thorough = $(CHECKED) $(PYTEST) -n auto -m "thorough and not slow and not web"
 # The page in a browser, which tests/experiments/web/install-browser installs if there is none.
 TEST_web = $(CHECKED) $(PYTEST) -m web tests/experiments/web
+# The guides of docs/extend: their examples are put in place and run.
+TEST_guides = $(CHECKED) $(PYTEST) tests/test_extend.py
 # More kills, invalid inputs and concurrent processes. KILLS: of each command; FUZZ: factor on the usual number of examples.
 KILLS ?= 50
 FUZZ ?= 50

@@ -160,7 +160,7 @@ def pool(name):
     values, player = response_values(variant, opponent), resolve(player, variant.game.name)
     agents = [player] if values.whole_team else [player, make_agent(opponent)]
     pieces = pieces_of(40_000, len(agents), np.random.SeedSequence(3), 256)
-    played, scale = play_part(variant, agents, values, 1, pieces, lambda amount: None), scale_of(variant, values)
+    played, scale = play_part(variant, agents, values, 1, pieces), scale_of(variant, values)
     earned, most = np.array(played["earned"]), values.most_lost
     games = scale.of(earned), scale.of(expected_returns(values, *earned.shape)), scale.factor * np.array(played["lost"])
     bounds = {"low": scale.low, "high": scale.high, "most_lost": (None if most is None else scale.factor * most,)}
