@@ -21,7 +21,7 @@ LESS = {  # by command: words to replace, and arguments to add
     "train": ({"num_dice=3": "num_dice=1"}, ["--steps", "2048", "--evaluation-games", "100", "--out", "run"]),
     "measure": ({"num_dice=3": "num_dice=1"}, []),
     "evaluate": ({}, ["--games", "100"]),
-    "leaderboard": ({"thirties": "thirties_maximize"}, ["random"]),
+    "leaderboard": ({"thirties": "thirties_maximize"}, ["random", "--minutes", "0.2"]),
     "reproduce": ({}, ["--dice", "2", "--games", "1000"]),
     "solve": ({"num_dice=3": "num_dice=2"}, []),
     "benchmark": ({"liars_dice_3": ONE_DIE}, ["--positions", "4", "--games", "4", "--no-references", "numbers"]),
@@ -90,6 +90,8 @@ def test_a_command_runs(command, tmp_path):
         arguments += ["-o", "num_dice=1"]
     if "--response" in arguments:
         arguments += ["--minutes", "0.01"]
+    if "mine.py:Player" in words:  # an agent of one's own
+        (tmp_path / "mine.py").write_text("from dice_envs import Uniform\n\n\nclass Player(Uniform):\n    plays = 'thirties'\n")
     if words[0] == "review":
         path = tmp_path / words[1] if words[1].endswith(".json") else tmp_path / words[1] / "game.json"
         path.parent.mkdir(exist_ok=True)

@@ -45,11 +45,11 @@ SECONDS = 10  # between two lines of progress
 
 
 class WordPositions(Drawing):
-    """An agent that notes each position it is asked about, and plays there by its row of `chances`: at first at random.
+    """An agent that notes each position with a choice that it is asked about, and plays there by its row of `chances`.
 
     Attributes:
         prompts, states, legal: of each position its prompt, state record and action mask.
-        chances: of each position the probability of each action.
+        chances: of each position the probability of each action; at first all legal ones are equally likely.
     """
 
     promises = Promises(observes_only=True)
@@ -62,15 +62,19 @@ class WordPositions(Drawing):
         self._rows: dict[bytes, int] = {}  # by observation, so that no prompt is written twice
 
     def probabilities(self, turn: Turn) -> np.ndarray:
-        keys = [observation.tobytes() for observation in turn.observations]
-        for key, state, legal in zip(keys, turn.states, turn.legal, strict=True):
+        found = turn.legal / turn.legal.sum(axis=1, keepdims=True)
+        for row, (observation, state, legal) in enumerate(zip(turn.observations, turn.states, turn.legal, strict=True)):
+            if legal.sum() == 1:  # no choice; some of these are met in games alone, when learning has begun
+                continue
+            key = observation.tobytes()
             if key not in self._rows:
                 self._rows[key] = len(self._rows)
                 self.prompts.append(prompt(turn.variant, int(state["seat"]), state=state, rules=False))
                 self.states.append(state.copy())
                 self.legal.append(legal != 0)
-                self.chances.append(legal / legal.sum())
-        return np.asarray(self.chances)[[self._rows[key] for key in keys]]
+                self.chances.append(found[row])
+            found[row] = self.chances[self._rows[key]]
+        return np.asarray(found)
 
     def exploitability(self) -> float:
         """Return the exact mean winnings of a best response over both seats: 0 for optimal play."""
