@@ -412,8 +412,9 @@ def presets_page() -> str:
 def speed_page() -> str:
     """The results of `bench` for each version, newest first."""
     about = (
-        "Results of `dice-envs bench`. Peers play the same game in the same run, but for the article's figures, which are as "
-        "published. A ratio of 2 is twice as fast. Other processes may have run beside: ratios say more than rates."
+        "Results of `dice-envs bench` in a clone. Peers play the same game in the same run, but for the article's figures, "
+        "which are as published. A ratio of 2 is twice as fast. Other processes may have run beside: ratios say more than "
+        "rates."
     )
     headings = ("subject", "ours", "unit", "peer", "the peer's", "ratio", "note")
     parts = [f"# Speed\n\n{about}"]

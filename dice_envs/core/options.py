@@ -164,12 +164,14 @@ class Label(NamedTuple):
         label: its name: "dice each" for `num_dice`; "" stands for the option's own name.
         meanings: value → what it means, for those that are explained one by one.
         counted: whether a number stands before the name: "3 dice each". Options whose names begin with num_ are counted.
+        one: the name after 1: "die each"; "" if it is the same.
     """
 
     help: str = ""
     label: str = ""
     meanings: Mapping[str, str] = types.MappingProxyType({})
     counted: bool = False
+    one: str = ""
 
     def value(self, value: Any) -> str:
         """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""
@@ -178,7 +180,7 @@ class Label(NamedTuple):
         if isinstance(value, (tuple, list)):
             value = ", ".join(map(str, value))
         if isinstance(value, int) and self.counted:
-            return f"{value} {self.label}"
+            return f"{value} {self.one if value == 1 and self.one else self.label}"
         return f"{self.label}: {value}".replace("_", " ")
 
 

@@ -87,7 +87,7 @@ def test_a_first_game_is_no_longer_than_the_usual_one(name):
         ("liars_dice", {"rules": "perudo"}, "Perudo", ""),
         ("liars_dice", {"rules": "perudo", "num_players": 4}, "Perudo", "4 players"),
         ("liars_dice", {"raise_rule": "reset_quantity", "past_rounds": False}, "Liar's Dice", None),
-        ("thirties", {"num_players": 1, "target": 28}, "The game of 30s", "1 players, target: 28"),
+        ("thirties", {"num_players": 1, "target": 28}, "The game of 30s", "1 player, target: 28"),
     ],
 )
 def test_a_variant_in_words(game, options, title, words):

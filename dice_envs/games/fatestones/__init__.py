@@ -335,7 +335,7 @@ def _rules_in_short(options: Options) -> list[str]:
 
 LABELS = {  # the options as players read them
     "dice": Label('the bag: "fair", "all", or a list of up to 32767 codes such as 123456'),
-    "hand_size": Label("dice each player draws, 1 to 5", label="dice each", counted=True),
+    "hand_size": Label("dice each player draws, 1 to 5", label="dice each", counted=True, one="die each"),
     "scratch": Label(
         "what follows when all dice have tied",
         meanings={"redraw": "new hands from the whole bag", "draw": "the game is a draw"},

@@ -54,7 +54,7 @@ def rules_in_short(options: Any) -> list[str]:
 
 LABELS = {  # the options as players read them
     "num_players": Label("players at the table, 2 to 6"),
-    "num_dice": Label("dice each player starts with, 1 to 6, or one number for each seat", label="dice each"),
+    "num_dice": Label("dice each player starts with, 1 to 6, or one number for each seat", label="dice each", one="die each"),
     "num_faces": Label("faces of every die, 2 to 8"),
     "raise_rule": Label(
         meanings={

@@ -54,7 +54,7 @@ LABELS = {  # the options as players read them
     ),
     "ties": Label(meanings={"again": "tied maesters throw again", "random": "a tie is broken at random"}),
     "efficacy": Label("every treatment's efficacy in the competitive variation, 1 to 5"),
-    "num_patients": Label("patients that come, 1 to 200"),
+    "num_patients": Label("patients that come, 1 to 200", one="patient"),
     "goal": Label("saved patients that win, at most as many as come"),
     "open_efficacies": Label("yes: everybody sees the efficacies, as on the rules' score sheet"),
     "treatments": Label(

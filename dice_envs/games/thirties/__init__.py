@@ -408,9 +408,9 @@ def _rules_in_short(options: Options) -> list[str]:
 
 
 LABELS = {  # the options as players read them
-    "num_players": Label("players at the table, 1 to 6"),
-    "rounds": Label("turns of each player in the table game, 1 to 1000", counted=True),
-    "num_dice": Label("dice of the first throw, 1 to 8"),
+    "num_players": Label("players at the table, 1 to 6", one="player"),
+    "rounds": Label("turns of each player in the table game, 1 to 1000", counted=True, one="round"),
+    "num_dice": Label("dice of the first throw, 1 to 8", one="die"),
     "num_faces": Label("faces of every die, 2 to 8"),
     "target": Label("the lowest score that costs no points, 1 to 64"),
     "goal": Label(
