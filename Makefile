@@ -159,7 +159,8 @@ types: $(STAMP)
 # Write what is made from the code: `make figures` or NAME=pages the pages such as docs/games and their tables, `pictures` the
 # games' moving pictures, `golden` the golden playthroughs and the score sheet (read the differences before you commit them), `stubs` the
 # type stubs of `dice_envs.GAME_v0`, `luck` and `language` docs/luck.json and docs/language.json (ten minutes each), `results` docs/results,
-# published figures beside ours (half an hour), `libraries` docs/libraries.md from what `.ci/run` and then `make nightly` have recorded.
+# published figures beside ours (half an hour), `constraints` the versions of the environments, `libraries`
+# docs/libraries.md from what `.ci/run` and then `make nightly` have recorded.
 figures: $(STAMP)
 	$(foreach name,$(or $(NAME),pages),$(call FIGURE,$(name)))
 
@@ -186,6 +187,20 @@ $(BIN)/python docs/generate.py "reproduce $(REPRODUCE_$(1))" build/results/$(1).
 
 endef
 FIGURES_results = $(foreach game,thirties score_dice shakes liars_dice fatestones,$(call RESULT,$(game)))
+
+# constraints/*.txt anew: the newest versions that go together, of all environments or those of PINS; torch stays the small CPU build. The
+# lower bounds in lowest.txt are those of pyproject.toml.
+PINS ?= dev rllib tianshou words cuda
+FIGURES_constraints = $(foreach name,$(PINS),$(call PIN,$(name)))
+define PIN
+rm -rf build/pins
+$(PYTHON) -m venv build/pins
+grep "^torch==" constraints/dev.txt > build/pins/torch.txt
+build/pins/bin/python $(PIP_INSTALL) --constraint build/pins/torch.txt $(INSTALL_$(1))
+build/pins/bin/python -m pip freeze --exclude-editable > build/pins/$(1).txt
+mv build/pins/$(1).txt constraints/$(1).txt
+
+endef
 
 # Build the documentation, with warnings as errors and without network access. `make docs BUILDER=linkcheck` checks links to other sites.
 BUILDER ?= html
