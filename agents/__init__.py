@@ -6,8 +6,9 @@ prints. `plays` names the game of an agent (see `dice_envs.agents.base.OfOneGame
 it play any game. `check_variant` refuses variants that an agent does not play.
 
 The module of a game's name may list opponents in words, from the weakest to the strongest, in `LEVELS`: words → spec, of which
-the second is the usual opponent; other names of agents in `ALIASES`: name → spec; and its player of optimal play in `NASH`:
-"nash" → function of a precision.
+the second is the usual opponent; other names of agents in `ALIASES`: name → spec; policies for search in `ROLLOUTS`: name →
+kernel; its player of optimal play in `NASH`: "nash" → function of a precision; and a class of games that try a choice in
+`TRIALS`: "hint" → class (see `dice_envs.agents.hint.UsualGames`).
 """
 
 from pathlib import Path

@@ -1,7 +1,11 @@
 """Limits on functions: lines, arguments of kernels, depth of nested blocks, and names that games' options have."""
 
 import ast
+import contextlib
 import functools
+import importlib
+import inspect
+import types
 
 import pytest
 
@@ -90,3 +94,33 @@ def test_a_constant_is_set_once(folder):
         found = [target.id for node in statements for target in node.targets if isinstance(target, ast.Name)]
         constants = [name for name in found if name.isupper()]
         assert len(constants) == len(set(constants)), path
+
+
+def imported(tree):
+    """The project's functions and classes that a file of tests imports by name."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dice_envs":
+            with contextlib.suppress(ImportError):  # of an extra
+                module = importlib.import_module(node.module)
+                found |= {each.asname or each.name: vars(module).get(each.name) for each in node.names}
+    signed = (thing for thing in found.items() if isinstance(thing[1], types.FunctionType | type))
+    return {name: thing for name, thing in signed if not (isinstance(thing, type) and issubclass(thing, BaseException))}
+
+
+def test_tests_call_functions_with_arguments_that_they_take():
+    """Most tests run at night only, and mypy does not look at their calls: those of a changed signature are found here."""
+    looked_at = 0
+    for path, tree in trees("tests").items():
+        known = imported(tree)
+        for call in ast.walk(tree):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in known):
+                continue
+            if any(isinstance(each, ast.Starred) for each in call.args) or None in (each.arg for each in call.keywords):
+                continue
+            looked_at += 1
+            try:
+                inspect.signature(known[call.func.id]).bind(*call.args, **{each.arg: each for each in call.keywords})
+            except TypeError as problem:
+                pytest.fail(f"{path}:{call.lineno} {call.func.id}: {problem}")
+    assert looked_at > 1000

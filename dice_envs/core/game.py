@@ -567,7 +567,13 @@ class Variant:
             return given[seat] if given and seat != viewer else seat_name(seat, viewer)
 
     def named(self, players: Sequence[str]) -> Variant:
-        """The same game for people with these names, which stand in its words and pictures. Copies by pickle lack them."""
+        """The same game for people with these names, which stand in its words and pictures. Copies by pickle lack them.
+
+        Raises:
+            ValueError: there are fewer names than seats.
+        """
+        if len(players) < self.facts.num_seats:
+            raise ValueError(f"players must have {self.facts.num_seats} names, one for each seat, not {shown(players)}")
         return self if self.players == tuple(players) else _named(self, tuple(players))
 
     def picture(self, state: Any, viewer: int | None = None) -> Picture:

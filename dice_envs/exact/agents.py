@@ -49,7 +49,7 @@ class RandomAnswers(ValueError):
 # --- what an agent was asked --------------------------------------------------------------------------------------
 
 
-class Positions(NamedTuple):
+class Answered(NamedTuple):
     """Positions at which an agent was asked, (n,) states, and its first answers there, (n, num_actions) float64."""
 
     states: np.ndarray
@@ -64,7 +64,7 @@ class Reservoir:
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
-        self.kept: Positions | None = None
+        self.kept: Answered | None = None
         self._rng = rng
         self._keys = np.zeros(0)  # random numbers; the sample has the smallest
         self._limit = 1.0  # keys from here on are too large for the sample
@@ -82,11 +82,11 @@ class Reservoir:
         if not choice.any():
             return
         before, known = ([self.kept.states.view(whole)], [self.kept.answers]) if self.kept else ([], [])
-        sample = Positions(np.concatenate([*before, states[choice]]), np.concatenate([*known, answers[rows][choice]]))
+        sample = Answered(np.concatenate([*before, states[choice]]), np.concatenate([*known, answers[rows][choice]]))
         self._keys = np.concatenate([self._keys, keys[rows][choice]])
         if len(self._keys) > 2 * KEPT:
             smallest = np.argpartition(self._keys, KEPT)[:KEPT]
-            sample, self._keys = Positions(*(each[smallest] for each in sample)), self._keys[smallest]
+            sample, self._keys = Answered(*(each[smallest] for each in sample)), self._keys[smallest]
             self._limit = float(self._keys.max())
         self.kept = sample._replace(states=sample.states.view(record))
 
@@ -144,7 +144,7 @@ class Asked:
         self.promises = dataclasses.replace(promised, memoryless=memoryless, remembers=None, resigns=False)
         self.rng, self.streams = np.random.default_rng(0), new_streams(1, 2 * KEPT)
         self.positions, self.repeats = Reservoir(self.rng), Repeats()
-        self.own: Positions | None = None
+        self.own: Answered | None = None
 
     def act(self, turn: Turn) -> np.ndarray:
         if isinstance(self.agent, Agent):

@@ -14,7 +14,7 @@ from dice_envs.agent import Agent, AgentError, Turn, Uniform, ask, name_of
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
-from dice_envs.exact.agents import KEPT, Asked, Positions
+from dice_envs.exact.agents import KEPT, Answered, Asked
 
 COMPARED = 64  # positions of random play at which an agent is asked twice before work begins
 OWN_GAMES = 256  # that an agent plays from beginning to end, to be asked twice at all of their positions
@@ -57,7 +57,7 @@ def probe(variant: Variant, player: Asked) -> None:
     states = positions_of_play(variant, 1, player.agent if isinstance(player.agent, Agent) else player)
     parts = np.array_split(np.arange(len(states)), -(-len(states) // KEPT) or 1)
     found = [player.probabilities(Turn(variant, states, part, player.streams[: len(part)])) for part in parts]
-    player.own = Positions(states, np.concatenate(found))
+    player.own = Answered(states, np.concatenate(found))
     ask_again(variant, player, COMPARED)
 
 
@@ -92,7 +92,7 @@ def ask_again(variant: Variant, player: Asked, answers: int = AGAIN) -> None:
         player.differ()
 
 
-def _compare(variant: Variant, player: Asked, before: Positions, rows: np.ndarray) -> None:
+def _compare(variant: Variant, player: Asked, before: Answered, rows: np.ndarray) -> None:
     """Ask again at some of the positions, and count the answers that differ. AgentError if they do not by chance."""
 
     def at(rows: np.ndarray) -> np.ndarray:

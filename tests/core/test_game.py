@@ -61,3 +61,5 @@ def test_players_have_their_names_in_words_and_pictures(game):
     assert [named.seat_name(seat, 0) for seat in range(3)] == ["you", "Ben", "Cleo"]
     assert named.named(people) is named
     assert "Ben" not in str(plain.picture(state, 0)), "the game itself is as before"
+    with pytest.raises(ValueError, match=r"players must have 3 names, one for each seat, not \['Ada'\]"):
+        plain.named(["Ada"])
