@@ -54,7 +54,7 @@ CASES = [
     for game in MEASURED
     for variants, exact in [VARIANTS.get(game, ([{}], ""))]
     for number, options in enumerate(variants)
-    for spec in (["random", exact] if number else players(game))
+    for spec in (["random", *([exact] if exact else [])] if number else players(game))
 ]
 
 
