@@ -98,7 +98,7 @@ class Repeats:
     Attributes:
         number: how many.
         differing: how many of them were not as before.
-        in_one_batch: whether the very same batch was answered in two ways, which no agent does that is not random.
+        in_one_batch: whether the same batch was answered in two ways, as by random agents alone.
     """
 
     number: int = 0
@@ -130,9 +130,11 @@ class Asked:
         is_random: whether its answers differ at the same position. Another run may then give another result.
         promises: those of its promises that hold where it is asked as at the beginning of a match.
         rounding: by how much its probabilities may differ without being random.
-        positions, own: where it was asked, and where in games of its own.
-        repeats: what came of asking again.
-        rng, streams: choose where it is asked again; the agent's there.
+        positions: a sample of those at which it was asked.
+        own: those of games that it played with itself.
+        repeats: counts of its repeated answers.
+        rng: chooses where it is asked again.
+        streams: its random streams there.
     """
 
     is_known, is_random = True, False
@@ -222,7 +224,7 @@ class Sampled(Asked):
 
     Args:
         fixed: the agent as it was asked before they differed.
-        repeats: what came of asking it again; None: as `fixed` knows it.
+        repeats: counts of its repeated answers; None: those of `fixed`.
 
     Attributes:
         questions: how often it is asked at each position.

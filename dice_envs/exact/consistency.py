@@ -122,8 +122,8 @@ def _cause(
     found: np.ndarray,
     differs: np.ndarray,
 ) -> str | None:
-    """Return on what the answers depend that differ from the first ones; "" if it may be chance; None if they are random,
-    since the very same batch is answered in two ways."""
+    """Return what the differing answers depend on; "" if they may differ by chance; None if they do, because the same batch is
+    answered in two ways."""
 
     def steady(rows: np.ndarray) -> np.ndarray | None:
         found = at(rows)

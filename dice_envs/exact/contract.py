@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dice_envs.core.game import Game, Variant, part_of
+from dice_envs.core.game import Game, Variant, load, names, part_of
 
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 MOST_SAMPLE = 100_000_000
@@ -278,7 +278,8 @@ class GameExact:
             ValueError: there is no exact result for the game, its options or the agents; the message says why.
             AgentError: an agent's probabilities or actions are against the rules.
         """
-        raise ValueError(f"no exact result of agents is known in {variant.game.name}")
+        having = ", ".join(name for name in names() if offered(load(name), "winning_shares"))
+        raise ValueError(f"no exact result between agents is known in {variant.game.name}; games that have one: {having}")
 
     def optima(self, variant: Variant, /) -> dict[str, float]:
         """Return name → value of each quantity that `measure` gives under optimal play; what the game rewards comes first.

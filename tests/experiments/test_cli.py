@@ -157,7 +157,10 @@ PLAYERS = f"agents for liars_dice are: {', '.join(for_game('liars_dice'))}"
         ("arena liars_dice random random --games 0", "games must be a whole number from 1 to 10000000, not 0"),
         ("arena liars_dice random random --log x.csv", "liars_dice has no log format"),
         ("arena liars_dice random random --exact --log x.csv", "--exact plays no games: leave out --log"),
-        ("arena fatestones random nash --exact", "no exact result of agents is known in fatestones"),
+        (
+            "arena fatestones random nash --exact",
+            "no exact result between agents is known in fatestones; games that have one: liars_dice",
+        ),
         ("arena liars_dice random reader -o num_dice=3 --exact", "past rounds matter to Reader("),
         pytest.param(
             "arena liars_dice random mcts:2 -o num_dice=1 --exact",
