@@ -1,5 +1,5 @@
-"""What players share: base classes of those with checked parameters, of a single game, and of deterministic ones; and `random`,
-which plays any game.
+"""What players share: base classes of those with checked parameters, of a single game, and of deterministic ones; and `random`
+and `mix`, which play any game.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from dice_envs.agent import Turn, Uniform
 from dice_envs.agent.kernel import NO_OPTIONS, AgentKernel
+from dice_envs.agent.mixture import mix
 from dice_envs.agent.specs import factories, for_game, games_of
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_types
@@ -73,4 +74,4 @@ class Random(Uniform):
     """Plays a uniformly random legal action."""
 
 
-AGENTS = {"random": Random}
+AGENTS = {"mix": mix, "random": Random}

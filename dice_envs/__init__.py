@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pettingzoo
 
 from dice_envs.agent import Agent, AgentError, Promises, Turn, Uniform
-from dice_envs.agent.casting import Pool
+from dice_envs.agent.mixture import Mixture
 from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import Batch, IllegalActionError
 from dice_envs.core.game import Facts, Game, Variant, configure, load, names, register, register_id
@@ -55,6 +55,7 @@ __all__ = [
     "IllegalActionError",
     "Measurement",
     "Measures",
+    "Mixture",
     "Picture",
     "Pool",
     "Promises",
@@ -82,6 +83,8 @@ __all__ = [
     "state_dtype",
     "train",
 ]
+
+Pool = Mixture  # its name as the opponents of a learner
 
 try:
     __version__ = metadata.version("dice-envs")

@@ -13,7 +13,7 @@ from dice_envs import score_dice_v0
 env = dice_envs.liars_dice_v0.env(num_players=3, num_dice=[5, 4, 4], wild="ones")
 raw = dice_envs.fatestones_v0.raw_env(hand_size=2, render_mode="ansi").variant
 both = score_dice_v0.parallel_env(pool_a=(6, 6), max_cycles=10)
-opponents: dice_envs.envs.learner.Opponents = dice_envs.Pool(["random"])
+opponents: dice_envs.envs.learner.Opponents = dice_envs.Mixture(["random"])
 one = dice_envs.SeatEnv("liars_dice", opponents=["numbers", dice_envs.Uniform()], num_players=3)
 """
 WRONG = """

@@ -149,8 +149,10 @@ class Promises:
             that; others raise AgentError.
         by_clock: what it does depends on how fast the machine is, so that a seed does not repeat its play.
         remembers: a NumPy data type. Gives the agent a memory: `Turn.memory` holds one record for each game, which the agent
-            wrote at earlier turns of this match. It knows only what its own turns have shown. `act` updates the records;
+            wrote at earlier turns of this match. It knows only what its own turns have shown. A field `game` of it is zeroed
+            whenever a game begins. `act` updates the records;
             `probabilities` reads them and changes nothing. Exact measures ask the agent as at the beginning of a match.
+        seats: the seats that it plays, if it has no policy for the others; None: all.
         variant: the only variant that a trained policy plays. Commands take the game's options from it.
         network: variant → the network whose softmax `probabilities` is, as numbers; or None. Exact measures then compute many
             answers at once. ValueError without `observes_only`.
@@ -170,6 +172,7 @@ class Promises:
     resigns: bool = False
     by_clock: bool = False
     remembers: Any = None
+    seats: tuple[int, ...] | None = None
     variant: Variant | None = None
     network: Callable[[Variant], Network | None] | None = None
     solution: Callable[[Variant], Any] | None = None
@@ -219,6 +222,17 @@ def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
     if kind.hasobject or kind.itemsize == 0:
         raise AgentError(f"{name_of(agent)}: remembers must be a data type of a fixed size without objects, not {kind}")
     return np.zeros(shape, kind)
+
+
+def forget_game(memory: np.ndarray | None) -> None:
+    """Zero the fields `game` of an agent's memory, where there are any, since a game begins. In place."""
+    if memory is None:
+        return
+    for name in memory.dtype.names or ():
+        if name == "game":
+            memory[name] = 0
+        else:
+            forget_game(memory[name])
 
 
 def ask(

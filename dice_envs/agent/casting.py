@@ -6,13 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from dice_envs.agent import Agent, check_plays, promises_of
+from dice_envs.agent.mixture import Mixture
 from dice_envs.agent.specs import NotHarmless, aliases, check_harmless, factories, for_game, resolve
-from dice_envs.core.batch import as_array
 from dice_envs.core.game import Variant, configure
-from dice_envs.core.options import check_list, did_you_mean, shown
+from dice_envs.core.options import did_you_mean, shown
 from dice_envs.core.own import FORMS, split_own
 
 
@@ -109,52 +107,25 @@ def make_harmless(
 # --- a learner's opponents --------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass
-class Pool:
-    """A pool of agents: at the start of each game every opposing seat is given one at random.
-
-    Attributes:
-        agents: agents or their specs.
-        weights: how often each is drawn, not negative; None: equally often. Both may be changed between games.
-    """
-
-    agents: list[Any]
-    weights: list[float] | None = None
-
-    def __post_init__(self) -> None:
-        check_list("agents", self.agents, None, "agents")
-        if not len(self.agents):
-            raise ValueError("a pool needs at least one agent")
-        self.agents = [resolve(agent) for agent in self.agents]
-        self.shares()
-
-    def shares(self) -> np.ndarray:
-        """Return the probability of each agent, (agents,) float64."""
-        weights = np.ones(len(self.agents)) if self.weights is None else as_array("weights", self.weights)
-        odd = weights.dtype.kind not in "biuf" or weights.shape != (len(self.agents),)
-        if odd or not (weights >= 0).all() or weights.sum() <= 0:
-            raise ValueError(f"weights must be {len(self.agents)} non-negative numbers, not all 0, not {shown(self.weights)}")
-        shares: np.ndarray = weights / weights.sum()
-        return shares
-
-
-Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Pool  # see `dice_envs.envs.learner.SeatGames`
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Mixture  # see `dice_envs.envs.learner.SeatGames`
 
 
 def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
-    """Return the agents, all of which play the variant; for a pool its own list. ValueError for a wrong number of agents, an
-    unknown spec, or an agent that does not play the variant."""
+    """Return the agents, all of which play the variant; for a Mixture its own list. ValueError for a wrong number of agents, an
+    unknown spec, a Mixture among several agents, or an agent that does not play the variant."""
     others = variant.facts.num_seats - 1
     agents: list[Agent]
-    if isinstance(opponents, Pool):
+    if isinstance(opponents, Mixture):
         agents = opponents.agents
     else:
         listed = opponents if isinstance(opponents, Sequence) and not isinstance(opponents, str) else [opponents]
         if listed is opponents and len(listed) != others:
             raise ValueError(
-                f"opponents must be one agent, a Pool, or {others} agents, one for each other seat, not {len(listed)}"
+                f"opponents must be one agent, a Mixture, or {others} agents, one for each other seat, not {len(listed)}"
             )
         agents = [resolve(agent, variant.game.name) for agent in listed]
+        if any(isinstance(agent, Mixture) for agent in agents):
+            raise ValueError("opponents must be one Mixture alone, from which each seat draws, or agents without any")
     for agent in agents:
         check_plays(agent, variant)
     return agents

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dice_envs.agent import RESIGNS, Agent, ask, fault_of, fresh_memory, promises_of
+from dice_envs.agent import RESIGNS, Agent, ask, fault_of, forget_game, fresh_memory, promises_of
 from dice_envs.agent.compiled import NO_FAULT, compile_games, context_of, team_of
 from dice_envs.core.batch import forfeit
 from dice_envs.core.dice import STREAM, new_streams
@@ -133,6 +133,8 @@ class _Matches(NamedTuple):
         kernels, states = self.variant.kernels, self.states
         index = np.arange(len(states))
         kernels.deal(states, index)
+        for memory in self.memories:
+            forget_game(memory)
         earned = np.zeros((len(states), self.variant.facts.num_seats))
         while True:
             goes_on = states["seat"][index] != OVER

@@ -144,8 +144,9 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
         raise ValueError(f"unknown agent {shown(name)}; known: {known}, or one of your own as {FORMS}{near}")
     factory = factories()[name] if own is None else load_own(*own[:2], "agent")
     parameters = parameters_of(factory)
-    pairs = [part for part in rest.split(",") if part]
-    if pairs and "=" not in pairs[0]:
+    whole = getattr(factory, "takes_text", False)
+    pairs = [part for part in ([rest] if whole else rest.split(",")) if part]
+    if pairs and (whole or "=" not in pairs[0]):
         if not parameters:
             raise ValueError(f"{name} takes no parameters, not {shown(rest)}")
         pairs[0] = f"{next(iter(parameters))}={pairs[0]}"

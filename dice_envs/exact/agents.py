@@ -17,6 +17,7 @@ import numpy as np
 from dice_envs.agent import (
     Agent,
     AgentError,
+    Promises,
     Turn,
     Uniform,
     as_agent,
@@ -30,6 +31,7 @@ from dice_envs.agent import (
     promises_of,
     stated,
 )
+from dice_envs.agent.mixture import Mixture
 from dice_envs.agent.specs import resolve
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
@@ -256,11 +258,57 @@ class Sampled(Asked):
         return 0.0 if shows else self.repeats.bound
 
 
-def asked(agent: str | Agent | Callable[..., Any], variant: Variant) -> Any:
-    """Return the agent as a game's `measure` sees it. `agent` is what `dice_envs.measure` takes.
+class Mixed(Asked):
+    """A mixture. Its answers depend on what it has done before in the game, so its agents are asked one by one.
+
+    Attributes:
+        parts: its agents as `measure` sees them, those that are never drawn left out.
+        weights: (parts,) float64, how often each is drawn.
+    """
+
+    def __init__(self, mixture: Mixture, variant: Variant, name: str) -> None:
+        self.agent, self.name, self.promises = mixture, name, Promises()
+        shares = mixture.shares()
+        self.parts = [asked(mixture.agents[number], variant) for number in np.flatnonzero(shares)]
+        self.weights = shares[shares > 0]
+        self.is_known = all(each.is_known for each in self.parts)
+
+    @property
+    def repeats(self) -> Repeats:  # type: ignore[override]
+        """Counts of all its agents' repeated answers."""
+        counts = [each.repeats for each in self.parts]
+        return Repeats(sum(each.number for each in counts), sum(each.differing for each in counts))
+
+    @property
+    def unseen(self) -> float:
+        return max(each.unseen for each in self.parts)
+
+
+def parts_of(player: Asked) -> list[Asked]:
+    """Return the agents of a mixture; any other agent alone."""
+    return player.parts if isinstance(player, Mixed) else [player]
+
+
+@dataclasses.dataclass
+class _InSeat:
+    """An agent that plays one seat. At the others, where it is never measured, it is not asked."""
+
+    agent: Any
+    seat: int
+
+    def probabilities(self, turn: Turn) -> np.ndarray:
+        chances, rows = turn.legal / turn.legal.sum(axis=1, keepdims=True), np.flatnonzero(turn.seats == self.seat)
+        if len(rows):
+            part = Turn(turn.variant, turn._true_states, turn._index[rows], turn.streams[rows])
+            chances[rows] = ask_probabilities(self.agent, part)
+        return chances
+
+
+def asked(agent: str | Agent | Callable[..., Any], variant: Variant, seat: int | None = None) -> Any:
+    """Return the agent as a game's `measure` sees it, in every seat or in one. `agent` is what `dice_envs.measure` takes.
 
     Raises:
-        ValueError: no such agent, or it does not play the variant.
+        ValueError: no such agent, or it does not play the variant, or not the seat.
         TypeError: this is no agent.
     """
     player = as_agent(agent)
@@ -270,6 +318,16 @@ def asked(agent: str | Agent | Callable[..., Any], variant: Variant) -> Any:
     in_place = promises_of(player).for_variant
     name = name_of(agent if isinstance(agent, str) else player)
     player = in_place(variant) if in_place else player
+    seats = promises_of(player).seats
+    if seats is not None:
+        lacking = [each for each in range(variant.facts.num_seats) if each not in seats and seat in (None, each)]
+        if lacking:
+            raise ValueError(
+                f"{name} is a profile that lacks seat {lacking[0] + 1}: measure a sequence of an agent for each seat"
+            )
+        player = player if seat is None else _InSeat(player, seat)
+    if isinstance(player, Mixture):
+        return Mixed(player, variant, name)
     if is_stochastic(player):
         return Stated(player, name)
     return (Declared if promises_of(player).deterministic else Undeclared)(player, name)

@@ -14,6 +14,8 @@ from dice_envs.core.game import Game, Variant, load, names, part_of
 REPEATS = 10  # how often an agent with random answers is measured, each time with other random numbers
 MOST_SAMPLE = 100_000_000
 LEAST_PRECISION = 1e-12  # of a solution, in returns
+EXPLOITABILITY = "exploitability"  # name of a measurement: what best responses win, mean of both players: NashConv / 2
+NASH_CONV = "NashConv"  # name of a measurement: the sum of what each player could gain by leaving its policy
 # Name of a measurement: how often a best response wins from the agent. Training compares its own win rates with it.
 BEST_RESPONSE_WINS = "best response wins"
 # Name of a measurement: by how much the share of wins of one player grows if it leaves the strategy that all others play.
@@ -265,6 +267,18 @@ class GameExact:
             ValueError: there is no exact measure of this variant or these agents; the message says why.
         """
         raise NotImplementedError
+
+    def measure_profile(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
+        """Return measurements of a profile, an agent for each seat: exploitability, NashConv, and each seat's gain.
+
+        Raises:
+            ValueError: there is no exact measure of this variant or these agents; the message says why.
+        """
+        raise NotImplementedError
+
+    def is_one_round(self, variant: Variant, /) -> bool:
+        """Return whether `measure` follows a mixture, whose agents are asked one by one, since a game is one round."""
+        return False
 
     def winning_shares(self, variant: Variant, agents: Sequence[Any], /) -> list[float]:
         """Return each agent's share of wins at a table, without sampling.

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,13 +15,15 @@ from dice_envs.agent.compiled import Team, compile_legal_chooser, context_of, te
 from dice_envs.agent.kernel import Chooser
 from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import new_streams
-from dice_envs.core.game import OVER, Game, Variant, single_seat
+from dice_envs.core.game import OVER, Game, Variant, load, names, single_seat
 from dice_envs.core.options import check_range, check_seed, is_list, shown
 from dice_envs.core.work import Tell, counting, foretold, is_watched, work
-from dice_envs.exact.agents import Asked, RandomAnswers, Repeats, Sampled, Stated, asked
+from dice_envs.exact.agents import Asked, Mixed, RandomAnswers, Repeats, Sampled, Stated, asked, parts_of
 from dice_envs.exact.consistency import ask_again, probe
 from dice_envs.exact.contract import (
+    EXPLOITABILITY,
     MOST_SAMPLE,
+    NASH_CONV,
     REPEATS,
     RETURN,
     ActionValues,
@@ -42,7 +44,7 @@ _FRESH = "measured as the agent plays when a match begins, with nothing to remem
 
 def measure(
     game: str | Game | Variant,
-    agent: str | Agent | Callable[..., Any],
+    agent: str | Agent | Callable[..., Any] | Sequence[Any],
     *,
     seed: int = 0,
     sample: int | None = None,
@@ -61,7 +63,8 @@ def measure(
             A PyTorch module is such a function of tensors on the device of its parameters. A function or module that takes one
             argument gets observations alone and returns logits (n, actions); illegal actions are masked before the softmax.
             A model such as MaskablePPO sees what the VecNormalize of its environment makes of observations, if it has one:
-            `load` takes it as `env`. Modules and models are asked in evaluation mode and left as they were.
+            `load` takes it as `env`. Modules and models are asked in evaluation mode and left as they were. A sequence of
+            them, one for each seat, is a profile: its exploitability, NashConv and each seat's gain are measured.
         seed: fixes all that is drawn.
         sample: number of deals or games to look at where there are too many for all of them; None: the game's default.
         done: progress callback, called with (amount done since the last call, amount in all). None: after ten seconds a line
@@ -77,6 +80,10 @@ def measure(
     the agent declares them `deterministic`; otherwise `error` allows for answers that would differ too rarely to be seen. An
     agent that remembers past games is measured as it plays when a match begins.
 
+    A `dice_envs.Mixture` is measured exactly in games of one round, where each of its agents counts by how likely it is to have
+    come to a position, and with one player, as the mean. Elsewhere a best response learns in the course of a game which agent
+    it faces: the figure is then the bound that holds, the mean of what best responses win from the agents.
+
     The agent is asked twice at all positions of 256 games that it plays with itself, and in the end again there and at a sample
     of all positions, in batches of other sizes and orders.
 
@@ -90,6 +97,8 @@ def measure(
     if sample is not None:
         check_range("sample", sample, 1, MOST_SAMPLE)
     with work(done or (None if is_watched() else foretold())):
+        if is_list(agent):
+            return _measure_profile(variant, cast("Sequence[Any]", agent), against, Effort(seed, sample))
         if against:
             return _measure_table(variant, agent, against, Effort(seed, sample))
         return _measure(variant, agent, Effort(seed, sample), apply)
@@ -104,9 +113,13 @@ def _measure(
         what = "no optimal play, equilibrium or best response is known"
         raise ValueError(f"{variant.game.name} cannot be measured exactly: {what}")
     player = asked(agent, variant)
+    if isinstance(player, Mixed) and not GameExact(variant.game).is_one_round(variant):
+        return _measure_parts(variant, player, effort, apply)
     try:
         runs = [_run(variant, player, effort)]
-    except RandomAnswers:  # so far it was asked too seldom
+    except RandomAnswers as problem:  # so far it was asked too seldom
+        if isinstance(player, Mixed):
+            raise ValueError(f"{problem}: a mixture is measured where the probabilities of its agents are fixed") from None
         player = Sampled(player)
         runs = [_run(variant, player, effort)]
         seeds = np.random.SeedSequence(seed).generate_state(REPEATS - 1).tolist()
@@ -117,9 +130,58 @@ def _measure(
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
     measures = tuple(_allowing(each, player) for each in measures)
-    told = [_FRESH] * (fresh_memory(player.agent, 1) is not None) + [getattr(player.agent, "note", "")]
+    told = [_FRESH] * any(fresh_memory(each.agent, 1) is not None for each in parts_of(player))
+    told += [getattr(each.agent, "note", "") for each in parts_of(player)]
     measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, *told)))) for each in measures)
+    measures += _nash_conv(variant, measures[0])
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
+
+
+def _nash_conv(variant: Variant, headline: Measurement) -> tuple[Measurement, ...]:
+    """Return the sum of what both players could gain, as others name and count exploitability."""
+    if headline.name != EXPLOITABILITY or variant.facts.num_seats != 2:
+        return ()
+    value, gap, error = 2 * headline.value, 2 * headline.gap, 2 * headline.error
+    span = None if headline.span is None else 2 * headline.span
+    return (Measurement(NASH_CONV, value, 0.0, gap, error, headline.unit, "twice the exploitability", span),)
+
+
+_BOUND = (
+    "a best response learns in the course of a game which of the agents it faces, so what it wins from the mixture is not "
+    "known exactly: at most this, the mean of what best responses win from its agents"
+)
+
+
+def _measure_parts(variant: Variant, player: Mixed, effort: Effort, apply: Any) -> Measures:
+    """Measure the agents of a mixture and return the mean: what it is with one player, else a bound on the headline."""
+    found = [_measure(variant, each.agent, effort, apply).measures for each in player.parts]
+    alone = variant.facts.num_seats == 1 or variant.facts.cooperative
+
+    def mean(own: Sequence[Measurement]) -> Measurement:
+        first = own[0]
+        value, optimum, gap, error = player.weights @ [(each.value, each.optimum, each.gap, each.error) for each in own]
+        name, note = (first.name, first.note) if alone else (f"{first.name}, at most", _BOUND)
+        return Measurement(name, float(value), float(optimum), float(gap), float(error), first.unit, note)
+
+    measures = tuple(mean(own) for own in zip(*found, strict=True))
+    measures = measures if alone else measures[:1]
+    return Measures(variant.game.name, variant.changed_options(), player.name, effort.seed, None, measures)
+
+
+def _measure_profile(variant: Variant, agents: Sequence[Any], against: Sequence[Any], effort: Effort) -> Measures:
+    """Measure a profile, an agent for each seat."""
+    seats, found = variant.facts.num_seats, offered(variant.game, "measure_profile")
+    if len(against):
+        raise ValueError(f"against must be left out with a profile, not {shown(against)}: it has an agent for each seat")
+    if found is None:
+        having = ", ".join(name for name in names() if offered(load(name), "measure_profile"))
+        raise ValueError(f"a profile of {variant.game.name} cannot be measured; games in which one can: {having}")
+    if len(agents) != seats:
+        raise ValueError(f"a profile must have an agent for each of the {seats} seats of {variant}, not {len(agents)}")
+    players = [asked(each, variant, seat) for seat, each in enumerate(agents)]
+    measures = tuple(found(variant, players, effort))
+    who = f"({', '.join(each.name for each in players)})"
+    return Measures(variant.game.name, variant.changed_options(), who, effort.seed, None, measures)
 
 
 def _measure_table(variant: Variant, agent: Any, against: Sequence[Any], effort: Effort) -> Measures:
@@ -155,9 +217,11 @@ def _run(variant: Variant, player: Asked, effort: Effort) -> tuple[list[Measurem
     """
     with counting(share=1 / REPEATS if player.is_random else 1) as part:
         try:
-            probe(variant, player)
+            for each in parts_of(player):
+                probe(variant, each)
             found = GameExact(variant.game).measure(variant, player, effort)
-            ask_again(variant, player)
+            for each in parts_of(player):
+                ask_again(variant, each)
         except RandomAnswers:
             part.undo()
             raise

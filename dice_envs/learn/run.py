@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dice_envs.agent.casting import Pool, make_players
+from dice_envs.agent.casting import make_players
+from dice_envs.agent.mixture import Mixture
 from dice_envs.agent.specs import check_harmless
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.files import read_json, write_text
@@ -47,7 +48,7 @@ class TrainingPool:
     def __init__(self, variant: Variant, preset: Preset) -> None:
         fixed: list[Any] = make_players(variant, preset.opponents) if variant.facts.num_seats > 1 else []
         self._facts, self._preset, self._fixed = variant.facts, preset, len(fixed)
-        self.pool = Pool(fixed) if fixed else None
+        self.pool = Mixture(fixed) if fixed else None
         self.most = preset.past_selves if fixed and preset.self_share and preset.self_play < 1 else 0
         self.num_selves = 0
         self.score: dict[str, list[float]] = {}

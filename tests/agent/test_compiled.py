@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from dice_envs import AgentError, Pool, Uniform, configure
+from dice_envs import AgentError, Mixture, Uniform, configure
 from dice_envs.agent import KernelAgent, Promises
 from dice_envs.agent.compiled import compile_games, team_of
 from dice_envs.agent.kernel import AgentKernel
@@ -53,8 +53,8 @@ class Asked:
 
 def copies(opponents):
     """The same opponents without kernels."""
-    if isinstance(opponents, Pool):
-        return Pool([Asked(agent) for agent in opponents.agents], opponents.weights)
+    if isinstance(opponents, Mixture):
+        return Mixture([Asked(agent) for agent in opponents.agents], opponents.weights)
     return [Asked(agent) for agent in opponents]
 
 
@@ -78,7 +78,7 @@ def test_both_ways_show_and_leave_the_same(name, options, specs):
     made, seats = [make_agent(spec) for spec in specs], variant.facts.num_seats
     assert not team_of(made, variant).may_fail, "no copy of games is kept for the agents of this project"
     if seats > 1:
-        pool = Pool(made, weights=list(range(1, len(made) + 1)))
+        pool = Mixture(made, weights=list(range(1, len(made) + 1)))
         same(history(variant, pool), history(variant, copies(pool)))
         same(history(variant, pool, self_play=0.5), history(variant, copies(pool), self_play=0.5))
     for first in range(len(made)):
@@ -187,7 +187,7 @@ def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
     table[place] = Faulty()
     with pytest.raises(AgentError, match="^Faulty in fatestones, seat . of game"):
         play_table(variant, table, 100, 1)
-    pool = Pool([Mannered(), *table])
+    pool = Mixture([Mannered(), *table])
     games = SeatGames(variant, 40, pool, seat=0)
     games.seed_games(np.arange(40), list(range(40)))
     problem, _ = refused(lambda: games.start(np.arange(40)), AgentError)
@@ -198,7 +198,7 @@ def test_of_several_agents_the_one_with_the_illegal_action_is_named(place):
 
 
 def test_an_agent_of_a_pool_that_still_plays_cannot_be_removed():
-    pool = Pool([Mannered(), Mannered()])
+    pool = Mixture([Mannered(), Mannered()])
     games = begun(configure("fatestones"), pool, 20, seat=0)
     del pool.agents[1]
     with pytest.raises(ValueError, match="agents that still play cannot be removed from a pool, which has only 1 now"):

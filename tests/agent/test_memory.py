@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dice_envs
-from dice_envs import AgentError, Pool, SeatEnv, SeatVectorEnv, Uniform, configure
+from dice_envs import AgentError, Mixture, SeatEnv, SeatVectorEnv, Uniform, configure
 from dice_envs.agent import Promises, ask, fresh_memory
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.agents.liars_dice.adaptive import Adaptive
@@ -212,7 +212,7 @@ def test_a_snapshot_holds_records():
 
 def test_a_pool_begins_a_match_when_it_puts_another_agent_in():
     both = [Counting(), Counting()]
-    pool = Pool(both)
+    pool = Mixture(both)
     env = SeatEnv("liars_dice", opponents=pool, seat=0, starter="first", **ONE_DIE)
     _, info = env.reset(seed=1)
     stays, changes = 0, 0
@@ -239,7 +239,7 @@ def test_a_pool_begins_a_match_when_it_puts_another_agent_in():
 
 
 def test_whoever_remembers_must_be_there_from_the_beginning():
-    pool = Pool([Forgetful()])
+    pool = Mixture([Forgetful()])
     env = SeatEnv("liars_dice", opponents=pool, seat=1, starter="first", **ONE_DIE)
     env.reset(seed=1)
     pool.agents[0] = Counting()

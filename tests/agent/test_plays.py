@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import dice_envs.envs.sb3
-from dice_envs import AgentError, Pool, Promises, configure, measure
+from dice_envs import AgentError, Mixture, Promises, configure, measure
 from dice_envs.agent import check_plays, name_of, promises_of
 from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import Batch
@@ -98,7 +98,7 @@ class Fussy:
     [
         lambda agent: gymnasium.make("dice_envs/LiarsDice-v0", opponents=agent),
         lambda agent: gymnasium.make_vec("dice_envs/LiarsDice-v0", num_envs=2, opponents=[agent]),
-        lambda agent: gymnasium.make("dice_envs/LiarsDice-v0", opponents=Pool(["random", agent])),
+        lambda agent: gymnasium.make("dice_envs/LiarsDice-v0", opponents=Mixture(["random", agent])),
         lambda agent: dice_envs.envs.sb3.make_vec_env("liars_dice", 2, opponents=agent),
         lambda agent: tournament(configure("liars_dice"), ["random", "fussy"], 10, 1, agents=[make_agent("random"), agent]),
         lambda agent: measure("liars_dice", agent, rules="openspiel", num_dice=1),

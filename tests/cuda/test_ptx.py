@@ -15,7 +15,7 @@ from dice_envs.agent.specs import for_game, make_agent
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import compile_random_action, configure, names, with_expected_rewards
 from dice_envs.core.kernel import makes_arrays
-from dice_envs.envs.learner import Pool, SeatGames
+from dice_envs.envs.learner import Mixture, SeatGames
 from dice_envs.envs.learner.device import example
 from tests.support.variants import MORE_OPTIONS
 
@@ -92,7 +92,7 @@ def test_agents(variant, offered):
 
 def opponents(variant):
     """All specs with kernels, as one pool: its turn holds the kernels of all."""
-    return Pool([spec for each, spec, offered in OFFERS if each.same_rules(variant) and not makes_arrays(offered.choose)])
+    return Mixture([spec for each, spec, offered in OFFERS if each.same_rules(variant) and not makes_arrays(offered.choose)])
 
 
 # Every opponent and self-play at once; then turns that leave all of it out, one of a game that lists its hands.

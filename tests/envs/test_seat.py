@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dice_envs import Pool, SeatEnv, SeatVectorEnv, configure, make_agent
+from dice_envs import Mixture, SeatEnv, SeatVectorEnv, configure, make_agent
 from dice_envs.core.game import OVER
 from dice_envs.envs import aec
 from dice_envs.envs.text import TextEnv
@@ -79,14 +79,14 @@ def test_opponents_by_seat_and_by_pool():
         _, _, _, _, infos = env.step(infos["action_mask"].argmax(axis=1))
     assert first.seats == {2}, "opponents are listed in turn order after the learner"
     assert second.seats == {0}
-    pool = Pool([Recorder(), Recorder(), Recorder()], weights=[1, 0, 3])
+    pool = Mixture([Recorder(), Recorder(), Recorder()], weights=[1, 0, 3])
     env = SeatVectorEnv("liars_dice", 4000, opponents=pool, autoreset_mode="SameStep")
     env.reset(seed=1)
     players = env.games.players.max(axis=1)
     assert_distributed(np.bincount(players, minlength=3), [0.25, 0, 0.75])
     for weights in ([1, 2], ["1"] * 3, [np.timedelta64(1, "ns")] * 3):
         with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
-            Pool(["random"] * 3, weights=weights)
+            Mixture(["random"] * 3, weights=weights)
 
 
 def test_whose_options_change_is_followed_from_the_next_reset_and_a_pool_at_once():
@@ -104,7 +104,7 @@ def test_whose_options_change_is_followed_from_the_next_reset_and_a_pool_at_once
     assert called(env) == 0
     env.reset(seed=2)
     assert called(env) > 0.2
-    pool = Pool(["numbers:threshold=0"])
+    pool = Mixture(["numbers:threshold=0"])
     env = SeatVectorEnv("liars_dice", opponents=pool, **games)
     env.reset(seed=1)
     assert called(env) == 0

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import dice_envs
-from dice_envs import Pool
+from dice_envs import Mixture
 from dice_envs.agent.specs import resolve
 from dice_envs.core.game import configure
 from dice_envs.envs.learner import SeatGames
@@ -24,7 +24,7 @@ from tests.support.subsets import few
 ROWS = {
     "numbers": ("liars_dice", {"num_dice": 2}, {"opponents": "numbers"}),
     "self-play": ("liars_dice", {"num_players": 3, "num_dice": 2}, {"self_play": 0.5}),
-    "pool": ("liars_dice", {}, {"opponents": Pool(["random", "numbers", "numbers:bluff=1"]), "seat": 1}),
+    "pool": ("liars_dice", {}, {"opponents": Mixture(["random", "numbers", "numbers:bluff=1"]), "seat": 1}),
     "network": ("liars_dice", {"rules": "openspiel", "num_dice": 1}, {"opponents": "ppo"}),
     "fatestones": ("fatestones", {}, {"expected_rewards": True, "opponents": "strongest"}),
     "score dice": ("score_dice", {}, {"opponents": "highest", "self_play": 1.0}),
@@ -134,7 +134,7 @@ def test_equal_games_are_compiled_once():
 
 @pytest.mark.skipif(not SIMULATED, reason="graphs are of a GPU")
 def test_a_recorded_step_of_numbers_that_have_changed_is_told():
-    pool = Pool(["numbers", "numbers:bluff=1"])
+    pool = Mixture(["numbers", "numbers:bluff=1"])
     env = dice_envs.TensorEnv("liars_dice", 2, pool, num_dice=2)
     before = env.recording
     assert env.recording == before is not None

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from dice_envs import Pool, configure
+from dice_envs import Mixture, configure
 from tests.support.policies import ActsOnly
 from tests.support.turns import played
 
@@ -39,7 +39,7 @@ PINNED = [
 
 def digest(name, options, opponents, arguments):
     made = [ActsOnly(spec.removeprefix("asked ")) if spec.startswith("asked ") else spec for spec in opponents]
-    pool = made[0] if len(made) == 1 else Pool(made)
+    pool = made[0] if len(made) == 1 else Mixture(made)
     found = hashlib.sha256()
     for array in played(configure(name, **options), pool, GAMES, TURNS, **arguments):
         found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())

@@ -29,7 +29,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure, load, names
 from dice_envs.envs import aec
 from dice_envs.envs.gym import SeatEnv, SeatVectorEnv
-from dice_envs.envs.learner import Pool
+from dice_envs.envs.learner import Mixture
 from dice_envs.envs.sb3 import make_vec_env
 from tests.conftest import python, scaled
 from tests.support.chance import assert_distributed
@@ -414,7 +414,7 @@ def test_gymnasium_and_sb3_check_env(name, options):
 
 @every_learner
 def test_a_restored_environment_goes_on_as_the_first_one_did(name, options):
-    options = {"opponents": Pool(["random", "random"]), **gym_options(name, options)}
+    options = {"opponents": Mixture(["random", "random"]), **gym_options(name, options)}
     caller, other = (CALLERS["SB3VecEnv"](name, **options) for _ in range(2))
     caller.reset(3)
     other.reset(4)

@@ -19,8 +19,10 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
-from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
+from dice_envs.agent.casting import Opponents, resolve_opponents
 from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, mixed_team
+from dice_envs.agent.mixture import Mixture
+from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
     MOST_ACTION,
@@ -41,7 +43,7 @@ from dice_envs.envs.learner.records import LEARNER, TABLE, TURN, Shown, Step, ga
 from dice_envs.envs.learner.turn import ANSWERS, ARRANGES, ASKS, BEGINS, FAILS, FORFEITS, SHOWS, compile_advance, compile_views
 from dice_envs.pictures.render import render
 
-__all__ = ["LEARNER", "Opponents", "Pool", "Shown", "Step"]
+__all__ = ["LEARNER", "Mixture", "Opponents", "Shown", "Step"]
 
 
 def seat_variant(game: str | Game | Variant, options: Mapping[str, Any]) -> Variant:
@@ -86,7 +88,7 @@ class SeatGames:
     draw their random numbers from `Turn.streams`.
 
     An opponent's memory (see `dice_envs.Agent`) is kept from game to game, at the same place after the learner's. Its match
-    begins when the game is seeded, or when a Pool puts another agent in its place.
+    begins when the game is seeded, or when a Mixture puts another agent in its place.
 
     A step is one compiled loop (`turn`), in which opponents with kernels choose (see `dice_envs.Agent`). Where the others are
     to move, it stops, Python asks them, and it goes on.
@@ -95,15 +97,15 @@ class SeatGames:
         variant: the game.
         num_games: number of games.
         opponents: an agent or spec for all other seats; a sequence, one for each other seat in turn order after
-            the learner's; or a Pool.
+            the learner's; or a Mixture.
         seat: the learner's seat, or "random" to draw it for each game.
         self_play: the share of games in which the learner has every seat, 0 to 1. Each game is drawn when it starts.
         illegal_action: "raise": an illegal action of the learner's raises IllegalActionError; "lose": it ends the game with
             the least possible return, for learners without masks. The first one in a process gives a warning.
         expected_rewards: pay a roll's expected reward (see `dice_envs.core.game.with_expected_rewards`).
 
-    Opponents are looked up when games are dealt by `start`, and when a list or Pool of them has changed. So one whose options
-    change under way is followed from the next `reset` on; put another into a Pool to change at once.
+    Opponents are looked up when games are dealt by `start`, and when a list or Mixture of them has changed. So one whose
+    options change under way is followed from the next `reset` on; put another into a Mixture to change at once.
 
     Attributes:
         records: (n,) of `game_record`, the games.
@@ -140,7 +142,8 @@ class SeatGames:
         self.self_play = float(self.self_play) if facts.num_seats > 1 else 0.0
         self.num_seats, self.illegal = facts.num_seats, dict[int, str]()
         self.masks: np.ndarray | None = None
-        self.pool = opponents if isinstance(opponents, Pool) else None
+        opponents = resolve(opponents, variant.game.name) if isinstance(opponents, str) else opponents
+        self.pool = opponents if isinstance(opponents, Mixture) else None
         self._agents = resolve_opponents(opponents, variant)
         remembered = [memory.itemsize for agent in self._agents if (memory := fresh_memory(agent, 0)) is not None]
         self.records = np.zeros(num_games, game_record(variant, max(remembered, default=0)))

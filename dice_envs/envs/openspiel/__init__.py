@@ -38,7 +38,7 @@ try:
 except ImportError as problem:
     raise ImportError("dice_envs.envs.openspiel needs OpenSpiel: pip install 'dice-envs[openspiel]'") from problem
 
-from dice_envs.agent import Turn, ask_probabilities, draw_actions
+from dice_envs.agent import Promises, Turn, ask_probabilities, draw_actions
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_seed
@@ -89,7 +89,7 @@ class PolicyAgent:
     `perfect_recall=False` the policy is asked directly, in games of any size. Where a tabular policy has no entry, the agent
     chooses uniformly, and `note` says so, as do exact measures, which also ask at positions that no play reaches.
 
-    A policy may treat seats differently; the agent then does too.
+    A policy may treat seats differently; the agent then does too. One that is for some seats alone plays there, in a profile.
 
     Args:
         game: the game that the policy is for.
@@ -103,6 +103,8 @@ class PolicyAgent:
     def __init__(self, game: DiceGame, policy: Any) -> None:
         self.game = game
         self.policy = policy
+        seats = tuple(getattr(policy, "player_ids", range(game.num_players())))
+        self.promises = Promises(seats=seats if len(seats) < game.num_players() else None)
         self._known: dict[tuple[int, bytes], np.ndarray] = {}
         self._lacking: set[tuple[int, bytes]] = set()  # of them, those without an entry
         if game.perfect_recall:
@@ -136,6 +138,9 @@ class PolicyAgent:
 
     def probabilities(self, turn: Turn) -> np.ndarray:
         rows = zip(turn.seats.tolist(), turn.observations, strict=True)
+        own = self.promises.seats
+        if own is not None and not np.isin(turn.seats, own).all():
+            raise ValueError(f"the policy is a profile that has seats {', '.join(str(seat + 1) for seat in own)} alone")
         return np.stack([self._at(turn, row, seat, seen) for row, (seat, seen) in enumerate(rows)])
 
     def _at(self, turn: Turn, row: int, seat: int, seen: np.ndarray) -> np.ndarray:
@@ -151,7 +156,9 @@ class PolicyAgent:
         """Return the policy's probabilities, (num_actions,) float64."""
         try:
             stated = self.policy.action_probabilities(state)
-        except (KeyError, pyspiel.SpielError):  # a tabular policy, in Python or C++, without this information state
+        except (KeyError, pyspiel.SpielError):  # a tabular policy without this information state; one in C++ has no actions
+            stated = {}
+        if not stated:
             seat = state.current_player()
             self._lacking.add((seat, state.position.observations[seat].tobytes()))
             stated = dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
@@ -162,13 +169,12 @@ class PolicyAgent:
 
     def _walk(self) -> None:
         """Fill `_known` from every position of the tree."""
-        states = [self.game.new_initial_state()]
+        states, seats = [self.game.new_initial_state()], self.promises.seats or range(self.game.num_players())
         while states:
             state = states.pop()
             if state.is_terminal():
                 continue
-            if not state.is_chance_node():
-                seat = state.current_player()
+            if not state.is_chance_node() and (seat := state.current_player()) in seats:
                 chances = self._asked(state)
                 key = seat, state.position.observations[seat].tobytes()
                 if np.abs(self._known.setdefault(key, chances) - chances).max() > 1e-9:

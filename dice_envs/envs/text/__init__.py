@@ -15,7 +15,8 @@ import gymnasium
 import numpy as np
 
 from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of
-from dice_envs.agent.casting import Opponents, Pool, resolve_opponents
+from dice_envs.agent.casting import Opponents, resolve_opponents
+from dice_envs.agent.mixture import Mixture
 from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
 from dice_envs.core.game import OVER, Game, Variant, configure
@@ -171,8 +172,8 @@ class TextEnv(gymnasium.Env[str, str]):
         check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         check_choice("show_rules", show_rules, ("first", "always", "never"))
         self.variant = seat_variant(game, options)
-        if isinstance(opponents, Pool):
-            raise ValueError("opponents of a TextEnv are agents or specs, not a Pool")
+        if isinstance(opponents, Mixture):
+            raise ValueError("opponents of a TextEnv are agents or specs, not a Mixture")
         self._opponents: list[Agent] = resolve_opponents(opponents, self.variant)
         check_choice("seat", python_value(seat), ("random", *range(self.variant.facts.num_seats)))
         self.seat, self.legal, self.show_rules = seat, legal, show_rules

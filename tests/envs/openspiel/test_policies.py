@@ -123,14 +123,20 @@ def test_agents_and_policies_are_the_same_players():
 
 @pytest.mark.parametrize("perfect_recall", [True, False])
 def test_where_a_policy_has_no_entry_is_said(perfect_recall):
-    """It plays uniformly at the other seat, so the figure is that of a policy that nobody has made."""
+    """It plays uniformly elsewhere, so the figure is that of a policy that nobody has made."""
     name, options = GAMES["one round"]
     game = openspiel_game(name, perfect_recall=perfect_recall, **options)
-    for seats in ([0], [0, 1]):
-        agent = PolicyAgent(game, policies.TabularPolicy(game, players=seats))
-        notes = [each.note for each in measure(name, agent, **options).measures]
+    table = policies.TabularPolicy(game)
+    entries = [
+        (text, [(action, 1.0) for action in np.flatnonzero(table.legal_actions_mask[row])])
+        for text, row in table.state_lookup.items()
+    ]
+    for known in (entries[::2], entries):
+        chances = {text: [(int(action), weight / len(row)) for action, weight in row] for text, row in known}
+        agent = PolicyAgent(game, pyspiel.TabularPolicy(chances))
+        notes = [each.note for each in measure(name, agent, **options).measures[:2]]
         assert {bool(re.search(r"no entry at \d+ of \d+ observations, and plays uniformly", note)) for note in notes} == {
-            seats == [0]
+            known is not entries
         }
 
 

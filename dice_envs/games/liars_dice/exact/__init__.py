@@ -23,7 +23,25 @@ Words
     worth       share of wins that the rest of the game brings
 """
 
-from dice_envs.games.liars_dice.exact.measures import action_values, measure, measure_table, winning_shares
+from dice_envs.games.liars_dice.exact.measures import (
+    action_values,
+    is_one_round,
+    measure,
+    measure_profile,
+    measure_table,
+    winning_shares,
+)
 from dice_envs.games.liars_dice.exact.values import odds, response_values, situations, traits
 
-__all__ = ["action_values", "measure", "measure_table", "odds", "response_values", "situations", "traits", "winning_shares"]
+__all__ = [
+    "action_values",
+    "is_one_round",
+    "measure",
+    "measure_profile",
+    "measure_table",
+    "odds",
+    "response_values",
+    "situations",
+    "traits",
+    "winning_shares",
+]

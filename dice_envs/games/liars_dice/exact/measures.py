@@ -19,7 +19,8 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.work import counting
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
-from dice_envs.exact.agents import is_random
+from dice_envs.exact.agents import Mixed, is_random
+from dice_envs.exact.contract import EXPLOITABILITY, NASH_CONV
 from dice_envs.games.liars_dice.exact.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
 from dice_envs.games.liars_dice.exact.shares import (
     ALONE,
@@ -198,6 +199,37 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
         whose = f", seat {number + 1}: {agent.name}" if number else ""
         found += _gain(own, best, ("", f"{agent.name} wins {own:.6f}"), whose)
     return found
+
+
+def measure_profile(variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
+    """Measure exploitability, NashConv and each seat's gain of a profile. See `dice_envs.exact.GameExact.measure_profile`.
+
+    Raises:
+        ValueError: as of `measure_table`; or a mixture plays games of more than one round.
+    """
+    check_size(variant)
+    if not is_one_round(variant) and any(isinstance(each, Mixed) for each in agents):
+        raise ValueError("a mixture in a profile is measured in games of one round: in others it is not known what it gains")
+    seats, two = len(agents), len(agents) == 2
+    with fixed(variant, agents, "an exact result of a profile"), counting(information_sets(variant)):
+        known = shares_of(variant, SeatedAgents(agents, effort.seed), (PLAYS, RESPONDS), merged=False)
+    shares = mean_shares(variant, known, merged=False)
+    unit, scale = ("return", 2.0) if two else (_SHARE, 1.0)  # a win is +1 and a loss −1
+    gains = scale * (shares.responds - shares.plays)
+    total = float(gains.sum())
+    found = [
+        Measurement(EXPLOITABILITY, total / seats, 0.0, max(0.0, total / seats), unit=unit, note="NashConv / number of seats"),
+        Measurement(NASH_CONV, total, 0.0, max(0.0, total), unit=unit, note="the sum of all seats' gains"),
+    ]
+    for seat, (agent, gain) in enumerate(zip(agents, gains.tolist(), strict=True)):
+        note = f"{agent.name} wins {shares.plays[seat]:.6f}, a best response in its place {shares.responds[seat]:.6f}"
+        found.append(Measurement(f"gain of seat {seat + 1}", gain, 0.0, max(0.0, gain), unit=unit, note=note))
+    return found
+
+
+def is_one_round(variant: Variant) -> bool:
+    """Return whether a game is one round. See `dice_envs.exact.GameExact.is_one_round`."""
+    return bool(variant.options.rounds == "single" or sum(variant.options.dice_per_seat) == 2)
 
 
 def winning_shares(variant: Variant, agents: Sequence[Any]) -> list[float]:

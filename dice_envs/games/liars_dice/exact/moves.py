@@ -61,14 +61,19 @@ class PlayerMoves(NamedTuple):
     reach: Reach  # a row for each child
 
 
-def deal(round_: Round, players: Sequence[int], copies: int) -> tuple[Nodes, list[Reach]]:
-    """Return the empty history, and each player's reach, which is empty for a player who is not asked."""
+def deal(round_: Round, players: Sequence[int], copies: int, sources: Sequence[Source] = ()) -> tuple[Nodes, list[Reach]]:
+    """Return the empty history, and each player's reach, which is empty for a player who is not asked.
+
+    Of a mixture among the players' `sources` it has a copy more for each agent.
+    """
     everybody = range(len(round_.dice))
     rows = np.array([[0 if player in players else -1 for player in everybody]])
     reaches = []
     for player in everybody:
         count = len(round_.hands[player]) if player in players else 0
-        weight = np.repeat(round_.chances[player][:count, None], copies, axis=1)
+        weights = sources[player].weights if sources else None
+        its = copies if weights is None else 1 + len(weights)
+        weight = np.repeat(round_.chances[player][:count, None], its, axis=1)
         reaches.append(Reach(np.array([0, count]), np.arange(count, dtype=np.int16), weight))
     return Nodes(np.zeros(1, np.int64), np.zeros((1, 0), np.int16), rows), reaches
 
@@ -109,7 +114,8 @@ class Asking(NamedTuple):
     """Nodes of one depth at which a player is asked, and where its answers are written.
 
     An entry is a node with one of the player's hands that come there, node by node. With two copies a source writes two
-    answers, which differ where its answers are random.
+    answers, which differ where its answers are random. Of a mixture, copy 0 is left to `moves_of`, and those after it are its
+    agents'.
     """
 
     slots: np.ndarray  # (nodes,) int64
@@ -129,10 +135,13 @@ class Source(Protocol):
         neglected: how much of the player's play, as a probability, may be left out where a best response to it is valued. A
             source with rounding errors may allow about as much.
         ignores_dice: whether the probabilities depend on the last bid alone.
+        weights: of a mixture, how often each of its agents is drawn, (agents,) float64. Each has a reach of its own, in the
+            copies after the first, which has the mixture's.
     """
 
     neglected: float = 0.0
     ignores_dice: bool = False
+    weights: np.ndarray | None = None
 
     def write(self, asking: Asking) -> None:
         """Write `calls` and `raises`. Raises with `made` set to False are not read, so they may stay as they are."""
@@ -236,6 +245,9 @@ def moves_of(round_: Round, batch: Nodes, mover: int, reach: Reach, source: Sour
     asking = Asking(slots, batch.paths, entry_at, hand, calls, raise_at, raises, made)
     source.write(asking)
     _weigh(rules, asking, reach, rows, made_by, least, counts)
+    if source.weights is not None:  # no weight is 0, so the mixture makes a move where one of its agents does
+        for each in (raises, calls):
+            each[:, 0] = each[:, 1:] @ source.weights
     leaves, leaving, children, going = counts.tolist()
     moves = PlayerMoves(
         calls=Reach(entry_at, hand, calls),

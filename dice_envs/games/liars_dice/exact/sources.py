@@ -16,7 +16,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.agents import RandomAnswers, chances_of, is_random
+from dice_envs.exact.agents import Mixed, RandomAnswers, chances_of, is_random, parts_of
 from dice_envs.exact.consistency import STEADY, ask_again, positions_of_play, probe
 from dice_envs.games.liars_dice import play
 from dice_envs.games.liars_dice.exact.moves import Asking, Source
@@ -204,6 +204,28 @@ class Tabled(Source):
         _look_up(self._rules, self.tables, asking)
 
 
+class MixedSource(Source):
+    """A mixture of agents: each of them by itself, in a copy of its own.
+
+    Attributes:
+        weights: how often each is drawn, (agents,) float64.
+    """
+
+    def __init__(self, sources: Sequence[Source], weights: np.ndarray) -> None:
+        self._sources, self.weights = sources, weights
+
+    def write(self, asking: Asking) -> None:
+        made = np.zeros_like(asking.made)
+        asking.calls[:, 0] = asking.raises[:, 0] = 0.0  # found by `moves_of`, which knows the reach
+        for copy, source in enumerate(self._sources, 1):
+            shapes = (len(asking.calls), 1), (len(asking.raises), 1)
+            own = asking._replace(calls=np.zeros(shapes[0]), raises=np.zeros(shapes[1]), made=np.ones_like(made))
+            source.write(own)
+            asking.calls[:, copy], asking.raises[:, copy] = own.calls[:, 0], own.raises[:, 0]
+            made |= own.made
+        asking.made[:] = made
+
+
 def source_of(
     round_: Round, player: int, agent: Any, seat: int, streams: np.ndarray, seats: SeatComparison | None = None
 ) -> Source:
@@ -212,6 +234,9 @@ def source_of(
     They are read from its solution if it plays one, asked once for each hand and bid if it declares itself memoryless,
     computed for many hands at once if it plays a network, and asked everywhere otherwise.
     """
+    if isinstance(agent, Mixed):
+        parts = [source_of(round_, player, each, seat, streams, seats) for each in agent.parts]
+        return MixedSource(parts, agent.weights)
     promised = promises_of(agent)
     if promised.solution is not None:
         played: Source | None = promised.solution(round_.variant).rounds.get(round_.dice)
@@ -298,6 +323,7 @@ def fixed(variant: Variant, players: Sequence[Any], what: str) -> Iterator[None]
         ValueError: they are not, as far as can be seen before, within and after the block; `what` is not known of the player.
     """
     only = f"{what} is known for agents"
+    players = [part for player in players for part in parts_of(player)]
     try:
         for player in players:
             if fresh_memory(player.agent, 1) is not None:

@@ -293,6 +293,8 @@ class Walk:
     ) -> None:
         self._round, self._sources, self._copies = round_, sources, copies
         self._record, self._keep = record, keep
+        mixed = (1 + len(source.weights) for source in sources if source.weights is not None)
+        self._most_copies = max(copies, *mixed, 1)
         self._sides = [_Side(round_, party) for party in parties]
         self._asked = sorted({player for side in self._sides for player in side.others})
         rules, players = round_.rules, range(len(round_.dice))
@@ -316,7 +318,7 @@ class Walk:
 
     def values(self) -> np.ndarray:
         """Walk the round; return what it is worth to each party, (parties, copies) float64."""
-        batch, reaches = deal(self._round, self._asked, self._copies)
+        batch, reaches = deal(self._round, self._asked, self._copies, self._sources)
         each = zip(self._sides, self._values_of(batch, reaches), strict=True)
         return np.array([side.chances @ values.won[side.classes.of[0, 0]] for side, values in each])
 
@@ -334,7 +336,7 @@ class Walk:
             rows, start = batch.rows[:, player], reaches[player].start
             numbers = numbers + (start[rows + 1] - start[rows]) * comes[:, player]
         ends = [ends_of(size) for size in sizes]
-        parts = parts_of(self._below[batch.slots] * numbers * self._copies)
+        parts = parts_of(self._below[batch.slots] * numbers * self._most_copies)
         if len(parts) > 1 and not self._merges:  # merged batches are small
             visited = [self._values_of(batch.part(*part), reaches) for part in parts]
             won = [np.concatenate([each.won for each in values]) for values in zip(*visited, strict=True)]
