@@ -36,6 +36,7 @@ from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands.leaderboard import usual_agents
 from dice_envs.experiments.jobs import HERE, Workers, resumable
+from dice_envs.experiments.learners.command import learners
 from dice_envs.experiments.ui.grids import Grid, show_all
 from dice_envs.experiments.ui.pages import About, Section, command_line, plots_noted, saved_plot, write_page
 from dice_envs.table.sitting import PERSON, Sitting
@@ -112,8 +113,8 @@ def language(
     ui.write_all(json, written, report, lambda folder: _write_report(folder, found, about))
 
 
-GROUP = "Fixed tests of language models."
-COMMANDS = {"language": language}
+GROUP = "Fixed tests of language models, and of learning algorithms."
+COMMANDS = {"language": language, "learners": learners}
 
 
 def _write_report(folder: Path, found: Mapping[str, Sequence[Score]], about: About) -> None:

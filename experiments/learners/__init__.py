@@ -1,0 +1,171 @@
+"""`benchmark learners`: known learning algorithms on one game, each measured exactly while it learns.
+
+An algorithm is a class. `NAME(variant, seed, steps)` makes a learner that is to take so many steps in all; `train(steps)` takes
+about so many more, and returns how many it took; `policy()` returns what `dice_envs.measure` takes, or one for each seat. Its
+`unit` says what a step is. `ALGORITHMS` has those of other libraries and of this one; an algorithm of your own is FILE.py:NAME.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import pkgutil
+import random
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dice_envs.core.dice import derived_seeds
+from dice_envs.core.game import Variant
+from dice_envs.core.machine import torch_threads
+from dice_envs.core.options import did_you_mean, parse_options, shown
+from dice_envs.core.own import FORMS, load_own, split_own
+from dice_envs.core.work import advance, work
+from dice_envs.exact import measure
+
+DECISIONS = "decisions"  # the usual step: one decision of a player in a game
+FIRST_MINUTE = 0.1  # of training before the first measurement; each later one comes after twice as many
+AT_ONCE = 0.05  # minutes of training that an algorithm is asked for at a time, about
+MOST_FASTER = 4  # times as many steps as the last time, at most
+
+_HERE = "dice_envs.experiments.learners"
+# Name → where its class is: imported when it is first used, since each needs other libraries.
+ALGORITHMS = {
+    "cfr_plus": f"{_HERE}.openspiel:CFRPlus",
+    "deep_cfr": f"{_HERE}.openspiel:DeepCFR",
+    "dqn": f"{_HERE}.stable_baselines3:PastSelvesDQN",
+    "equilibrium": f"{_HERE}.runs:Equilibrium",
+    "escher": f"{_HERE}.openspiel:ESCHER",
+    "every_hand": f"{_HERE}.runs:EveryHand",
+    "external_mccfr": f"{_HERE}.openspiel:ExternalMCCFR",
+    "maskable_ppo": f"{_HERE}.runs:PastSelvesPPO",
+    "mmd": f"{_HERE}.openspiel:MMD",
+    "neurd": f"{_HERE}.openspiel:NeuRD",
+    "nfsp": f"{_HERE}.openspiel:NFSP",
+    "outcome_mccfr": f"{_HERE}.openspiel:OutcomeMCCFR",
+    "psro": f"{_HERE}.openspiel:PSRO",
+    "published": f"{_HERE}.runs:PublishedPPO",
+    "published_mmd": f"{_HERE}.runs:PublishedMMD",
+    "qpg": f"{_HERE}.openspiel:QPG",
+    "rpg": f"{_HERE}.openspiel:RPG",
+}
+
+
+class Learner(Protocol):
+    """An algorithm that learns to play a game."""
+
+    unit: str = DECISIONS
+
+    def train(self, steps: int) -> int:
+        """Take about so many more steps; return how many were taken, 1 or more."""
+        ...
+
+    def policy(self) -> Any:
+        """Return what has been learned so far, as `dice_envs.measure` takes it, or a sequence of one for each seat."""
+        ...
+
+
+class Budget(NamedTuple):
+    """When an algorithm stops: after so many steps, or minutes of one core."""
+
+    steps: int
+    minutes: float
+
+
+def make(spec: str, variant: Variant, seed: int, steps: int) -> Any:
+    """Make a learner from its spec, NAME or NAME:KEY=VALUE,KEY=VALUE.
+
+    Raises:
+        ValueError: no such algorithm or setting, or it does not learn the game.
+        ImportError: its library is not installed.
+    """
+    algorithm, settings = parse(spec)
+    return algorithm(variant, seed, steps, **settings)
+
+
+def parse(spec: str) -> tuple[Any, dict[str, Any]]:
+    """Return the class and the settings that a spec names. ValueError for an unknown name or setting."""
+    own = split_own(spec)
+    name, _, rest = (f"{own[0]}:{own[1]}", ":", own[2]) if own else spec.partition(":")
+    if own is None and name not in ALGORITHMS:
+        known, near = ", ".join(ALGORITHMS), did_you_mean(name, ALGORITHMS)
+        raise ValueError(f"unknown algorithm {shown(name)}; known: {known}, or one of your own as {FORMS}{near}")
+    algorithm = load_own(*own[:2], "algorithm") if own else pkgutil.resolve_name(ALGORITHMS[name])
+    settings = parse_options([part for part in rest.split(",") if part])
+    allowed = list(inspect.signature(algorithm).parameters)[3:]
+    for key in settings:
+        if key not in allowed:
+            raise ValueError(f"{name} has no setting {shown(key)}; it has: {', '.join(allowed) or 'none'}")
+    return algorithm, settings
+
+
+def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, Any]:
+    """Let an algorithm learn on one core, and measure it on the way.
+
+    Measurements come after FIRST_MINUTE of training and after twice as many each time, and at the end; but not before training
+    has taken as long as measuring. Only training counts. Advances by minutes of training.
+
+    Returns:
+        `algorithm`, `seed`, `unit`; `points`, each with its `steps`, `minutes` of processor time, and the `value` and `error`
+        of the first measurement, `name`; and `ended`, why it stopped: "steps" or "minutes".
+    """
+    points: list[dict[str, float]] = []
+    taken, seconds, measuring, due, step, name = 0, 0.0, 0.0, FIRST_MINUTE, 1, ""
+    with torch_threads(1), _streams(derived_seeds(seed, "algorithm")[0]):
+        parse(spec)  # imports are not counted
+        clock = time.process_time()
+        learner = make(spec, variant, seed, budget.steps)
+        seconds += time.process_time() - clock
+        over = False
+        while not over:
+            clock = time.process_time()
+            done = learner.train(min(step, budget.steps - taken))
+            spent = time.process_time() - clock
+            taken, seconds = taken + done, seconds + spent
+            advance(spent / 60)
+            step = max(1, min(MOST_FASTER * step, int(done * 60 * AT_ONCE / max(spent, 1e-3))))
+            over = taken >= budget.steps or seconds >= 60 * budget.minutes
+            if over or (seconds >= 60 * due and seconds >= measuring):
+                clock = time.process_time()
+                policy = learner.policy()
+                with work():
+                    found = measure(variant, policy, seed=seed).measures[0]
+                measuring += time.process_time() - clock
+                name, due = found.name, 2 * seconds / 60
+                points.append({"steps": taken, "minutes": seconds / 60, "value": found.value, "error": found.error})
+    ended = "steps" if taken >= budget.steps else "minutes"
+    unit = getattr(learner, "unit", DECISIONS)
+    return {"algorithm": spec, "seed": seed, "unit": unit, "name": name, "points": points, "ended": ended}
+
+
+@contextlib.contextmanager
+def _streams(seed: int) -> Iterator[None]:
+    """Give other libraries, which draw from the process's random streams, others of their own; then put the caller's back."""
+    import torch
+
+    kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        reseed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])  # noqa: NPY002
+
+
+def reseed(seed: int) -> None:
+    """Seed the process's random streams anew, also after a library has seeded them with a number of its own."""
+    import torch
+
+    first, second, third = derived_seeds(seed, "streams", 3)
+    random.seed(first)
+    np.random.seed(second % 2**32)  # noqa: NPY002
+    torch.default_generator.manual_seed(third)
+
+
+def summary(runs: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
+    """Return the median of the runs' last values, the least and the greatest."""
+    values = [run["points"][-1]["value"] for run in runs]
+    return float(np.median(values)), min(values), max(values)
