@@ -5,10 +5,14 @@ They pin the random stream, the rules and the words. After an intended change, r
 
 import hashlib
 import itertools
+import json
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dice_envs.agent import Uniform, ask
 from dice_envs.agent.specs import make_agent
@@ -16,7 +20,10 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
 from dice_envs.experiments.commands import sheet
+from dice_envs.experiments.ui import console
+from dice_envs.games.liars_dice.exact import solver
 from dice_envs.pictures.render import ansi
+from tests.support.commands import run
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 SHEET = "shakes_sheet.html"  # a score sheet
@@ -91,9 +98,57 @@ def raises_text() -> str:
     return "".join(f"{raises_digest(options)} {options}\n" for options in RAISE_VARIANTS)
 
 
+SOLVED = "solve"  # what `solve GAME` prints and writes
+_SMALL_TABLE = "solve liars-dice -o num_players=3 -o num_dice=1 -o num_faces=2"
+SOLVE_COMMANDS = [
+    "solve fatestones --draws 200 --seed 1",
+    "solve fatestones --draws 0 -o dice=111111,222222,333333,111666,123456,444444 --json",
+    "solve fatestones --draws 100 --seed 3 -o hand_size=2 --json",
+    "solve liars_dice -o num_dice=1 -o num_faces=3 --json",
+    "solve liars_dice -o num_dice=2,1 -o num_faces=2 -o rounds=single --precision 1e-7 --report",
+    f"{_SMALL_TABLE} --precision 1e-12 --json --report",
+    f"{_SMALL_TABLE} -o rounds=single",
+    "solve score_dice -o pool_a=6,6,6 -o pool_b=6,8 -o ties=reroll --json --report",
+    "solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing unsorted",
+    "solve shakes -o num_players=2 --json",
+    "solve shakes -o reward=win --policy ucb:1",
+    "solve shakes -o num_players=2 -o open_efficacies=true --policy thompson --json",
+    "solve thirties --json",
+    "solve thirties --strategy beginner -o num_dice=3 -o num_faces=4 -o target=8 --goal optimal --json",
+    "solve thirties -o num_faces=2 -o target=3 --strategy thirties:heuristic --json",
+    "solve thirties --goal tests.support.golden:even --strategy minimize_loss -o num_dice=2 --json",
+    "solve thirties -o goal=optimal",
+    "solve thirties -o num_players=3",
+]
+
+
+def even(score: int) -> bool:
+    """A goal of the game of 30s: an even score."""
+    return score % 2 == 0
+
+
+def solve_text(command: str) -> str:
+    """A command, what it prints, and the JSON and the names of the plots that it writes. No time seems to pass."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DICE_ENVS_CACHE", f"{folder}/kept")
+        patch.setattr(solver, "clock", lambda: 0.0)
+        patch.setattr("time.perf_counter", lambda: 0.0)
+        patch.setattr(console, "width", 140)
+        given = command.replace("--json", f"--json {folder}/found.json").replace("--report", f"--report {folder}")
+        result = run(*given.split())
+        lines = [f"$ {command}", *result.output.replace(folder, "FOLDER").replace("\\", "/").splitlines()]
+        for path in sorted(Path(folder).glob("*.*")):
+            lines.append(path.name)
+            if path.suffix == ".json":
+                lines.append(json.dumps(json.loads(path.read_text(), parse_float=lambda text: round(float(text), 9) + 0.0)))
+    # What only rounding leaves is not the same everywhere.
+    return re.sub(r"-?\d(?:\.\d+)?e-1\d|0\.0+e\+00", "0", "".join(f"{line.rstrip()}\n" for line in lines))
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     sheet.main("shakes", FOLDER / SHEET)
+    (FOLDER / f"{SOLVED}.txt").write_text("\n".join(map(solve_text, SOLVE_COMMANDS)), encoding="utf-8")
     (FOLDER / f"{RAISES}.txt").write_text(raises_text(), encoding="utf-8")
     for name in PLAYTHROUGHS:
         (FOLDER / f"{name}.txt").write_text(playthrough(name), encoding="utf-8")
