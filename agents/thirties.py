@@ -1,17 +1,12 @@
-"""Strategies of the game of 30s, and the agent that plays them.
-
-Source: M. Veeningen, "The game of 30s: an analysis" (2008), sections 1.3, 5.1 and 6. With other dice a "six" stands
-for the highest face, a "five" for the one below it, and so on.
-"""
+"""The agent that plays the strategies of the game of 30s, see `dice_envs.games.thirties.exact.strategies`."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,91 +16,11 @@ from dice_envs.core.dice import counts_of, faces_of
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import shown
-from dice_envs.core.own import FORMS, load_own, split_own
-from dice_envs.games.thirties import GOALS, MAX_DICE, MAX_FACES, Options
-from dice_envs.games.thirties.exact import Dice, Rules, Strategy, solve, throws
+from dice_envs.core.own import FORMS, split_own
+from dice_envs.games.thirties import MAX_DICE, MAX_FACES, Options
+from dice_envs.games.thirties.exact.strategies import NAMES, Rules, Strategy, custom, named, throws
 
 from .base import Deterministic, OfOneGame, fair_kernel
-
-
-def _below(throw: Dice, face: int) -> int:
-    return sum(die < face for die in throw)
-
-
-def sixes(rules: Rules) -> Strategy:
-    """Keep the sixes; the highest die if there is none."""
-    return Strategy("sixes", lambda throw: min(_below(throw, rules.num_faces), len(throw) - 1))
-
-
-def fives_and_sixes(rules: Rules) -> Strategy:
-    """Keep the fives and sixes; the highest die if there is none."""
-    return Strategy("fives_and_sixes", lambda throw: min(_below(throw, rules.num_faces - 1), len(throw) - 1))
-
-
-def beginner(rules: Rules) -> Strategy:
-    """Like `fives_and_sixes`, but if one die would be thrown again and it is a four or more, keep it too."""
-    five, four = rules.num_faces - 1, rules.num_faces - 2
-
-    def choose(throw: Dice) -> int:
-        again = min(_below(throw, five), len(throw) - 1)
-        return 0 if again == 1 and throw[0] >= four else again
-
-    return Strategy("beginner", choose)
-
-
-def heuristic(rules: Rules) -> Strategy:
-    """The paper's rule of thumb, nearly as good as `maximize`.
-
-    If at most one die other than the highest is less than a five, keep all the others, and this one if it is a four.
-    Otherwise keep the sixes; the highest die if there is none.
-    """
-    six, five, four = rules.num_faces, rules.num_faces - 1, rules.num_faces - 2
-
-    def choose(throw: Dice) -> int:
-        low = _below(throw[:-1], five)
-        if low <= 1:
-            return 0 if low == 0 or throw[0] >= four else 1
-        return min(_below(throw, six), len(throw) - 1)
-
-    return Strategy("heuristic", choose)
-
-
-_RULES_OF_THUMB = {"sixes": sixes, "fives_and_sixes": fives_and_sixes, "beginner": beginner, "heuristic": heuristic}
-NAMES = (*_RULES_OF_THUMB, *GOALS)
-
-
-@functools.lru_cache(maxsize=64)
-def named(rules: Rules, name: str) -> Strategy:
-    """Return a strategy by name: one of NAMES, where a goal stands for its best strategy, or the user's own function.
-    ValueError if the name is unknown, or the strategy does not exist with these rules."""
-    if name in _RULES_OF_THUMB:
-        return _RULES_OF_THUMB[name](rules)
-    if name in GOALS:
-        return solve(rules, name)[0]
-    function = function_in(name, "strategy")
-    if function is None:
-        raise ValueError(f"strategy must be one of {', '.join(NAMES)}, or {FORMS}, not {shown(name)}")
-    return custom(function, name)
-
-
-def function_in(name: str, what: str) -> Callable[..., Any] | None:
-    """Return the function that a text in one of the FORMS names; None for other texts. ValueError, about `what`, if it
-    fails."""
-    own = split_own(name)
-    return None if own is None or own[2] else cast("Callable[..., Any]", load_own(*own[:2], what))
-
-
-def custom(choose: Callable[..., int], name: str | None = None) -> Strategy:
-    """Make a strategy from a function of the throw (a simple strategy), or of the throw and the dice aside (a full one).
-
-    Both are tuples of face values in rising order; the function returns how many of the lowest to throw again.
-    """
-    if not callable(choose):
-        raise ValueError(f"a strategy must be a function of the throw, or of throw and aside, not {shown(choose)}")
-    required = [p for p in inspect.signature(choose).parameters.values() if p.default is p.empty]
-    if not 1 <= len(required) <= 2:
-        raise ValueError(f"a strategy must take the throw, or throw and aside, not {len(required)} arguments")
-    return Strategy(str(name or getattr(choose, "__name__", "custom")), choose, "throw" if len(required) == 1 else "aside")
 
 
 @functools.lru_cache(maxsize=64)

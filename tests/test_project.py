@@ -263,11 +263,10 @@ def test_packages_depend_one_way():
 
 
 def test_what_is_for_every_game_imports_none():
-    """A game's own files are in its folder, and those named after it among agents and programs."""
-    of_one_game = {"commands.distill", "bench.exact", "examples"}  # programs of one game with another name
+    """A game's own files are in its folder, and those named after it among agents and programs; examples are one game's each."""
     for module, path in project_modules().items():
         parts = module.split(".")[1:]
-        if module.startswith("tests") or any(f".{each}" in module for each in of_one_game):
+        if module.startswith("tests") or "examples" in parts:
             continue
         for imported, _ in imports_of(module, path):
             game = (re.match(r"dice_envs\.(?:games|agents)\.(\w+)", imported) or [None, None])[1]

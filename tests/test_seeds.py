@@ -235,7 +235,7 @@ def plot(folder):
 
 
 def distilled(folder):
-    small = distill.Learner(VARIANT, distill.DistillSettings((8,), steps=2), seed=1)
+    small = distill.Learner(VARIANT, (), distill.DistillSettings((8,), steps=2), seed=1)
     distill.train(small, distill.TrainingPositions(VARIANT, solve(VARIANT, 1e-2), seed=1), lambda made, loss: None)
 
 

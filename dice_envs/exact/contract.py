@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -227,6 +227,66 @@ class ResponseValues:
     most_lost: float | None = None
 
 
+# --- solutions ----------------------------------------------------------------------------------------------------
+
+
+class Equilibrium(Protocol):
+    """Optimal play of both players, from which a network can learn.
+
+    Attributes:
+        value: the expected return of the first player, or its chance to win.
+        exploitability: what best responses win above the value.
+        unseen: names of the observation's blocks on which `probabilities` does not depend.
+        visitor: spec of an agent whose games lead to positions that the network should know, too.
+    """
+
+    value: float
+    exploitability: float
+    unseen: tuple[str, ...]
+    visitor: str
+
+    def probabilities(self, states: np.ndarray) -> np.ndarray:
+        """Return the probabilities at states in which a seat is to move, (n, num_actions) float64."""
+        ...
+
+
+# --- results to print -----------------------------------------------------------------------------------------------
+
+
+class Whole(str):
+    """A line that is never wrapped, such as one with the name of a file."""
+
+
+class Table(NamedTuple):
+    """A table of texts. The columns of these numbers hold words and are aligned left, the others right."""
+
+    title: str
+    headings: Sequence[str]  # empty: none
+    rows: Sequence[Sequence[str]]
+    words: Collection[int] = (0,)
+
+
+class Plot(NamedTuple):
+    """A plot: the name of its file, its caption, a function that draws it on axes of matplotlib, its size in inches."""
+
+    name: str
+    caption: str
+    draw: Callable[[Any], Any]
+    size: tuple[float, float] = (8, 5)
+
+
+# A line, a table, or a line in parts, where a pair is a text with a style of rich, such as "bold".
+Shown: TypeAlias = str | Table | tuple[str | tuple[str, str], ...]
+
+
+class Solved(NamedTuple):
+    """The result of `GameExact.solve_game`."""
+
+    shown: Sequence[Shown]  # in the order in which it is printed
+    data: Any  # what `--json` writes
+    plot: Plot | None = None
+
+
 # --- a game's answers ---------------------------------------------------------------------------------------------
 
 
@@ -322,6 +382,34 @@ class GameExact:
             ValueError: no best response to this opponent, or in this variant, is known; the message says why.
         """
         raise ValueError(f"no best response is known in {variant.game.name}")
+
+    def equilibrium(self, variant: Variant, precision: float, say: Callable[[str], Any], /) -> Equilibrium:
+        """Return optimal play between two players, with lines of progress; `distill` trains a network to play it.
+
+        Raises:
+            ValueError: it cannot be found for this variant, or networks cannot be measured there; the message says why.
+        """
+        raise NotImplementedError
+
+    def solve_game(self, variant: Variant, /, **given: Any) -> Solved:
+        """Return exact results for the command `solve GAME`, whose help is this function's docstring.
+
+        Each parameter of the form `name: Annotated[type, "help"] = default` becomes an option of the command. Others are
+        given by the command, if they are there:
+
+        - seed: a number, with the option --seed.
+        - report: whether a plot is wanted, with the option --report.
+        - say: prints a line at once.
+        - progress: called with a name of the work and its amount, returns a context in which `dice_envs.core.work.advance`
+          moves a progress bar.
+        - workers: computes parts, with --ray on a cluster, and with --resume takes those of a stopped run; see
+          `dice_envs.experiments.jobs.Workers`.
+        - cluster: None, or with --ray a function from the cores of a part to a context of workers on that cluster.
+
+        Raises:
+            ValueError: there is nothing exact for this variant or these options; the message says why.
+        """
+        raise NotImplementedError
 
     def situations(self, variant: Variant, states: np.ndarray, actions: np.ndarray, /) -> dict[str, np.ndarray]:
         """Return the headings by which an evaluation sorts decisions: heading → label of each decision, in words.

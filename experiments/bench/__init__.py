@@ -1,7 +1,7 @@
 """`bench`: the command, and speed beside peers in the same run.
 
-A module here offers `PARTS`. There is one for each subject: environments, training, search, exact solutions. A longer
-comparison with a peer that plays one game only is in a module of that game.
+A module here offers `PARTS`. There is one for each subject: environments, training, search. What is about one game only, such
+as a solver or a peer that knows no other, is in a module of that game.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from dice_envs.core.options import check_seed
 from dice_envs.experiments.ui import check_report, check_writable, one_line_errors, own_game
 from dice_envs.table.rules import docstring
 
-PACKAGES = ("arena", "bench", "reproduce", "solve")  # that are commands themselves; a wheel has no bench
+PACKAGES = ("arena", "bench", "reproduce")  # that are commands themselves; a wheel has no bench
 # The list of --help, by heading; commands that no heading names follow as “More”.
 LISTED = {
     "Games and players": ("games", "agents"),

@@ -1,11 +1,11 @@
-"""`distill`: turns a solution of two-player Liar's Dice into one small network, and measures it exactly."""
+"""`distill`: turns the solution of a game of two players into one small network, and measures it exactly."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,24 +17,22 @@ from dice_envs.agent import ask, draw_actions
 from dice_envs.agent.specs import make_agent
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy, block_inputs, in_half, measures_as_dicts, save_policy
 from dice_envs.core.dice import derived_seeds, new_streams
+from dice_envs.core.game import load, names
 from dice_envs.core.machine import torch_device, torch_threads
 from dice_envs.core.options import Range, check_types
 from dice_envs.core.work import advance
-from dice_envs.exact.contract import LEAST_PRECISION
+from dice_envs.exact import offered
+from dice_envs.exact.contract import LEAST_PRECISION, Equilibrium
 from dice_envs.experiments import ui
-from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.sweep import layer_sizes
 from dice_envs.experiments.ui.grids import measures_grid, show_all
 from dice_envs.experiments.ui.pages import command_line
-from dice_envs.games.liars_dice.exact.shares import check_measurable
-from dice_envs.games.liars_dice.exact.solution import Solution
-from dice_envs.games.liars_dice.exact.solver import solve, throttled
 
 SAY_EVERY = 500  # updates
 
 GAMES = 8192  # played side by side
 EXPLORERS = (0.0, 0.15, 0.5, 1.0)  # the exploring player's share of random actions, drawn for each game
-NUMBERS = 0.2  # share of games in which that player is a numbers agent
+VISITS = 0.2  # share of games in which that player is the solution's visitor
 BATCH = 2048  # positions of one update
 COLLECTED = 96  # batches collected at once
 PASSES = 3  # updates from each position
@@ -78,12 +76,12 @@ def main(
     ] = None,
     rate: Annotated[float, typer.Option(help="Adam's learning rate, which falls to 0.")] = DistillSettings().rate,
     precision: Annotated[float, typer.Option(help="The solution's exploitability.")] = DistillSettings().precision,
-    out: Annotated[Path | None, typer.Option(help="The policy file; runs/liars_dice_distilled.npz if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The policy file; runs/GAME_distilled.npz if left out.")] = None,
     seed: ui.SeedOption = None,
     device: ui.DeviceOption = "cpu",
     json: ui.JsonOption = None,
 ) -> None:
-    """Train one small network to play as the solution of a two-player Liar's Dice does, and measure it exactly.
+    """Train one small network to play as the solution of a game of two players does, and measure it exactly.
 
     The network is saved as a policy, which `ppo:OUT` plays. It never takes actions that are much less likely than the
     likeliest; the threshold is the one for which best responses win least.
@@ -92,18 +90,18 @@ def main(
     """
     limit = math.inf if minutes is None else minutes
     settings = DistillSettings(layer_sizes(hidden, ","), steps, limit, rate, precision)
-    plain = configure(game).game.name
-    if plain != "liars_dice":
-        raise ValueError(f"distill takes liars_dice, not {plain}: only its solutions are stored as probabilities")
-    variant = configure(plain, **ui.game_options(option))
-    check_measurable(variant, "distilling, which measures the network,")
+    variant = configure(game, **ui.game_options(option))
+    name = variant.game.name
+    equilibrium = offered(variant.game, "equilibrium")
+    if equilibrium is None:
+        having = ", ".join(each for each in names() if offered(load(each), "equilibrium"))
+        raise ValueError(f"distill takes {having}, not {name}: only its solutions are stored as probabilities")
     seed, device = ui.seed_or_fresh(seed), torch_device(device)
-    out = out or Path("runs") / "liars_dice_distilled.npz"
+    out = out or Path("runs") / f"{name}_distilled.npz"
     ui.check_writable(out)
-    ui.print_mode(variant)
-    say = throttled(lambda each: ui.console.print(line_of(each)), 2.0, ends=True)
-    solution = solve(variant, settings.precision, resume=True, done=say)
-    learner, positions = Learner(variant, settings, seed, device), TrainingPositions(variant, solution, seed)
+    solution: Equilibrium = equilibrium(variant, settings.precision, ui.console.print)
+    learner = Learner(variant, solution.unseen, settings, seed, device)
+    positions = TrainingPositions(variant, solution, seed)
     losses: list[float] = []
     start = time.monotonic()
     with ui.progress("updates", settings.steps):
@@ -121,7 +119,7 @@ def main(
     with ui.progress("measuring greedy") as bar:
         greedy = dataclasses.replace(measure(variant, Likeliest(policy), done=bar.advance), agent="greedy")
     policy.about = {
-        "command": _command(option or [], settings, seed, device),
+        "command": _command(name, option or [], settings, seed, device),
         "method": "distill",
         "seed": seed,
         "steps": made,
@@ -156,12 +154,12 @@ def best_floor(policy: NetworkPolicy) -> tuple[NetworkPolicy, Measures, float]:
     return min(found, key=lambda each: each[1].measures[0].value)
 
 
-def _command(option: list[str], settings: DistillSettings, seed: int, device: str) -> str:
+def _command(game: str, option: list[str], settings: DistillSettings, seed: int, device: str) -> str:
     """The command that makes the same policy again, without --out; a time limit may make it another one."""
     typed = {"option": option, "hidden": ",".join(map(str, settings.hidden)), "steps": settings.steps}
     typed |= {"rate": f"{settings.rate:g}", "minutes": f"{settings.minutes:g}" if math.isfinite(settings.minutes) else None}
     typed |= {"precision": f"{settings.precision:g}", "seed": seed, "device": None if device == "cpu" else device}
-    return command_line("distill liars_dice", typed)
+    return command_line(f"distill {game}", typed)
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -171,26 +169,26 @@ class TrainingPositions:
     """An endless stream of positions of a player of the solution, against exploring players.
 
     In each game one seat is the learner's. The other seat's player is drawn for each game: the solution, the solution with a
-    share of random actions, or a numbers agent. Games continue from one collection to the next.
+    share of random actions, or its visitor. Games continue from one collection to the next.
     """
 
-    def __init__(self, variant: Variant, solution: Solution, seed: int) -> None:
+    def __init__(self, variant: Variant, solution: Equilibrium, seed: int) -> None:
         self.variant, self.solution = variant, solution
         deals, players, actions = derived_seeds(seed, "positions", 3)
         self.batch = Batch(variant, GAMES, deals)
         self.rng = np.random.default_rng(players)
         self.streams = new_streams(actions, GAMES)
-        self.numbers = make_agent("numbers:bluff=0.5")
+        self.visitor = make_agent(solution.visitor)
         self.learner = np.zeros(GAMES, np.int64)
         self.explores = np.zeros(GAMES)
-        self.counts = np.zeros(GAMES, bool)
-        self._cast(np.arange(GAMES))
+        self.visits = np.zeros(GAMES, bool)
+        self._choose_players(np.arange(GAMES))
 
-    def _cast(self, games: np.ndarray) -> None:
+    def _choose_players(self, games: np.ndarray) -> None:
         """Choose the players of new games."""
         self.learner[games] = self.rng.integers(2, size=len(games))
         self.explores[games] = self.rng.choice(EXPLORERS, len(games))
-        self.counts[games] = self.rng.random(len(games)) < NUMBERS
+        self.visits[games] = self.rng.random(len(games)) < VISITS
 
     def step(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Make one move in every game.
@@ -203,22 +201,22 @@ class TrainingPositions:
         masks, observations = self.batch.legal(), self.batch.observe()
         chances = self.solution.probabilities(states)
         other = seats != self.learner
-        plain = other & (self.explores == 0) & ~self.counts  # plays the solution too, so its positions serve as well
+        plain = other & (self.explores == 0) & ~self.visits  # plays the solution too, so its positions serve as well
         kept = (~other | plain) & (masks.sum(axis=1) > 1)
         found = observations[kept], masks[kept], chances[kept].astype(np.float32)
         actions = draw_actions(self.streams, chances)
-        wild = other & ~self.counts & (self.rng.random(GAMES) < self.explores)
+        wild = other & ~self.visits & (self.rng.random(GAMES) < self.explores)
         legal = masks[wild] / masks[wild].sum(axis=1, keepdims=True)
         streams = self.streams[wild]
         actions[wild] = draw_actions(streams, legal)
         self.streams[wild] = streams
-        counting = np.flatnonzero(other & self.counts)
-        if len(counting):
-            actions[counting] = ask(self.numbers, self.variant, states, counting, self.streams)
+        visiting = np.flatnonzero(other & self.visits)
+        if len(visiting):
+            actions[visiting] = ask(self.visitor, self.variant, states, visiting, self.streams)
         self.batch.play(actions)
         over = np.flatnonzero(self.batch.seats < 0)
         self.batch.deal(over)
-        self._cast(over)
+        self._choose_players(over)
         return found
 
     def collect(self, number: int) -> list[np.ndarray]:
@@ -230,19 +228,21 @@ class TrainingPositions:
 
 
 class Learner:
-    """A network that learns the solution's probabilities. It does not see past rounds, which the solution ignores.
+    """A network that learns the solution's probabilities. It does not see the blocks `unseen`, which the solution ignores.
 
-    `settings` are its sizes, its inputs and the learning rate; `seed` fixes its initial weights.
+    `settings` are its sizes and the learning rate; `seed` fixes its initial weights.
     """
 
-    def __init__(self, variant: Variant, settings: DistillSettings, seed: int, device: str = "cpu") -> None:
+    def __init__(
+        self, variant: Variant, unseen: Collection[str], settings: DistillSettings, seed: int, device: str = "cpu"
+    ) -> None:
         import torch
 
         from dice_envs.learn.networks import mlp
 
         self.variant, self.settings, self.device = variant, settings, device
         self.seen = np.setdiff1d(
-            np.arange(variant.facts.observation_size), block_inputs(variant, lambda block: block.name == "past_bids")
+            np.arange(variant.facts.observation_size), block_inputs(variant, lambda block: block.name in unseen)
         )
         (weights,) = derived_seeds(seed, "weights")
         drawn = torch.Generator().manual_seed(weights)

@@ -301,7 +301,7 @@ def _plot(axes: Any, found: Group, scale: Scale) -> None:
         axes.fill_between(places[1:], low, high, color=pages.ORANGE, alpha=0.2, linewidth=0, label="its 95 % interval")
         # The interval of two games may be wide; the plot shows what the games fill.
         axes.set_ylim(0, 1.1 * max(given.max(), high[-1], 1e-9))
-    pages.counted(axes)
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("game")
     axes.set_ylabel(f"given away, {unit}")
     axes.set_title(found.title)

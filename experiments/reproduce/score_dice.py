@@ -14,9 +14,15 @@ from pathlib import Path
 
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, printed
-from dice_envs.experiments.solve.score_dice import Pool, cells, plot_histogram, pool_name
 from dice_envs.experiments.ui.pages import saved_plot
-from dice_envs.games.score_dice.exact.distribution import ScoreDistribution, score_distribution
+from dice_envs.games.score_dice.exact.distribution import (
+    Pool,
+    ScoreDistribution,
+    cells,
+    plot_histogram,
+    pool_name,
+    score_distribution,
+)
 
 FIGURES = ("win bias", "tie %", "closeness")
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"

@@ -24,12 +24,11 @@ from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
 from dice_envs.experiments.jobs import HERE, Workers, resumable
 from dice_envs.experiments.reproduce import INDEPENDENT, Chapter, Finding, across, chapter_of, draw_across, print_rows, printed
-from dice_envs.experiments.solve.shakes import evaluation_of, shares_by_efficacy
 from dice_envs.experiments.ui.grids import Grid
-from dice_envs.experiments.ui.pages import counted, saved_plot
+from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.games.shakes import EFFICACIES, Options
 from dice_envs.games.shakes.exact.chances import Problem, kept_die
-from dice_envs.games.shakes.exact.policies import Performance
+from dice_envs.games.shakes.exact.policies import Performance, evaluate_agent, shares_by_efficacy
 
 RULES = "A. Downey, The Shakes, rules (2020)"
 NOTEBOOK = "A. Downey, The Shakes, notebook (2020)"
@@ -127,7 +126,7 @@ def _physician(num_players: int, ties: str = "again") -> Variant:
 
 def _exact(num_players: int, spec: str, ties: str) -> dict[str, Any]:
     """Return the fields of a policy's evaluation, as JSON holds them."""
-    result = evaluation_of(make_agent(spec), _physician(num_players, ties))
+    result = evaluate_agent(_physician(num_players, ties), make_agent(spec))
     advance()
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
@@ -318,5 +317,5 @@ def _draw_distributions(report: Path, exact: dict[str, Performance], played: lis
         for (name, counts, _), marker in zip(played, "x+", strict=True):
             axes.plot(np.arange(len(counts)), counts / counts.sum(), f"k{marker}", label=f"{name}, {counts.sum():,} games")
         axes.set(xlabel="patients saved", ylabel="probability", title="Patients saved, 4 players, 18 patients")
-        counted(axes)
+        axes.locator_params(axis="x", integer=True)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

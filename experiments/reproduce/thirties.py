@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from dice_envs.agents.thirties import named
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, print_rows, printed
-from dice_envs.experiments.ui.pages import counted, saved_plot
-from dice_envs.games.thirties.exact import Dice, Rules, expected_given, second_stage, solve, throws
+from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.games.thirties.exact.figures import Analysis, Distribution, Player, analyse, foreknowledge, relative_skill
+from dice_envs.games.thirties.exact.strategies import Dice, Rules, expected_given, named, second_stage, solve, throws
 
 # The paper's figures, as text so that their number of digits says how closely to compare. Decimal commas are points.
 SECOND_STAGE = "33.4 16.2 17.5 15.0 10.6 5.7 1.7"  # % of goes with 0 … 6 dice put aside (section 2)
@@ -267,5 +266,5 @@ def _draw(folder: Path) -> None:
         axes.axvline(30, color="grey", linewidth=0.8, linestyle=":")
         axes.set(xlim=(17.5, 36.5), ylim=(0, None), xlabel="score", ylabel="chance, %")
         axes.set_title("The game of 30s: scores of the strategies")
-        counted(axes)
+        axes.locator_params(axis="x", integer=True)
         axes.legend(loc="upper left")

@@ -68,7 +68,6 @@ _STYLE: dict[Any, Any] = {
         " + cycler(marker=['o', 's', '^', 'D', 'v', 'P', 'X', '*'])"
     ),
 }
-HATCHES = ("", "//", "..", "xx", "--", "++")  # the same for bars
 
 
 @contextlib.contextmanager
@@ -121,13 +120,6 @@ def heat_map(
             axes.text(column, row, text, ha="center", va="center", color=ink)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(lines)), lines)
-
-
-def counted(axes: Any) -> None:
-    """Label the x axis with whole numbers only, for an axis that counts."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def logarithmic(axes: Any, which: Literal["x", "y"]) -> None:

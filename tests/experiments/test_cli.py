@@ -188,7 +188,7 @@ PLAYERS = f"agents for liars_dice are: {', '.join(for_game('liars_dice'))}"
         ("play liars_dice random --people 2", "name no opponent, since people take all seats; not 1"),
         ("train liars_dice --preset huge", "unknown preset 'huge'; presets are: quick, full"),
         ("train liars_dice --steps 0", "steps must be a whole number from 1"),
-        ("bench chess", "unknown part 'chess'; parts are: environments, exact, fatestones, liars_dice"),
+        ("bench chess", "unknown part 'chess'; parts are: environments, fatestones, liars_dice"),
         ("reproduce liars-dice --games 0", "games must be a whole number from 1"),
         ("reproduce liars-dice --dice 6", "dice must be a whole number from 1 to 5, not 6"),
         ("reproduce liars-dice --precision 0", "precision must be a number from 1e-12 to 1, not 0"),

@@ -9,8 +9,8 @@ import pytest
 from dice_envs import configure
 from dice_envs.agent.specs import make_agent
 from dice_envs.experiments.reproduce import printed
-from dice_envs.experiments.solve.liars_dice import line_of
 from dice_envs.experiments.ui import console
+from dice_envs.games.liars_dice.exact.report import line_of
 from dice_envs.games.liars_dice.exact.solver import Progress
 from dice_envs.games.shakes.exact.chances import Problem, argument_chances
 from dice_envs.games.shakes.exact.policies import as_policy, evaluate

@@ -49,12 +49,12 @@ def test_positions_are_the_solutions(small):
 
 def test_a_network_learns_the_solution(small):
     variant, solution = small
-    learner, losses = Learner(variant, DistillSettings((32,), steps=250, rate=3e-2), seed=1), []
+    learner, losses = Learner(variant, solution.unseen, DistillSettings((32,), steps=250, rate=3e-2), seed=1), []
     made = train(learner, TrainingPositions(variant, solution, seed=1), lambda number, loss: losses.append(loss))
     assert made == len(losses) == 250
     assert np.mean(losses[-20:]) < 0.1 * losses[0]
     assert measure(variant, learner.policy()).score > 0.9
-    assert measure(variant, Learner(variant, DistillSettings((32,)), seed=1).policy()).score < 0.5
+    assert measure(variant, Learner(variant, solution.unseen, DistillSettings((32,)), seed=1).policy()).score < 0.5
 
 
 def test_distill_saves_what_it_measured(tmp_path):
@@ -84,7 +84,7 @@ def test_distill_saves_what_it_measured(tmp_path):
 
 def test_a_limit_of_time_ends_training(small):
     variant, solution = small
-    learner = Learner(variant, DistillSettings((8,), steps=10**9, minutes=1e-3), seed=1)
+    learner = Learner(variant, solution.unseen, DistillSettings((8,), steps=10**9, minutes=1e-3), seed=1)
     made = train(learner, TrainingPositions(variant, solution, seed=1), lambda number, loss: None)
     assert 0 <= made < 10**6
 
@@ -103,9 +103,9 @@ def test_every_setting_is_used_and_part_of_the_command_that_is_kept(small):
     (variant, solution), settings = small, Watched((8,), steps=2)
     settings.read.clear()
     positions = TrainingPositions(variant, solution, seed=1)
-    assert train(Learner(variant, settings, seed=1), positions, lambda made, loss: None) == 2
+    assert train(Learner(variant, solution.unseen, settings, seed=1), positions, lambda made, loss: None) == 2
     assert settings.read & fields == fields - {"precision"}
     settings.read.clear()
-    assert "--device" not in command._command([], settings, 1, "cpu")
-    assert command._command([], settings, 1, "cuda").endswith("--seed 1 --device cuda")
+    assert "--device" not in command._command("liars_dice", [], settings, 1, "cpu")
+    assert command._command("liars_dice", [], settings, 1, "cuda").endswith("--seed 1 --device cuda")
     assert settings.read & fields == fields

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 from dice_envs.agent import Turn
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
-from dice_envs.games.thirties.exact import second_stage
+from dice_envs.games.thirties.exact.strategies import second_stage
 
 
 def every_deal(drawn):

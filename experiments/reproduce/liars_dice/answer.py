@@ -31,10 +31,10 @@ from dice_envs.experiments.reproduce.liars_dice.habits import (
     values_of_all_rounds,
     wins_against,
 )
-from dice_envs.experiments.solve.liars_dice import SAY_EVERY, line_of
+from dice_envs.games.liars_dice.exact.report import followed
 from dice_envs.games.liars_dice.exact.seating import Certificate, Dice
 from dice_envs.games.liars_dice.exact.solution import Solution
-from dice_envs.games.liars_dice.exact.solver import solve, throttled
+from dice_envs.games.liars_dice.exact.solver import solve
 
 BLUFFS = (0.0, 0.25, 0.75, 1.0)  # of the article's agents
 STAGES = ("first bids", "raises")
@@ -102,7 +102,7 @@ def dice_in_words(number: int) -> str:
 
 def work_out(dice: int, precision: float) -> Answer:
     """Solve the game, or take its kept solution, and compute all figures. Prints progress."""
-    say = throttled(lambda progress: ui.console.print(line_of(progress)), SAY_EVERY)
+    say = followed(ui.console.print)
     ui.console.print(f"Bluff or play the numbers? Two players with {dice_in_words(dice)} each, solved to {precision:g}:")
     solution = solve(configure("liars_dice", num_dice=dice), precision, resume=True, done=say)
     values = values_of_all_rounds(solution, precision, say)

@@ -17,7 +17,8 @@ from dice_envs import configure
 from dice_envs.core.work import advance
 from dice_envs.experiments.reproduce import Finding
 from dice_envs.experiments.ui import check_writable, finish, one_line_errors, progress, write_json
-from dice_envs.experiments.ui.pages import HATCHES, bars, logarithmic, saved_plot
+from dice_envs.experiments.ui.pages import bars, logarithmic, saved_plot
+from dice_envs.games.liars_dice.exact.report import HATCHES
 from tests.conftest import ROOT
 from tests.support.commands import error_of, process, run, with_json
 from tests.support.policies import save_random_policy

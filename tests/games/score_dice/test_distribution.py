@@ -9,8 +9,7 @@ import pytest
 
 from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
-from dice_envs.experiments.solve.score_dice import pool_name
-from dice_envs.games.score_dice.exact.distribution import ScoreDistribution, score_distribution
+from dice_envs.games.score_dice.exact.distribution import ScoreDistribution, pool_name, score_distribution
 from tests.support.commands import refusal, with_json
 from tests.support.progress import progress
 

@@ -11,26 +11,27 @@ import pytest
 
 from dice_envs import measure
 from dice_envs.agents.base import Random
-from dice_envs.agents.thirties import NAMES, Thirties, custom, named
+from dice_envs.agents.thirties import Thirties
 from dice_envs.core.game import configure
 from dice_envs.exact import asked
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
 from dice_envs.experiments.reproduce.thirties import CASES, all_rows
 from dice_envs.games.thirties import GOALS, Options
-from dice_envs.games.thirties.exact import (
+from dice_envs.games.thirties.exact import policy_of, score_chances, strategy_of
+from dice_envs.games.thirties.exact.figures import Player, analyse, foreknowledge
+from dice_envs.games.thirties.exact.strategies import (
+    NAMES,
     Rules,
     Strategy,
     asides,
+    custom,
     expected_given,
-    policy_of,
-    score_chances,
+    named,
+    score_values,
     second_stage,
     solve,
-    strategy_of,
     throws,
-    worths,
 )
-from dice_envs.games.thirties.exact.figures import Player, analyse, foreknowledge
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
 from tests.support.commands import done, refusal, with_json
@@ -61,7 +62,7 @@ SMALL = [Rules(3, 4, 8), Rules(4, 3, 9), Rules(2, 6, 9), Rules(1, 5, 3), Rules(3
 
 def by_brute_force(rules, goal, any_dice=False):
     """The best value over every order of every throw; with `any_dice` any subset of dice may be thrown again."""
-    worth = worths(rules, goal)
+    worth = score_values(rules, goal)
 
     @functools.cache
     def value(dice, pips):
@@ -273,7 +274,7 @@ def test_solve_takes_goals_options_and_agents(words, value, tmp_path):
 def test_a_function_of_the_score_is_a_goal():
     """The function of one of the game's goals gives the same strategy; another function gives its own best strategy."""
     for goal in ("maximize", "minimize_loss", "thirty_or_over", "optimal"):
-        values = worths(R, goal)
+        values = score_values(R, goal)
         strategy, value = solve(R, values.__getitem__)
         expected, best = solve(R, goal)
         assert value == best

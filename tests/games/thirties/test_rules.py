@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import dice_envs  # noqa: F401 - registers the environments
 from dice_envs.agent import ask
-from dice_envs.agents.thirties import NAMES, Thirties, named
+from dice_envs.agents.thirties import Thirties
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, configure
 from dice_envs.games.thirties import MAX_RESTARTS, NO_SCORE, second_stage
-from dice_envs.games.thirties.exact import Rules, solve
 from dice_envs.games.thirties.exact.figures import analyse
+from dice_envs.games.thirties.exact.strategies import NAMES, Rules, named, solve
 from tests.support.chance import assert_distributed, second_stage_points
 from tests.support.subsets import few
 
@@ -157,7 +157,7 @@ def enough(throw, aside):
     "strategy", [lambda throw: min(sum(die < 3 for die in throw), len(throw) - 1), enough, f"{__name__}:enough"]
 )
 def test_any_function_is_a_strategy(strategy):
-    from dice_envs.agents.thirties import custom
+    from dice_envs.games.thirties.exact.strategies import custom
 
     function = enough if isinstance(strategy, str) else strategy
     seen = Counter(finish(Thirties(strategy), 20_000, 60, num_players=1)[0]["score"].tolist())

@@ -27,6 +27,7 @@ from dice_envs.exact.contract import RETURN, ActionValues, Effort, Measurement, 
 from dice_envs.exact.intervals import half_width, ratio_half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 from dice_envs.games.fatestones.exact.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
+from dice_envs.games.fatestones.exact.draws import solve_game as solve_game
 
 MOST_WHOLE = 25_000  # all draws of a bag are measured if there are at most this many, each order of a hand's dice counted
 SAMPLE = 2_000  # draws from larger bags

@@ -8,15 +8,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
+from dice_envs.core.options import check_range
 from dice_envs.core.work import advance
+from dice_envs.exact.contract import Solved, plus_minus
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
 from dice_envs.games.fatestones import COUNTS, MAX_HAND, duel
@@ -139,6 +142,8 @@ def nash(hands, size, work):
 # --- draws ----------------------------------------------------------------------------------------------------------
 
 MOST_DRAWS = 10**7  # in a sample: more would not fit into a few GiB
+MOST_SOLVED = 10**9  # of all draws, which take hours
+DRAWS_IN_PART = 20_000
 # The quantities that `_solve_draw` writes, each per draw and for the seat named. All but GAP are recursions with a table of
 # values each.
 NUM_QUANTITIES = 6
@@ -314,6 +319,49 @@ def draw_hands(variant: Variant, count: int, seed: int) -> np.ndarray:
     """Return random draws from the bag, (count, 2, hand_size) int16 rows of FACES."""
     hands: np.ndarray = Batch(variant, count, seed).states["hands"]
     return hands[:, :, : variant.params.hand_size].copy()
+
+
+def solve_game(
+    variant: Variant,
+    seed: int,
+    workers: Any,
+    progress: Any,
+    say: Any,
+    draws: Annotated[int, "Sampled draws; 0 for all (fair dice, three a hand: minutes)."] = 100_000,
+) -> Solved:
+    """Winnings of the best response and of the Nash strategy against a random player, over all draws or a sample.
+
+    With --ray the draws are spread over a cluster, with the same result. With --json, solved parts are kept beside that file
+    until the end, for --resume.
+
+    Example: solve fatestones --draws 0
+    """
+    if draws != 0:
+        check_range("draws", draws, 2, MOST_DRAWS)
+    bag, hand = len(variant.params.bag), variant.params.hand_size
+    every = math.comb(bag, hand) * math.comb(bag - hand, hand)
+    if draws == 0 and every > MOST_SOLVED:
+        raise ValueError(f"draws must not be 0 for all: there are {every:,} of this bag, {MOST_SOLVED:,} are allowed")
+    start = time.perf_counter()
+    if draws:
+        say(f"seed {seed}")
+        hands = draw_hands(variant, draws, seed)
+        pieces = [(hands[first : first + DRAWS_IN_PART],) for first in range(0, draws, DRAWS_IN_PART)]
+        with progress("draws", draws):
+            found = mean_of(np.concatenate(workers.run(solve_each, (), pieces, [len(piece) for (piece,) in pieces])))
+    else:
+        parts = parts_of_all(variant)
+        with progress("hands", math.comb(bag, hand)):
+            found = add_up(workers.run(solve_part, (variant,), parts, [last - first for first, last in parts]))
+    seconds = time.perf_counter() - start
+    shown = [
+        f"{found.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:",
+        f"  best response to random  {plus_minus(found.best_response, found.best_response_error, 6, sign=True)}",
+        f"  Nash against random      {plus_minus(found.nash, found.nash_error, 6, sign=True)}",
+        f"  mean |value|, Nash both  {found.unfairness:+.6f}",
+        f"  most left from Nash      {found.gap:.1e} at any position",
+    ]
+    return Solved(shown, {**dataclasses.asdict(found), "seconds": seconds, "seed": seed if draws else None})
 
 
 # --- the edge -------------------------------------------------------------------------------------------------------

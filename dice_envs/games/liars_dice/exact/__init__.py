@@ -3,7 +3,8 @@
 `seating` has the rounds of a game and what follows each, `round` what may be bid in one, and all hands. Agents are followed
 through a round in batches of nodes, at which `moves` asks `sources` for their probabilities; `walk` values the round for
 players who respond as one or only look on. `shares` puts rounds together.
-`measures` and `values` fulfil the contract of `dice_envs.exact`, with what an agent loses and what choices are worth.
+`measures` and `values` fulfil the contract of `dice_envs.exact`, with what an agent loses and what choices are worth; `report`
+with what commands say of a solution.
 
 `solver` solves whole games round by round, `store` keeps the rounds, `solution` plays them. A round is solved by counterfactual
 regret minimisation, `cfr`, for any number of players, on a `tree` that merges what differs in nothing. For two players the tree
@@ -31,10 +32,12 @@ from dice_envs.games.liars_dice.exact.measures import (
     measure_table,
     winning_shares,
 )
+from dice_envs.games.liars_dice.exact.report import equilibrium, solve_game
 from dice_envs.games.liars_dice.exact.values import odds, response_values, situations, traits
 
 __all__ = [
     "action_values",
+    "equilibrium",
     "is_one_round",
     "measure",
     "measure_profile",
@@ -42,6 +45,7 @@ __all__ = [
     "odds",
     "response_values",
     "situations",
+    "solve_game",
     "traits",
     "winning_shares",
 ]

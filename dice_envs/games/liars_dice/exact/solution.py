@@ -186,7 +186,11 @@ class Solution:
         exploitability: of two players; what best responses win from the strategies above the value, for returns of ±1, mean of
             the two: the gain.
         nash_conv: the sum of the two.
+        unseen, visitor: see `dice_envs.exact.contract.Equilibrium`.
     """
+
+    unseen = ("past_bids",)
+    visitor = "numbers:bluff=0.5"
 
     def __init__(self, variant: Variant, rounds: Mapping[Dice, SolvedRound], seconds: float = 0.0) -> None:
         self.variant = variant

@@ -33,6 +33,7 @@ from dice_envs.exact.contract import REPEATS, RETURN, ActionValues, Effort, Meas
 from dice_envs.exact.intervals import half_width
 from dice_envs.games.score_dice import HELD, MAX_DICE, Options, lowest_face, pair_points
 from dice_envs.games.score_dice.exact.distribution import count_choices, score_distribution
+from dice_envs.games.score_dice.exact.distribution import solve_game as solve_game
 from dice_envs.games.score_dice.exact.solvers import check_response, points_of, response_to_highest, values_against_highest
 
 ROWS_AT_ONCE = 16_384  # information sets that an agent is asked about in one call

@@ -20,12 +20,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice
 from dice_envs.core.work import advance
+from dice_envs.exact.contract import Plot, Shown, Solved, Table
 from dice_envs.games.score_dice import Options
 
 PAIRINGS = ("sorted", "unsorted")
@@ -384,3 +386,67 @@ def _meet_kept(larger: tuple[int, ...], smaller: tuple[int, ...], start: _Met, m
         states = after
     (final,) = states.values()
     return final
+
+
+# --- results to print -------------------------------------------------------------------------------------------------
+
+Pool = tuple[int, ...]  # sizes of dice
+MOST_TICKS = 13  # scores that have a tick of their own
+
+
+def solve_game(
+    variant: Variant,
+    progress: Any,
+    report: bool,
+    pairing: Annotated[str, "sorted: highest with highest; unsorted: a random pairing."] = "sorted",
+) -> Solved:
+    """Exact distribution of the score of score dice, as fractions, and its win bias, ties and closeness.
+
+    The score is A's points minus B's. Win bias is 100 (P(score > 0) - P(score < 0)), closeness 1 / √E[score²].
+
+    Example: solve score_dice -o pool_a=6,6,6,6,6 -o pool_b=6,6,8,8,8 -o ties=a --pairing sorted
+    """
+    options = variant.options
+    check_choice("pairing", pairing, PAIRINGS)
+    game = f"{pool_name(options.pool_a)} v {pool_name(options.pool_b)}, {pairing}, ties={options.ties}"
+    with progress(game):
+        found = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)
+    rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in found.chances.items()]
+    bias, ties, closeness = cells(found)
+    shown: list[Shown] = [Table(game, ("score", "chance", "exactly"), rows, ())]
+    shown.append(f"win bias {bias}, ties {ties} %, closeness {closeness}")
+    data = {
+        "win_bias": float(found.win_bias),
+        "tie_percentage": float(found.tie_percentage),
+        "closeness": found.closeness,
+        "distribution": {str(score): str(chance) for score, chance in found.chances.items()},
+    }
+    plot = Plot(
+        "score_dice_distribution", "The exact distribution of the score.", lambda axes: plot_histogram(axes, found, game)
+    )
+    return Solved(shown, data, plot if report else None)
+
+
+def pool_name(pool: Sequence[int]) -> str:
+    """Return a pool as dice players write it, smallest dice first: "2d6/3d8"."""
+    return "/".join(f"{count}d{size}" for size, count in sorted(Counter(pool).items()))
+
+
+def cells(found: ScoreDistribution) -> tuple[str, str, str]:
+    """Return win bias, tie % and closeness to the digits that the tables print."""
+    return f"{float(found.win_bias):.2f}", f"{float(found.tie_percentage):.2f}", f"{found.closeness:.3f}"
+
+
+def plot_histogram(axes: Any, found: ScoreDistribution, title: str) -> None:
+    """Plot the distribution as bars, in percent, A's wins in one colour and B's in another, on axes of matplotlib."""
+    scores = list(found.chances)
+    colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
+    axes.bar(scores, [100 * float(chance) for chance in found.chances.values()], color=colours, width=0.85)
+    bias, ties, closeness = cells(found)
+    axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=11)
+    axes.set_xlabel("score: A's points − B's")
+    axes.set_ylabel("% of games")
+    if len(scores) <= MOST_TICKS:
+        axes.set_xticks(scores)
+    else:
+        axes.locator_params(axis="x", integer=True)

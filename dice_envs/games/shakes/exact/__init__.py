@@ -38,6 +38,7 @@ from dice_envs.games.shakes.exact.policies import (
     sees_efficacies,
     solve,
 )
+from dice_envs.games.shakes.exact.policies import solve_game as solve_game
 
 MOST_ASKED = 10_000_000  # positions at which `measure` asks an agent; where there are more it plays games instead
 MOST_TRIED = 200_000  # positions at which it asks with open efficacies to see whether the agent reaches only few of them

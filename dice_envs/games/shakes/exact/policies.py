@@ -10,18 +10,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.special import bdtrc
 
 from dice_envs.agent import Promises, Turn, ask_probabilities, promises_of
+from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.work import advance, needs
 from dice_envs.exact.agents import is_uniform
+from dice_envs.exact.contract import Shown, Solved
 from dice_envs.exact.kept import kept
 from dice_envs.games.shakes import ARGUE, FACES, SILENT, Options, assignments
 from dice_envs.games.shakes.exact.chances import (
@@ -392,6 +395,51 @@ def as_policy(agent: Any, variant: Variant, opener: int = 0, seed: int = 0, effi
     if variant.options.mode == "physician":
         return answers
     return functools.partial(_tally_team if looks_at_tally_alone(agent) else _team, answers, variant.options, opener)
+
+
+def evaluate_agent(variant: Variant, agent: Any) -> Performance:
+    """Return the exact performance of an agent as the physician, which is asked at as few tallies as possible."""
+    problem = Problem.of(variant.options)
+    if sees_efficacies(variant, agent):
+        return evaluate_open(problem, lambda efficacies: as_policy(agent, variant, efficacies=efficacies))
+    return evaluate(problem, as_policy(agent, variant), merged=looks_at_tally_alone(agent))
+
+
+def shares_by_efficacy(variant: Variant, found: Performance) -> str:
+    """Return the share of patients that get a treatment of each efficacy, in words."""
+    kinds = Problem.of(variant.options).kinds
+    return ", ".join(f"{pips}: {share:.4f}" for pips, share in zip(kinds, found.shares, strict=True))
+
+
+def solve_game(
+    variant: Variant,
+    policy: Annotated[str, "optimal, or an agent: argument, thompson, ucb:1, ppo:PATH, ..."] = "optimal",
+) -> Solved:
+    """The exact value of a physician's policy in The Shakes, and the distribution of patients saved.
+
+    With -o open_efficacies=true the physician knows how effective each treatment is, as on the rules' score sheet; so does
+    optimal play.
+
+    JSON: {"value", "distribution"}; entry k of the distribution, from k = 0, is the probability that k patients are saved.
+
+    Example: solve shakes -o num_players=4 -o reward=win --policy argument
+    """
+    options = variant.options
+    if options.mode != "physician":
+        raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
+    agent = make_agent(f"bayes:{options.pays}" if policy == "optimal" else policy)
+    start = time.perf_counter()
+    found = evaluate_agent(variant, agent)
+    seconds, value = time.perf_counter() - start, found.reached(options.pays)
+    shown: list[Shown] = [
+        ((policy, "bold"), f", {options.num_players} players, {options.patients} patients"),
+        f"patients saved {found.saved:.6f}, P(win) {found.win:.6f}; {options.pays} counts: {value:.6f}",
+        f"share of patients by efficacy: {shares_by_efficacy(variant, found)}",
+        *(f"{k:3d} saved {chance:10.6f} {'█' * round(150 * chance)}" for k, chance in enumerate(found.distribution)),
+        f"exact, in {seconds:.1f} s",
+    ]
+    data = {"value": value, "distribution": found.distribution, "policy": policy, "reward": options.pays}
+    return Solved(shown, {**data, "options": variant.changed_options()})
 
 
 # --- a table of maesters as a policy ------------------------------------------------------------------------------

@@ -1,3 +1,0 @@
-"""`solve GAME`: exact values. A module here, named after the game, offers `main`, a typer command."""
-
-GROUP = "Exact values of a game."
