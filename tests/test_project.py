@@ -263,7 +263,7 @@ def test_packages_depend_one_way():
 
 
 def test_what_is_for_every_game_imports_none():
-    """A game's own files are in its folder, and those named after it among agents and programs; examples are one game's each."""
+    """A game has files in its folder, and those named after it among agents and programs. Each example trains on one game."""
     for module, path in project_modules().items():
         parts = module.split(".")[1:]
         if module.startswith("tests") or "examples" in parts:

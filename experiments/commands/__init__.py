@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import typer
+from rich.markup import escape
 
 from dice_envs.core.options import check_seed
 from dice_envs.experiments.ui import check_report, check_writable, one_line_errors, own_game
@@ -64,7 +65,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             check_report(kwargs.get("report"))
             return command(*args, **kwargs)
 
-    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in docstring(command).split("\n\n"))
+    # Brackets would be taken for a style.
+    run.__doc__ = escape("\n\n".join(" ".join(each.split()) for each in docstring(command).split("\n\n")))
     return run
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from rich.markup import escape
 from rich.text import Text
 
 from dice_envs.core.game import Game, load, names, single_seat
@@ -69,7 +70,7 @@ def command_of(game: Game) -> Callable[..., None]:
 
 def _declared(name: str, hint: Any) -> Any:
     """Return a setting's type with its option of the command line, from its type with its help."""
-    (words,) = hint.__metadata__
+    words = escape(*hint.__metadata__)  # brackets would be taken for a style
     option = f"--{name.replace('_', '-')}"
     return Annotated[
         hint.__origin__, ui.count_option(option, help=words) if hint.__origin__ is int else typer.Option(option, help=words)

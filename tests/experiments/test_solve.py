@@ -66,3 +66,10 @@ def test_any_agent_with_probabilities_is_a_policy(tmp_path):
 def test_a_precision_that_is_not_reached_is_named():
     told = done("solve", "liars-dice", "-o", "num_players=3", *ONE_DIE, "-o", "rounds=single", "--precision", "1e-12")
     assert "not reached: a gain of 1.0e-12 in all" in told
+
+
+def test_brackets_in_help_are_shown():
+    assert "1 / √E[score²]" in " ".join(done("solve", "score-dice", "--help").split())
+    assert "[default: 0.0001, of a table 0.001]" in " ".join(
+        done("solve", "liars-dice", "--help", env={"COLUMNS": "300"}).split()
+    )

@@ -31,7 +31,7 @@ def solve_game(
     precision: Annotated[
         float | None,
         "Exploitability to reach: what best responses win above the value, for returns of ±1; with more than two players the "
-        f"sum of what they win, in shares of wins.  [default: {PRECISION:g}, of a table {TABLE_PRECISION:g}]",
+        f"sum of what they win, in shares of wins. [default: {PRECISION:g}, of a table {TABLE_PRECISION:g}]",
     ] = None,
     minutes: Annotated[
         float | None,
