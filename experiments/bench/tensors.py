@@ -66,7 +66,7 @@ def _steps(game: str, quick: bool, device: str) -> Iterator[BenchRow]:
             with torch_threads(1):
                 rate = _rate(TensorEnv(game, count, device=device, **chosen), 4 * ROUNDS if quick else 32 * ROUNDS)
             name = f"TensorEnv, {load(game).title}: {count:,} games against {what}"
-            yield BenchRow(name, rate, "M/s", None, *((spiel_rate(quick), SPIEL, NASHBENCH) if of_liars_dice else ()))
+            yield BenchRow(name, rate, "M/s", None, *((spiel_rate(quick, 1), SPIEL, NASHBENCH) if of_liars_dice else ()))
 
 
 PARTS = tuple(BenchPart(game, functools.partial(_steps, game), on_device=True) for game in names())
