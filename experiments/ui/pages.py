@@ -199,7 +199,8 @@ def render(title: str, intro: Sequence[str], sections: Iterable[Section], about:
     """Return the page as HTML that is also XML. Plots are read from their files."""
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     known = {"versions": versions(), "date": date, "most_open": MOST_OPEN, "read": base64.b64encode}
-    return filled(_TEMPLATE, title=title, intro=intro, sections=list(sections), about=about, **known)
+    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    return filled(template, title=title, intro=intro, sections=list(sections), about=about, **known)
 
 
 def write_page(folder: Path, title: str, intro: Sequence[str], sections: Iterable[Section], about: About) -> Path:
@@ -208,118 +209,3 @@ def write_page(folder: Path, title: str, intro: Sequence[str], sections: Iterabl
     write_text(path, render(title, intro, sections, about))
     console.whole_line(f"page: {path}")
     return path
-
-
-_TEMPLATE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8"/>
-<meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta name="color-scheme" content="light dark"/>
-<title>{{ title }}</title>
-<style>
-:root { --ink: #1c2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #ffffff; --shade: #f4f7fa; --mark: #2a6f97; --bad: #b3261e }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4eaf0; --soft: #9fb0c0; --line: #334252; --paper: #131a21; --shade: #1b252f; --mark: #89c2d9;
-    --bad: #ff8a80 }
-}
-* { box-sizing: border-box }
-body { margin: 0 auto; max-width: 66rem; padding: 1.5rem 1rem 4rem; color: var(--ink); background: var(--paper);
-  font: 16px/1.5 system-ui, sans-serif }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 1px solid var(--line) }
-a { color: var(--mark) }
-nav { background: var(--shade); border-radius: .5rem; padding: .5rem 1rem; margin: 1rem 0 }
-nav ol { margin: .25rem 0; padding-left: 1.5rem }
-.wide { overflow-x: auto; margin: .75rem 0 1.25rem }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; min-width: 50% }
-caption { text-align: left; font-weight: 600; padding: .25rem 0 }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap;
-  vertical-align: top }
-th { color: var(--soft); font-weight: 600 }
-th.w, td.w { text-align: left; white-space: normal; min-width: 6rem; max-width: 30rem; overflow-wrap: break-word }
-tbody tr:hover { background: var(--shade) }
-td.no { color: var(--bad); font-weight: 600 }
-summary { cursor: pointer; font-weight: 600; padding: .25rem 0 }
-figure { margin: 1.25rem 0 }
-figure img { max-width: 100%; height: auto; background: #fff; border: 1px solid var(--line); border-radius: .4rem }
-figcaption, .note { color: var(--soft); font-size: .9rem }
-pre { background: var(--shade); padding: .6rem .8rem; border-radius: .4rem; white-space: pre-wrap; overflow-wrap: anywhere;
-  font-size: .85rem }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .9rem }
-dt { color: var(--soft) }
-dd { margin: 0; overflow-wrap: anywhere }
-</style>
-</head>
-<body>
-<h1>{{ title }}</h1>
-{% for line in intro %}
-<p>{{ line }}</p>
-{% endfor %}
-<nav aria-label="contents"><strong>Contents</strong>
-<ol>
-{% for section in sections %}
-<li><a href="#part-{{ loop.index }}">{{ section.title }}</a></li>
-{% endfor %}
-<li><a href="#how-it-was-made">How it was made</a></li>
-</ol>
-</nav>
-{% macro table(grid) %}
-<div class="wide"><table>
-<caption>{{ grid.title }}</caption>
-<thead><tr>
-{% for heading in grid.headings %}
-<th{% if loop.index0 in grid.words %} class="w"{% endif %} scope="col">{{ heading }}</th>
-{% endfor %}
-</tr></thead>
-<tbody>
-{% for row in grid.rows %}
-<tr>
-{%- for cell in row %}
-<td{% if loop.index0 in grid.words %} class="w{{ ' no' if cell|string == 'no' }}"{% endif %}>{{ cell }}</td>
-{%- endfor %}
-</tr>
-{% endfor %}
-</tbody>
-</table></div>
-{% for note in grid.notes %}
-<p class="note">{{ note }}</p>
-{% endfor %}
-{% endmacro %}
-{% for section in sections %}
-<section>
-<h2 id="part-{{ loop.index }}">{{ section.title }}</h2>
-{% for line in section.text %}
-<p>{{ line }}</p>
-{% endfor %}
-{% for plot in section.plots %}
-<figure><img alt="{{ plot.caption }}" src="data:image/png;base64,{{ read(plot.path.read_bytes()).decode() }}"/>
-<figcaption>{{ plot.caption }} ({{ plot.path.name }})</figcaption></figure>
-{% endfor %}
-{% for grid in section.grids %}
-{% if grid.rows|length > most_open %}
-<details><summary>{{ grid.title }}: {{ grid.rows|length }} rows</summary>
-{{ table(grid) }}
-</details>
-{% else %}
-{{ table(grid) }}
-{% endif %}
-{% endfor %}
-</section>
-{% endfor %}
-<section>
-<h2 id="how-it-was-made">How it was made</h2>
-<pre>{{ about.command }}</pre>
-<dl>
-{% for name, value in about.options.items() %}
-<dt>{{ name }}</dt><dd>{{ value }}</dd>
-{% endfor %}
-<dt>seed</dt><dd>{{ "nothing was drawn" if about.seed is none else about.seed }}</dd>
-{% for name, version in versions.items() %}
-<dt>{{ name }}</dt><dd>{{ version }}</dd>
-{% endfor %}
-<dt>date</dt><dd>{{ date }}</dd>
-</dl>
-</section>
-</body>
-</html>"""
