@@ -275,10 +275,10 @@ def _played(found: Standing, variant: Variant, player: Agent, seed: int, minutes
     def play(games: int) -> Any:
         return evaluate(variant, player, AGAINST, games, seed=seed, values=values)
 
-    games, worth = _in_time(minutes, PLAYED, play)
-    if games is not None and worth.unit == GAMES_WON:
-        found.wins, found.wins_error = worth.value, worth.error
-        share = f"{plus_minus(worth.value, worth.error, percent=True)} %"
+    games, played = _in_time(minutes, PLAYED, play)
+    if games is not None and played.unit == GAMES_WON:
+        found.wins, found.wins_error = played.value, played.error
+        share = f"{plus_minus(played.value, played.error, percent=True)} %"
         found.missing = f"wins {share} against {AGAINST} ({games:,} games, without luck), but {found.missing}"
 
 
@@ -359,24 +359,24 @@ def board(
     parts = [(task, spec) for task in wanted for spec in dict.fromkeys([*beside, *specs[task.game]])]
     with ui.progress("agents on tasks", len(parts)):
         found = [Standing(**each) for each in workers.run(_standing, (seed, sample, minutes), parts)]
-    places = []
+    boards = []
     for task in wanted:
         mine = sorted((each for each in found if each.task == task.name), key=_order)
-        places.append(TaskBoard(**{**vars(task), "options": dict(task.options)}, standings=mine))
-    return Board(seed, sample, places, pages.versions())
+        boards.append(TaskBoard(**{**vars(task), "options": dict(task.options)}, standings=mine))
+    return Board(seed, sample, boards, pages.versions())
 
 
 def _order(standing: Standing) -> tuple[Any, ...]:
     """Sort key, the best first: by score or Elo, then by the gap; agents without figures come last."""
-    worth = [each for each in (standing.score, standing.elo) if each is not None]
+    known = [each for each in (standing.score, standing.elo) if each is not None]
     gap = math.inf if standing.gap is None else standing.gap
-    return bool(standing.missing), -worth[0] if worth else 0.0, gap
+    return bool(standing.missing), -known[0] if known else 0.0, gap
 
 
 def unmeasured(found: Board, names: Sequence[str]) -> str:
     """Return why the first of the named agents without any figure has none; empty if each is measured on some task."""
     for name in names:
-        mine = [each for place in found.tasks for each in place.standings if each.agent == name]
+        mine = [each for task in found.tasks for each in task.standings if each.agent == name]
         if all(each.missing for each in mine):
             return f"{name} is measured on none of these tasks; on {mine[0].task}: {mine[0].missing}"
     return ""
@@ -391,67 +391,67 @@ def _cell(value: float | None, error: float | None, digits: int) -> str:
     return f"{value:.{digits}f} ± ?" if error is None else plus_minus(value, error or None, digits)
 
 
-def _grid(place: TaskBoard) -> Grid:
+def _grid(task: TaskBoard) -> Grid:
     """Return the agents of a task, the best first; notes have what was sampled, long names and why agents are missing."""
-    rows, told = [], dict[str, list[str]]()
-    measured = [each for each in place.standings if not each.missing]
+    rows, noted = [], dict[str, list[str]]()
+    measured = [each for each in task.standings if not each.missing]
     for number, each in enumerate(measured, start=1):
-        worth = _cell(each.score, each.score_error, 4)
-        if place.field and each.elo is not None and each.elo_interval is not None:
-            worth = "{:.0f} ({:.0f}…{:.0f})".format(each.elo, *each.elo_interval).replace("inf", "∞")
+        rating = _cell(each.score, each.score_error, 4)
+        if task.field and each.elo is not None and each.elo_interval is not None:
+            rating = "{:.0f} ({:.0f}…{:.0f})".format(each.elo, *each.elo_interval).replace("inf", "∞")
         times = [UNKNOWN if ms is None else f"{ms:.3g}" for ms in (each.batch_ms, each.alone_ms)]
         trained = "" if each.steps is None else f"{each.steps:,}, {_cell(each.minutes, 0.0, 1)}"
-        figures = (_cell(each.value, each.error, 6), worth, " / ".join(times), trained)
+        figures = (_cell(each.value, each.error, 6), rating, " / ".join(times), trained)
         rows.append((str(number), short(each.agent), *figures))
         if each.note:
-            told.setdefault(each.note, []).append(each.agent)
-    notes = [note if len(names) == len(rows) else f"{', '.join(names)}: {note}" for note, names in told.items()]
+            noted.setdefault(each.note, []).append(each.agent)
+    notes = [note if len(names) == len(rows) else f"{', '.join(names)}: {note}" for note, names in noted.items()]
     notes += [f"{number} = {each.agent}" for number, each in enumerate(measured, start=1) if len(each.agent) > LONGEST]
-    notes += [f"– {each.agent}: {each.missing}" for each in place.standings if each.missing]
+    notes += [f"– {each.agent}: {each.missing}" for each in task.standings if each.missing]
     units = {each.unit for each in measured if each.unit}
-    quantity = f"{place.headline} ({', '.join(units)})" if units and place.headline not in units else place.headline
-    rating = "Elo" if place.field else "score"
-    headings = ("", "agent", quantity, rating, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
-    return Grid(f"{place.name}: {place.asks}", headings, rows, (1, 5), notes, whole=(1,))
+    quantity = f"{task.headline} ({', '.join(units)})" if units and task.headline not in units else task.headline
+    scale = "Elo" if task.field else "score"
+    headings = ("", "agent", quantity, scale, f"ms/move, {TIMED} games / alone", "steps, minutes of training")
+    return Grid(f"{task.name}: {task.asks}", headings, rows, (1, 5), notes, whole=(1,))
 
 
 def _one_grid(found: Board) -> list[Grid]:
     """Return a line for each task of a board with one agent; notes have the agent's rows in the board's tables."""
     rows, notes = [], ["its rows for the board, in Markdown:"]
-    for place in found.tasks:
-        (own,) = place.standings
-        worth = f"Elo {own.elo:.0f}" if own.elo is not None else _cell(own.score, own.score_error, 4)
-        rows.append((place.name, place.headline, _cell(own.value, own.error, 4), _cell(own.optimum, 0.0, 4), worth))
-        notes.append(f"{place.name}: {own.missing or _grid(place).markdown()[2].replace('| 1 |', '|  |', 1)}")
+    for task in found.tasks:
+        (own,) = task.standings
+        rating = f"Elo {own.elo:.0f}" if own.elo is not None else _cell(own.score, own.score_error, 4)
+        rows.append((task.name, task.headline, _cell(own.value, own.error, 4), _cell(own.optimum, 0.0, 4), rating))
+        notes.append(f"{task.name}: {own.missing or _grid(task).markdown()[2].replace('| 1 |', '|  |', 1)}")
     return [Grid(found.tasks[0].standings[0].agent, ("task", "quantity", "value", "optimal", "score"), rows, (0, 1), notes)]
 
 
-def _about_task(place: TaskBoard) -> list[str]:
-    random, optimum = _compared(place)
-    facts = [f"{place.game} ({options_text(place.options)})"]
+def _about_task(task: TaskBoard) -> list[str]:
+    random, optimum = _compared(task)
+    facts = [f"{task.game} ({options_text(task.options)})"]
     facts += [] if random is None else [f"random play {random:.6g}"]
     facts += [] if optimum is None else [f"optimal play {optimum:.6g}"]
-    facts += [f"the field: {', '.join(place.field)}; optimal play is not known"] if place.field else []
-    return [f"{place.asks[0].upper()}{place.asks[1:]}.", "; ".join(facts) + "."]
+    facts += [f"the field: {', '.join(task.field)}; optimal play is not known"] if task.field else []
+    return [f"{task.asks[0].upper()}{task.asks[1:]}.", "; ".join(facts) + "."]
 
 
-def _compared(place: TaskBoard) -> list[float | None]:
+def _compared(task: TaskBoard) -> list[float | None]:
     """Return the values of random and of optimal play, None where they are not known."""
-    found = ([each.value for each in place.standings if each.agent == "random"], [each.optimum for each in place.standings])
+    found = ([each.value for each in task.standings if each.agent == "random"], [each.optimum for each in task.standings])
     return [next((value for value in values if value is not None), None) for values in found]
 
 
 def _summary(found: Board) -> Grid:
     """The leading agents of each task."""
     rows = []
-    for place in found.tasks:
+    for task in found.tasks:
         leaders = [
             f"{each.agent}: {each.score:z.3f}" if each.elo is None else f"{each.agent}: Elo {each.elo:+z.0f}"
-            for each in place.standings
+            for each in task.standings
             if not each.missing and (each.score is not None or each.elo is not None)
         ]
         leaders = [*leaders, *[""] * LEADERS][:LEADERS]
-        rows.append((place.name, place.headline, *(_cell(each, 0.0, 5) for each in _compared(place)), *leaders))
+        rows.append((task.name, task.headline, *(_cell(each, 0.0, 5) for each in _compared(task)), *leaders))
     headings = ("task", "quantity", "random play", "optimal play", "first", "second", "third")
     return Grid("who leads, and the score", headings, rows, (0, 1, 4, 5, 6))
 
@@ -459,7 +459,7 @@ def _summary(found: Board) -> Grid:
 def sections(found: Board, plots: Sequence[pages.Plot] = ()) -> list[pages.Section]:
     """Return the board as sections of a page."""
     parts = [pages.Section("All tasks", grids=[_summary(found)], plots=plots)]
-    return parts + [pages.Section(place.name, _about_task(place), [_grid(place)]) for place in found.tasks]
+    return parts + [pages.Section(task.name, _about_task(task), [_grid(task)]) for task in found.tasks]
 
 
 def as_markdown(found: Board, command: str) -> str:
@@ -485,19 +485,19 @@ def as_markdown(found: Board, command: str) -> str:
 
 def plot_scores(folder: Path, found: Board) -> None:
     """Save a plot of the scores, one panel a task."""
-    places = [place for place in found.tasks if any(each.score is not None for each in place.standings)]
-    if not places:
+    boards = [task for task in found.tasks if any(each.score is not None for each in task.standings)]
+    if not boards:
         return
-    across = min(3, len(places))
-    down = math.ceil(len(places) / across)
-    most = max(sum(each.score is not None for each in place.standings) for place in places)
+    across = min(3, len(boards))
+    down = math.ceil(len(boards) / across)
+    most = max(sum(each.score is not None for each in task.standings) for task in boards)
     size = (4.6 * across, 0.6 + down * (1.1 + 0.3 * most))
     caption = "Scores: 0 is uniformly random play, 1 optimal play. Bars are cut at −0.25; hatched: ± is not known."
     with pages.saved_plot(folder, "board", caption, figsize=size, nrows=down, ncols=across, squeeze=False) as (canvas, axes):
-        for axis in axes.flat[len(places) :]:
+        for axis in axes.flat[len(boards) :]:
             axis.set_visible(False)
-        for axis, place in zip(axes.flat, places, strict=False):
-            shown_here = [each for each in place.standings if each.score is not None]
+        for axis, task in zip(axes.flat, boards, strict=False):
+            shown_here = [each for each in task.standings if each.score is not None]
             scores = np.array([each.score for each in shown_here], float)
             names, errors = zip(*((short(each.agent, 22), each.score_error) for each in shown_here), strict=True)
             pages.bars(axis, names, np.maximum(scores, -0.25), errors)
@@ -505,5 +505,5 @@ def plot_scores(folder: Path, found: Board) -> None:
             axis.axvline(0, color="grey", linewidth=0.8)
             axis.set_xlim(min(0.0, max(-0.25, scores.min())) - 0.02, 1.08)
             axis.set_xticks([0, 0.5, 1])
-            axis.set_title(place.name, fontsize=12)
+            axis.set_title(task.name, fontsize=12)
         canvas.suptitle("Score by task: 0 random, 1 optimal")

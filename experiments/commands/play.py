@@ -197,7 +197,7 @@ def play_game(seated: Seated, replay: bool = False, reviewed: bool = False) -> N
         terminal.play_on()
         terminal.show_end()
         if len(people) == 1 and not alone:
-            _tell_winner(sitting.returns, people[0])
+            _announce_winner(sitting.returns, people[0])
         if reviewed:
             terminal.show_review()
         goes_on = terminal.after()
@@ -250,10 +250,10 @@ def _play_after(variant: Variant, seed: int, made: dict[str, Agent], earned: flo
         totals += terminal.sitting.returns.tolist()
         typer.echo(f"{spec}: {totals[-1]:+g}")
     if len(totals) > 1:
-        _tell_winner(np.array(totals), 0)
+        _announce_winner(np.array(totals), 0)
 
 
-def _tell_winner(returns: np.ndarray, person: int) -> None:
+def _announce_winner(returns: np.ndarray, person: int) -> None:
     best = returns == returns.max()
     typer.echo("a tie" if best.all() else "you win" if best[person] else "you lose")
 
@@ -294,12 +294,12 @@ class Terminal:
             else:
                 sitting.step()
             if len(sitting.people) <= 1:
-                self._tell(self._reader)
+                self._show_new_moves(self._reader)
 
     def show_end(self) -> None:
         """Show the last moves, all that was hidden, and the returns."""
         sitting = self.sitting
-        self._tell(self._reader)
+        self._show_new_moves(self._reader)
         typer.echo(ansi(sitting.picture()))
         for seat in sitting.people or range(len(sitting.seats)):
             who = sitting.variant.seat_name(seat, seat if [seat] == list(sitting.people) else None)
@@ -338,7 +338,7 @@ class Terminal:
             typer.prompt(f"{who}, press Enter when nobody else is looking", default="", show_default=False)
             ui.console.clear()
         self._looking = person
-        self._tell(person)
+        self._show_new_moves(person)
         typer.echo(ansi(sitting.picture(person)))
         legal = sitting.legal()
         choices = f"you can play   (help says what else can be typed, q quits)\n{words.listed(sitting.variant, legal)}"
@@ -424,7 +424,7 @@ class Terminal:
         self._shown = {viewer: min(shown, len(self.sitting)) for viewer, shown in self._shown.items()}
         return True
 
-    def _tell(self, viewer: int | None) -> None:
+    def _show_new_moves(self, viewer: int | None) -> None:
         """Show the moves that are new to the viewer, up to the first that it may not know yet."""
         for entry in self.sitting.history(viewer, self._shown.get(viewer, 0)):
             if entry.action is None:

@@ -195,14 +195,14 @@ class Workers:
         if new is not None:
             new.open()  # before a part is finished: what the meter counts is recorded, and a resumed run needs the seed
         try:
-            told = self._kept_or_done(functools.partial(_told, work, meter), parts, size)
+            metered = self._kept_or_done(functools.partial(_metered, work, meter), parts, size)
         except BaseException:
             if new is not None and meter.recorded() == recorded:
                 new.close(remove=True)  # nothing was used: there is nothing to resume
             raise
-        for part in told:
+        for part in metered:
             meter.add(part["used"])
-        return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in told]
+        return [np.array(part["found"]) if isinstance(part["found"], list) else part["found"] for part in metered]
 
     def _kept_or_done(self, work: Any, parts: Sequence[Any], size: Sequence[float]) -> list[Any]:
         """Return the result of each part, in the order of the parts: a kept one, or one that is done and kept now."""
@@ -360,7 +360,7 @@ def _check_sources(nodes: Iterable[Mapping[str, Any]]) -> None:
             raise ValueError(f"{name} has {what}: install the same checkout there, with the same extras")
 
 
-def _told(work: Callable[..., Any], meter: Meter, *part: Any) -> dict[str, Any]:
+def _metered(work: Callable[..., Any], meter: Meter, *part: Any) -> dict[str, Any]:
     """Return the result of a part in the form of JSON, and what has been used for it."""
     before = meter.read()
     found = work(*part)

@@ -108,11 +108,11 @@ class Finding:
     error: float = 0.0  # 0 for an exact figure, else the half-width of a 95 % interval
     agrees: bool | None = None  # whether they agree; None without a published figure
     note: str = ""  # for the reader
-    place: tuple[str, str, str] | None = None  # the name of a table in which it stands, its line and its column there
+    cell: tuple[str, str, str] | None = None  # the name of a table that shows it, its line and its column there
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form that JSON holds."""
-        return {name: value for name, value in vars(self).items() if name != "place"}
+        return {name: value for name, value in vars(self).items() if name != "cell"}
 
 
 def findings_grid(title: str, findings: Sequence[Finding], digits: int = 6, error_heading: str = "± 95 %") -> Grid:
@@ -168,8 +168,8 @@ def crossed(rows: Sequence[Finding], table: str) -> tuple[list[str], dict[str, l
     """Arrange the figures of a table: return the columns' names, and the cells of each line by its name."""
     lines: dict[str, dict[str, Finding]] = {}
     for row in rows:
-        if row.place is not None and row.place[0] == table:
-            lines.setdefault(row.place[1], {})[row.place[2]] = row
+        if row.cell is not None and row.cell[0] == table:
+            lines.setdefault(row.cell[1], {})[row.cell[2]] = row
     found_columns = dict.fromkeys(column for cells in lines.values() for column in cells)
     columns = sorted(found_columns, key=lambda column: int(column) if column.isdigit() else 0)  # numbers rise
     return columns, {line: [cells.get(column) for column in columns] for line, cells in lines.items()}

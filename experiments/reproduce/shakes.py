@@ -145,8 +145,8 @@ def _claims(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
         """Add a row for each number of players; it agrees within `tolerance` of what is published. None: no verdict."""
         for n, value in ours.items():
             agrees = None if tolerance is None or not isinstance(published, float) else abs(value - published) <= tolerance
-            place = BY_PLAYERS, figure, f"{n} players"
-            rows.append(Finding(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note, place))
+            cell = BY_PLAYERS, figure, f"{n} players"
+            rows.append(Finding(RULES, f"{figure}, {n} players", published, value, 0.0, agrees, note, cell))
 
     argument = {n: results["argument"] for n, results in exact.items()}
     add("average efficacy", 2.0, {n: sum(dealt) / n for n, dealt in EFFICACIES.items()}, 0.0)
@@ -201,11 +201,11 @@ def _kept_die_rows() -> list[Finding]:
         masses = np.diff(beta.cdf(np.arange(7) / 6, saved + 1, treated - saved + 1))
         for face, (chance, mass) in enumerate(zip(dice, masses, strict=True), start=1):
             tally = f"treated {treated}, saved {saved}"
-            figure, place = f"{tally}: P(kept die = {face})", (KEPT_DIE, tally, str(face))
+            figure, cell = f"{tally}: P(kept die = {face})", (KEPT_DIE, tally, str(face))
             note = f"{chance}" if chance.denominator < 10**6 else ""
             agrees = abs(mass - float(chance)) < 1e-12
             source = "SciPy's beta distribution"
-            rows.append(Finding(source, figure, float(mass), float(chance), 0.0, bool(agrees), note, place))
+            rows.append(Finding(source, figure, float(mass), float(chance), 0.0, bool(agrees), note, cell))
     return rows
 
 
@@ -222,7 +222,7 @@ def _agent_rows(exact: dict[int, dict[str, Performance]]) -> list[Finding]:
                 row = (
                     printed(INDEPENDENT, figure, checked, ours, note) if checked else Finding("", figure, None, ours, note=note)
                 )
-                rows.append(dataclasses.replace(row, place=(BY_PLAYERS, f"{name}: {what}", f"{n} players")))
+                rows.append(dataclasses.replace(row, cell=(BY_PLAYERS, f"{name}: {what}", f"{n} players")))
     return rows
 
 

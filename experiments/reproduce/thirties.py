@@ -140,10 +140,10 @@ def _program_output() -> Iterator[Finding]:
 def _cases(name: str, first: int, published: str, total: str, ours: Distribution) -> Iterator[Finding]:
     """Compare the whole numbers of cases of section 4, a row for each score; its lists include scores that cannot occur."""
     for score, cases in enumerate(published.split(), start=first):
-        place = score - ours.first
-        inside = 0 <= place < len(ours.weights)
+        index = score - ours.first
+        inside = 0 <= index < len(ours.weights)
         if inside or cases != "0":
-            yield same("4", f"{name}: cases with score {score}", cases, ours.weights[place] if inside else 0)
+            yield same("4", f"{name}: cases with score {score}", cases, ours.weights[index] if inside else 0)
     yield same("4", f"{name}: all cases", total, ours.total)
 
 
@@ -217,11 +217,11 @@ def _weighed(weight: int) -> list[Finding]:
     """Compare the paper's figures with the best strategy if a pip above 30 is worth `weight` hundredths of a point."""
     label, line = STRATEGIES["optimal"]
 
-    def worth(score: int) -> Fraction:
+    def value(score: int) -> Fraction:
         above = Fraction(score - RULES.target)
         return above * weight / 100 if above > 0 else above
 
-    return _columns(f"{label}, a pip above 30 as {weight / 100} points below", line, analyse(RULES, solve(RULES, worth)[0]))
+    return _columns(f"{label}, a pip above 30 as {weight / 100} points below", line, analyse(RULES, solve(RULES, value)[0]))
 
 
 def _luck_or_chance() -> Iterator[Finding]:

@@ -293,12 +293,12 @@ def finish(*parts: Callable[[], Any]) -> None:
             part()
         except Exception as problem:  # raised below
             problems.append(problem)
-    told = [problem for problem in problems if not isinstance(problem, BrokenPipeError)]
-    faults = [problem for problem in told if not isinstance(problem, EXPECTED)]
-    if len(told) > 1 and not faults:
-        raise OSError("; ".join(map(_in_one_line, told)))
+    reported = [problem for problem in problems if not isinstance(problem, BrokenPipeError)]
+    faults = [problem for problem in reported if not isinstance(problem, EXPECTED)]
+    if len(reported) > 1 and not faults:
+        raise OSError("; ".join(map(_in_one_line, reported)))
     if problems:
-        raise (faults or told or problems)[0]
+        raise (faults or reported or problems)[0]
 
 
 def write_all(json: Path | None, data: Any, report: Path | None, draw: Callable[[Path], Any], *more: Callable[[], Any]) -> None:
@@ -325,8 +325,8 @@ def progress(
 
     Args:
         what: the work, as the line names it.
-        total: amount of work in all, in pieces that are worth counting, whatever is told of it on the way; None: only the
-            share of what is told is shown, in per cent.
+        total: amount of work in all, in pieces that are worth counting, whatever advances on the way; None: only the
+            share that is done is shown, in per cent.
         clock: seconds now.
         seconds, most: limits of the work, as for `work`.
     """

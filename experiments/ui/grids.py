@@ -48,17 +48,17 @@ class Grid:
             names.remove(words[-1])
             below.insert(0, words[-1])
         table = Table(title=self.title or None, title_justify="left", show_header=bool(self.headings))
-        for place, number in enumerate(columns):
+        for index, number in enumerate(columns):
             justify: Literal["left", "right"] = "left" if number in self.words else "right"
             table.add_column(headings[number], justify=justify, no_wrap=number in self.whole, overflow="fold")
-            table.columns[-1].width = None if widths is None else widths[place]
+            table.columns[-1].width = None if widths is None else widths[index]
         for number, row in enumerate(self.rows):
             table.add_row(*(row[column] for column in columns), end_section=number in self.rules)
         console.print(table)
         for row in self.rows if below else ():
-            told = [f"{headings[each]} {row[each]}".strip() for each in below if str(row[each])]
-            if told:
-                console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(told)}")
+            parts = [f"{headings[each]} {row[each]}".strip() for each in below if str(row[each])]
+            if parts:
+                console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(parts)}")
 
     def _widths(self, columns: Sequence[int]) -> list[int] | None:
         """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""
@@ -69,7 +69,7 @@ class Grid:
             widths.append(line)
             least.append(line if number in self.whole else word)
         for _ in range(sum(widths) + 3 * len(columns) + 1 - console.width):
-            wide = [(width, place) for place, width in enumerate(widths) if width > least[place]]
+            wide = [(width, index) for index, width in enumerate(widths) if width > least[index]]
             if not wide:
                 return None
             widths[max(wide)[1]] -= 1

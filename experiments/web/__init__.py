@@ -59,7 +59,7 @@ class Table:
         self.guided = False  # whether the page explains what to do next
         self.preparing = False  # whether agents prepare themselves, such as by solving the game
         self.looking: int | None = None  # the seat whose view is uncovered, where people share a device
-        self.told = ""  # the last line of a solver or a review that works for this table
+        self.progress_line = ""  # the last line of a solver or a review that works for this table
         # Called after every change, but not where only the progress of a solver or a review has changed: a page that is built
         # anew loses the clicks of that moment.
         self.listeners: list[Callable[[], None]] = []
@@ -187,7 +187,7 @@ class Table:
                 raise Unwanted
 
         def show(line: str) -> None:
-            begins, self.told = not self.told, line
+            begins, self.progress_line = not self.progress_line, line
             if begins:
                 self.changed()
 
@@ -205,7 +205,7 @@ class Table:
         except Unwanted:
             return None
         finally:
-            self.told = ""
+            self.progress_line = ""
 
     async def _shown(self, work: Coroutine[Any, Any, Any]) -> None:
         """Wait for the work; if that takes long, tell the listeners."""

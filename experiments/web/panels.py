@@ -165,10 +165,10 @@ GO = """event => {{
 }}"""
 
 
-def show_note(told: Advice | Review) -> None:
+def show_note(found: Advice | Review) -> None:
     """Add what values assume. What was drawn for them is its tooltip."""
-    if told.note:
-        words(sentence(told.note), "words note").props["title"] = sentence(noted(told))
+    if found.note:
+        words(sentence(found.note), "words note").props["title"] = sentence(noted(found))
 
 
 def _chip(mark: str, title: str = "", count: int | None = None) -> str:

@@ -201,7 +201,7 @@ class TablePage:
 
         They alone change with it: a click on a button that is built anew in that moment would be lost.
         """
-        words("").bind_content_from(self.table, "told", lambda told: html.escape(text(told)))
+        words("").bind_content_from(self.table, "progress_line", lambda line: html.escape(text(line)))
 
     def _wait(self, text: Callable[[str], str]) -> None:
         with ui.element("div").classes("line"):
@@ -213,11 +213,11 @@ class TablePage:
         table, sitting, present = self.table, self.place.sitting, self.at is None
         if table.thinking and present:
             ui.spinner(size="1.2em")
-        if present and table.thinking and table.told:
-            self._follow(lambda told: f"It solves the game first, once. {sentence(told)}.")
+        if present and table.thinking and table.progress_line:
+            self._follow(lambda line: f"It solves the game first, once. {sentence(line)}.")
         elif present and table.preparing:
             usual = "your opponent prepares itself, which takes a while the first time"
-            self._follow(lambda told: sentence(f"{told or usual}."))
+            self._follow(lambda line: sentence(f"{line or usual}."))
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
@@ -327,11 +327,11 @@ class TablePage:
         table, advice = self.table, self.advice
         if self.asking is not None:
             usual = "Working out each choice; the first time, the game may have to be solved"
-            self._wait(lambda told: sentence(told) or usual)
+            self._wait(lambda line: sentence(line) or usual)
             title = "play on without a hint; what is solved is kept for the next time"  # a solver stops at its next line
             button("Stop", lambda: self.show(asking=None), name="stop", title=title)
         elif table.reviewing:
-            self._wait(lambda told: f"Working out the cost of each move: {told}".rstrip(": "))
+            self._wait(lambda line: f"Working out the cost of each move: {line}".rstrip(": "))
         elif table.review is not None:
             panels.show_review(self, table.review)
         elif advice is not None:

@@ -8,7 +8,6 @@ import pytest
 
 from dice_envs import configure
 from dice_envs.agent.specs import make_agent
-from dice_envs.experiments.reproduce import printed
 from dice_envs.experiments.ui import console
 from dice_envs.games.liars_dice.exact.report import line_of
 from dice_envs.games.liars_dice.exact.solver import Progress
@@ -16,7 +15,6 @@ from dice_envs.games.shakes.exact.chances import Problem, argument_chances
 from dice_envs.games.shakes.exact.policies import as_policy, evaluate
 from tests.support.commands import done, with_json
 from tests.support.golden import FOLDER, SOLVE_COMMANDS, SOLVED, solve_text
-from tests.support.subsets import few
 
 ONE_DIE = ("-o", "num_dice=1", "-o", "num_faces=3")
 
@@ -42,15 +40,6 @@ def test_progress_in_words():
         ): "  1 v 1 v 1 dice: the players gain 0.0e+00 in all after 0 iterations; 1 to go",
     }
     assert {each: line_of(each) for each in said} == said
-
-
-@few(1, ("policy", "value"), [("optimal", "0.8056"), ("argument", "0.716603")])
-def test_the_value_of_a_policy_is_the_published_one(tmp_path, policy, value):
-    _, written = with_json(tmp_path, "solve", "shakes", "-o", "num_players=4", "-o", "reward=win", "--policy", policy)
-    assert printed("", "", value, written["value"]).agrees
-    assert len(written["distribution"]) == 19
-    assert math.isclose(sum(written["distribution"]), 1, abs_tol=1e-12)
-    assert math.isclose(sum(written["distribution"][7:]), written["value"], abs_tol=1e-12)
 
 
 def test_any_agent_with_probabilities_is_a_policy(tmp_path):

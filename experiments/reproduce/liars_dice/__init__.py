@@ -122,7 +122,7 @@ def _simulate(games: int, seed: int, workers: Workers = HERE) -> list[Finding]:
                     figures = beside if style == "its program" else (None, ours, error)
                     who, agent = f"{len(bluffs)} players, {style}", f"bluff {bluff:g}"
                     row = Finding(SOURCE, f"{who}: % won by {agent}", *figures)
-                    rows.append(dataclasses.replace(row, place=(WON, who, agent)))
+                    rows.append(dataclasses.replace(row, cell=(WON, who, agent)))
     return rows
 
 
@@ -272,13 +272,13 @@ def _who_loses() -> list[Finding]:
     lost_in_game = f"backwards: in the game it tells, this is lost by {lost[3]}, and so it is in its program"
     called = "backwards as well: a bid says “at least”, and its program takes the die from the caller"
     rows = []
-    for what, there, told, wrong in (
+    for what, there, named, wrong in (
         ("the game it tells", 4, "the caller", ""),
         ("the game it tells", 3, "the bidder", ""),
         ("the rule's sentence", 3, "the caller", lost_in_game),
         ("the rule's sentence", 4, "the caller", ""),
         ("the rule's sentence", 5, "the bidder", called),
     ):
-        figure, agrees = f"{what}: four 5s bid, {words[there]} there, lost by", told == lost[there]
-        rows.append(Finding(RULES, figure, told, lost[there], 0.0, agrees, "" if agrees else wrong))
+        figure, agrees = f"{what}: four 5s bid, {words[there]} there, lost by", named == lost[there]
+        rows.append(Finding(RULES, figure, named, lost[there], 0.0, agrees, "" if agrees else wrong))
     return rows

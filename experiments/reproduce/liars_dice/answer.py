@@ -120,15 +120,15 @@ def findings(answer: Answer) -> list[Finding]:
     exploitability = max(answer.solution.exploitability, 0)
     source = f"exact solution, two players with {dice_in_words(dice)} each, exploitability {exploitability:.1e}"
 
-    def add(figure: str, ours: float, error: float = 0.0, note: str = "", place: tuple[str, str, str] | None = None) -> None:
+    def add(figure: str, ours: float, error: float = 0.0, note: str = "", cell: tuple[str, str, str] | None = None) -> None:
         if np.isfinite(ours):
-            rows.append(Finding(source, figure, None, float(ours), error, None, note, place))
+            rows.append(Finding(source, figure, None, float(ours), error, None, note, cell))
 
     for stage, name in enumerate(STAGES):
         for namer, shares in zip(NAMERS, shares_of(answer.named[stage]), strict=True):
             for named, share in zip(FACES_NAMED, shares, strict=True):
-                place = "faces_named", f"{name}, {namer}", named
-                add(f"whole game, {name}, {namer}: {named}, %", 100 * share, place=place)
+                cell = "faces_named", f"{name}, {namer}", named
+                add(f"whole game, {name}, {namer}: {named}, %", 100 * share, cell=cell)
         add(
             f"whole game, {name}: bluff of a numbers player that names as often what it holds most of",
             as_bluff(answer.named[stage]),
@@ -137,29 +137,29 @@ def findings(answer: Answer) -> list[Finding]:
         add(f"{own} v {others} dice: % of games that come to it", 100 * answer.shares[own, others])
         for stage, name in enumerate(STAGES):
             for named, share in zip(FACES_NAMED, shares_of(habits.named[stage])[0], strict=True):
-                place = "faces_by_round", f"{own} v {others} dice, {name}", named
-                add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share, place=place)
+                cell = "faces_by_round", f"{own} v {others} dice, {name}", named
+                add(f"{own} v {others} dice, {name}, solution: {named}, %", 100 * share, cell=cell)
     first = answer.habits[dice, dice]
     for (quantity, face), share in np.ndenumerate(first.openings):
         if share > 0:
-            place = "openings", str(quantity + 1), str(face + 1)
-            add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share, place=place)
+            cell = "openings", str(quantity + 1), str(face + 1)
+            add(f"{dice} v {dice} dice: % of first bids that are {quantity + 1} x {face + 1}", 100 * share, cell=cell)
     for most, by_quantity in enumerate(first.openings_by_most.T):
         for quantity, share in enumerate(shares_of(by_quantity), 1):
             if share >= SEEN:
                 figure = f"{dice} v {dice} dice, {most} of the best face: % of first bids of {quantity}"
-                place = "quantities", str(most), str(quantity)
-                add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands", place=place)
+                cell = "quantities", str(most), str(quantity)
+                add(figure, 100 * share, note=f"{100 * by_quantity.sum():.3g} % of hands", cell=cell)
     for (player, need), turns in np.ndenumerate(first.turns):
         if turns > 0:
             note = f"the bid holds with {first.holds[player, need]:.4f}; {turns:.4f} turns a round"
             who = ("starter", "other player")[player]
             figure = f"{dice} v {dice} dice, {who}, {need} of the other's dice needed: % called"
-            add(figure, 100 * first.calls[player, need] / turns, note=note, place=("calls", str(need), who))
-    for (own, others), worth in answer.values.items():
-        error = max(worth.upper - worth.value, worth.value - worth.lower)
-        figure, place = f"{own} v {others} dice: chance that the starter wins the game", ("values", str(own), str(others))
-        add(figure, worth.value, error, "between certified bounds", place)
+            add(figure, 100 * first.calls[player, need] / turns, note=note, cell=("calls", str(need), who))
+    for (own, others), certificate in answer.values.items():
+        error = max(certificate.upper - certificate.value, certificate.value - certificate.lower)
+        figure, cell = f"{own} v {others} dice: chance that the starter wins the game", ("values", str(own), str(others))
+        add(figure, certificate.value, error, "between certified bounds", cell)
     for bluff, parts in answer.played.items():
         for part, rounds in parts.items():
             whose = f"bluff {bluff:g}" + (f" with the solution's {part}" if part != ALONE else "")
@@ -168,7 +168,7 @@ def findings(answer: Answer) -> list[Finding]:
                 ("% of games won against the solution", 100 * games_won(rounds, dice)),
                 ("rounds lost more often than by the solution, %", lost),
             ):
-                add(f"{who}: {what}", ours, place=("losses", whose, what))
+                add(f"{who}: {what}", ours, cell=("losses", whose, what))
             for (own, others), played in rounds.items():
                 figure = f"{who}, {own} v {others} dice: % of rounds won"
                 add(f"{figure} as the starter", 100 * played.starting, note=f"the solution {100 * played.best_starting:.4f}")

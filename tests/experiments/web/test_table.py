@@ -320,7 +320,7 @@ async def test_a_review_stops_between_moves(end):
     table = followed(Sitting(configure("shakes", num_patients=40), 1, [PERSON, "random", "random"]))
     finish(table.sitting)
     judged = asyncio.ensure_future(table.judge())
-    await until(lambda: "reviewed" in table.told)
+    await until(lambda: "reviewed" in table.progress_line)
     if end == "undone":
         place_of(table).undo()
     elif end == "gone":
@@ -335,7 +335,7 @@ async def test_progress_changes_words_and_builds_no_page_anew():
     """A click on a button that is being built anew is lost."""
     table = followed(Sitting(configure("thirties", num_players=1), 1, [PERSON]))
     built = []
-    table.listeners.append(lambda: built.append(table.told))
+    table.listeners.append(lambda: built.append(table.progress_line))
     await table.work(lambda: [say(f"solved {number} of 3 rounds") for number in (1, 2, 3)], lambda: True)
     assert built == ["solved 1 of 3 rounds"]
 
@@ -366,7 +366,7 @@ async def test_agents_prepare_themselves_while_people_look():
     await until(lambda: not table.preparing)
     assert not agent.prepared, "nobody looks"
     heard = []
-    table.listeners.append(lambda: heard.append(table.told))
+    table.listeners.append(lambda: heard.append(table.progress_line))
     table.prepare()
     table.prepare()
     await until(lambda: "solved 1 of 2 rounds" in heard)
@@ -378,7 +378,7 @@ async def test_agents_prepare_themselves_while_people_look():
     agent.may_end.set()
     await until(lambda: not table.preparing)
     table.prepare()
-    assert (agent.prepared, table.preparing, table.told) == (1, False, "")
+    assert (agent.prepared, table.preparing, table.progress_line) == (1, False, "")
 
 
 def test_nash_solves_before_its_first_move(monkeypatch, tmp_path):

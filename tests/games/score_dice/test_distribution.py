@@ -10,7 +10,7 @@ import pytest
 from dice_envs.experiments.bench import score_dice as icepool_tables
 from dice_envs.experiments.reproduce.score_dice import TABLES
 from dice_envs.games.score_dice.exact.distribution import ScoreDistribution, pool_name, score_distribution
-from tests.support.commands import refusal, with_json
+from tests.support.commands import with_json
 from tests.support.progress import progress
 
 pytest.importorskip("icepool")
@@ -107,17 +107,6 @@ def test_wrong_input_is_refused():
 
 def test_pools_have_names():
     assert pool_name((8, 8, 6, 10)) == "1d6/2d8/1d10"
-
-
-def test_solve_command(tmp_path):
-    command = ["solve", "score_dice", "-o", "pool_a=6,6,6,6,6", "-o", "pool_b=6,6,8,8,8", "-o", "ties=a"]
-    _, data = with_json(tmp_path, *command, "--pairing", "sorted", "--report", tmp_path)
-    assert set(data) == {"win_bias", "tie_percentage", "closeness", "distribution"}
-    assert f"{data['win_bias']:.2f} {data['closeness']:.3f}" == "-2.24 0.305"
-    assert sum(Fraction(chance) for chance in data["distribution"].values()) == 1
-    assert set(data["distribution"]) == {"-5", "-3", "-1", "1", "3", "5"}
-    assert (tmp_path / "score_dice_distribution.png").stat().st_size > 5000
-    refusal(*command, "--pairing", "shuffled")
 
 
 def test_reproduce_command(tmp_path):

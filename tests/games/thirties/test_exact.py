@@ -15,7 +15,7 @@ from dice_envs.agents.thirties import Thirties
 from dice_envs.core.game import configure
 from dice_envs.exact import asked
 from dice_envs.experiments.reproduce import thirties as reproduce_thirties
-from dice_envs.experiments.reproduce.thirties import CASES, all_rows
+from dice_envs.experiments.reproduce.thirties import all_rows
 from dice_envs.games.thirties import GOALS, Options
 from dice_envs.games.thirties.exact import policy_of, score_chances, strategy_of
 from dice_envs.games.thirties.exact.figures import Player, analyse, foreknowledge
@@ -34,7 +34,7 @@ from dice_envs.games.thirties.exact.strategies import (
 )
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
-from tests.support.commands import done, refusal, with_json
+from tests.support.commands import done, refusal
 from tests.support.policies import uneven
 from tests.support.subsets import covering, few
 
@@ -246,29 +246,6 @@ def test_with_one_die_there_is_nothing_to_choose(options):
     found = measure("thirties", "random", **options)
     assert found.score is None
     assert found.measures[0].gap < 1e-12
-
-
-def test_solve_writes_what_it_promises(tmp_path):
-    _, result = with_json(tmp_path, "solve", "thirties")
-    assert Fraction(result["value_exact"]) == solve(R, "maximize")[1]
-    assert result["value"] == pytest.approx(30.151977, abs=1e-6)
-    assert [0] * 5 + result["distribution"] == [int(cases) for cases in CASES.split()]
-    assert result["scores"] == list(range(6, 37))
-    assert sum(result["distribution"]) == result["cases"] == 6**21
-
-
-GOAL = ["--goal", "optimal", "-o", "num_dice=3", "-o", "num_faces=4", "-o", "target=8"]
-
-
-@pytest.mark.parametrize(
-    ("words", "value"),
-    [
-        (GOAL, lambda: by_brute_force(Rules(3, 4, 8), "optimal")),
-        (["--strategy", "thirties:heuristic"], lambda: analyse(R, named(R, "heuristic")).score),
-    ],
-)
-def test_solve_takes_goals_options_and_agents(words, value, tmp_path):
-    assert Fraction(with_json(tmp_path, "solve", "thirties", *words)[1]["value_exact"]) == value()
 
 
 def test_a_function_of_the_score_is_a_goal():
