@@ -20,7 +20,7 @@ from torch import nn
 import dice_envs
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.games.liars_dice.exact.measures import winning_shares
+from dice_envs.exact import GameExact
 from dice_envs.table.rules import docstring
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]  # observations and action masks of n positions → action probabilities
@@ -75,6 +75,6 @@ def policy_of(logits: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> P
 
 def print_wins(variant: Variant, policy: Policy, opponent: str) -> None:
     """Print how often a policy wins against an opponent, and how often a best response does: no games are played."""
-    wins = winning_shares(variant, [policy, opponent])[0]
+    wins = GameExact(variant.game).winning_shares(variant, [policy, opponent])[0]
     best = dice_envs.measure(variant, opponent).measures[1].value
     print(f"wins {wins:.4f} of the games against {opponent}, exactly; a best response wins {best:.4f}")

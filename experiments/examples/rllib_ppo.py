@@ -38,8 +38,8 @@ from ray.tune.registry import register_env
 
 import dice_envs
 from dice_envs.core.dice import derived_seeds
+from dice_envs.exact import GameExact
 from dice_envs.experiments.examples import CommandLine, policy_of
-from dice_envs.games.liars_dice.exact.measures import winning_shares
 
 RULES = {"rules": "openspiel", "num_dice": 1}
 OPPONENT = "random"
@@ -171,7 +171,8 @@ def report(when: str, module: Any) -> None:
         return module.forward_inference({Columns.OBS: seen})[Columns.ACTION_DIST_INPUTS]
 
     variant, policy = dice_envs.configure("liars_dice", **RULES), policy_of(logits)
-    wins, most = winning_shares(variant, [policy, OPPONENT])[0], dice_envs.measure(variant, OPPONENT).measures[1].value
+    wins, _ = GameExact(variant.game).winning_shares(variant, [policy, OPPONENT])
+    most = dice_envs.measure(variant, OPPONENT).measures[1].value
     measured = dice_envs.measure(variant, policy)
     print(
         f"{when}: wins {wins:.2%} against {OPPONENT}, {(wins - 0.5) / (most - 0.5):.1%} of a best response's edge; "
