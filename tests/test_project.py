@@ -41,7 +41,11 @@ def test_the_wheel_holds_one_package(wheel):
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"dice_envs"}
     assert {"dice_envs/py.typed", "dice_envs/v0_modules.pyi"} <= set(names)
-    assert {"dice_envs/experiments/ui/page.html", "dice_envs/experiments/web/style.css"} <= set(names)
+    assert {
+        "dice_envs/experiments/ui/page.html",
+        "dice_envs/experiments/web/page.js",
+        "dice_envs/experiments/web/style.css",
+    } <= set(names)
     modules = (
         "games/liars_dice/raises",
         "games/liars_dice/exact/measures",

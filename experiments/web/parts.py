@@ -44,26 +44,7 @@ LISTED = (
     ("r w p", "review, worst move, play on from here"),
     ("← →", "one move back or on, once the game is over or stepped through"),
 )
-# Keys are ignored while typing or dragging a slider, or when disabled.
-PRESSING = """
-const keysOff = () => { try { return localStorage.getItem("diceKeys") === "off" } catch { return false } };
-document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || keysOff()) return;
-  if (event.target.closest("input, textarea, select, [role=slider], [role=combobox], [role=listbox]")) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const found = [...document.querySelectorAll("[data-key]")].find(
-    each => each.dataset.key === key && !each.disabled && each.offsetParent);
-  if (found) { event.preventDefault(); found.click(); }
-});
-document.addEventListener("toggle", event => {
-  const box = event.target.querySelector?.("[data-name=keys]");
-  if (box) box.checked = !keysOff();
-}, true);
-document.addEventListener("change", event => {
-  if (event.target.dataset?.name !== "keys") return;
-  try { localStorage.setItem("diceKeys", event.target.checked ? "on" : "off") } catch {}
-});
-"""
+SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
 
 
 def begin(title: str, subtitle: str = "", home: str = "/") -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from nicegui import ui
 
 from dice_envs.experiments.web import PAUSE, Place, panels
-from dice_envs.experiments.web.parts import PRESSING, begin, bullets, button, heading, keys, markup, sentence, words
+from dice_envs.experiments.web.parts import SCRIPT, begin, bullets, button, heading, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
@@ -28,9 +28,6 @@ SPEEDS = {3.0: "slow agents", PAUSE: "normal speed", 0.15: "fast agents"}  # by 
 # On a phone the picture is far above what leads to another position, and the advice below the buttons that ask for it.
 TO = 'document.querySelector("{}").scrollIntoView({{block: "nearest", behavior: "smooth"}});'
 # Every move rebuilds the element with the keyboard's focus: focus it again, or else the moves.
-REMEMBER_FOCUS = (
-    "document.addEventListener('focusin', event => { window.focused = event.target.closest('[data-name]')?.dataset.name })"
-)
 RESTORE_FOCUS = """
 if (document.activeElement === document.body) {
   const name = window.focused?.startsWith("action") ? undefined : window.focused;
@@ -96,7 +93,7 @@ class TablePage:
                 with ui.element("details").classes("card rules"):
                     words("Keys", "", "summary")
                     keys()
-        ui.add_body_html(f"<script>{REMEMBER_FOCUS}{PRESSING}</script>")
+        ui.add_body_html(f"<script>{SCRIPT}</script>")
         self.refresh()
         self.client.on_connect(functools.partial(self._enter, self.table.changes))
         self.client.on_delete(self._leave)
