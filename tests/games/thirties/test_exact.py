@@ -27,10 +27,10 @@ from dice_envs.games.thirties.exact.strategies import (
     custom,
     expected_given,
     named,
-    score_values,
     second_stage,
     solve,
     throws,
+    worths,
 )
 from tests.support.awkward import Draws
 from tests.support.chance import second_stage_points
@@ -62,7 +62,7 @@ SMALL = [Rules(3, 4, 8), Rules(4, 3, 9), Rules(2, 6, 9), Rules(1, 5, 3), Rules(3
 
 def by_brute_force(rules, goal, any_dice=False):
     """The best value over every order of every throw; with `any_dice` any subset of dice may be thrown again."""
-    worth = score_values(rules, goal)
+    worth = worths(rules, goal)
 
     @functools.cache
     def value(dice, pips):
@@ -251,7 +251,7 @@ def test_with_one_die_there_is_nothing_to_choose(options):
 def test_a_function_of_the_score_is_a_goal():
     """The function of one of the game's goals gives the same strategy; another function gives its own best strategy."""
     for goal in ("maximize", "minimize_loss", "thirty_or_over", "optimal"):
-        values = score_values(R, goal)
+        values = worths(R, goal)
         strategy, value = solve(R, values.__getitem__)
         expected, best = solve(R, goal)
         assert value == best

@@ -25,6 +25,7 @@ from dice_envs.core.work import advance
 from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues, Shown, Solved, Table, Unit, Whole
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 from dice_envs.games.thirties.exact.figures import analyse
+from dice_envs.games.thirties.exact.strategies import Dice as Dice
 from dice_envs.games.thirties.exact.strategies import (
     Goal,
     Rules,
@@ -35,11 +36,13 @@ from dice_envs.games.thirties.exact.strategies import (
     function_in,
     most_lost,
     named,
-    score_values,
     solve,
     throws,
     values_before,
+    worths,
 )
+from dice_envs.games.thirties.exact.strategies import name_of_goal as name_of_goal
+from dice_envs.games.thirties.exact.strategies import second_stage as second_stage
 
 ROWS_AT_ONCE = 16_384  # positions that an agent is asked about in one call
 
@@ -190,7 +193,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     chances = score_chances(rules, policy_of(agent, options, effort.seed))
 
     def measurement(goal: str, name: str, unit: str, sign: int, note: str = "") -> Measurement:
-        worth = np.array(score_values(rules, goal), np.float64)
+        worth = np.array(worths(rules, goal), np.float64)
         value, best = float(chances @ worth), float(solve(rules, goal)[1])
         span = rules.num_dice * float(np.ptp(worth[rules.num_dice :]))
         return Measurement(name, sign * value, sign * best, max(0.0, best - value), unit=unit, note=note, span=span)

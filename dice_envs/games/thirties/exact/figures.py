@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dice_envs.core.options import check_range
-from dice_envs.games.thirties.exact.strategies import Dice, Goal, Rules, Strategy, expected_given, score_values, throws
+from dice_envs.games.thirties.exact.strategies import Dice, Goal, Rules, Strategy, expected_given, throws, worths
 
 
 class Distribution(NamedTuple):
@@ -115,8 +115,8 @@ class Analysis(NamedTuple):
     given: Fraction | None  # expected points for the next player; None: infinite
 
     def value(self, goal: Goal) -> Fraction:
-        """Return the strategy's value for a goal. ValueError as `score_values`."""
-        return self.distribution.mean_of(score_values(self.rules, goal).__getitem__)
+        """Return the strategy's value for a goal. ValueError as `worths`."""
+        return self.distribution.mean_of(worths(self.rules, goal).__getitem__)
 
 
 def analyse(rules: Rules, strategy: Strategy | Player) -> Analysis:

@@ -171,7 +171,7 @@ def expected_given(rules: Rules) -> tuple[Fraction, ...] | None:
 Goal: TypeAlias = str | Callable[[int], Any]  # one of GOALS, or what a score is worth, a finite number
 
 
-def score_values(rules: Rules, goal: Goal) -> list[Fraction]:
+def worths(rules: Rules, goal: Goal) -> list[Fraction]:
     """Return the worth of each score 0, 1, … most for a goal: the environment's expected reward, or the function's value.
 
     Raises:
@@ -213,7 +213,7 @@ def name_of_goal(goal: Goal) -> str:
 @functools.lru_cache(maxsize=64)
 def _solved(rules: Rules, goal: Goal) -> tuple[list[list[Fraction]], list[dict[int, list[int]]]]:
     """Return the values before a throw, by dice on the table and pips aside; and the choices, by these and the throw."""
-    worth = score_values(rules, goal)
+    worth = worths(rules, goal)
     unit = math.lcm(*(value.denominator for value in worth))
     # One integer holds value and expected score, so comparing it compares values first. Both are sums over cases, so the
     # integer can be summed over cases, too: `value * above + score`, and `above` exceeds every score.
@@ -250,7 +250,7 @@ def solve(rules: Rules, goal: Goal) -> tuple[Strategy, Fraction]:
     the one with the higher expected score is taken (section 3.1), then the one that throws fewer dice again.
 
     Raises:
-        ValueError: see `score_values`.
+        ValueError: see `worths`.
     """
     values, choices = _solved(rules, goal)
     number = {throw: i for dice in range(1, rules.num_dice + 1) for i, (throw, _) in enumerate(throws(dice, rules.num_faces))}
@@ -269,7 +269,7 @@ def values_before(rules: Rules, goal: str) -> np.ndarray:
     The best choices for the goal follow. Each value is the exact one, rounded once. Pips that cannot lie aside have 0.
 
     Raises:
-        ValueError: see `score_values`.
+        ValueError: see `worths`.
     """
     out = np.array(_solved(rules, goal)[0], np.float64)
     out.flags.writeable = False
