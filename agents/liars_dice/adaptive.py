@@ -37,7 +37,7 @@ from dice_envs.games.liars_dice.exact.shares import check_measurable, has_equal_
 from dice_envs.games.liars_dice.exact.solver import check_needs, solution_of, throttled
 from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, Tabled, source_of
 from dice_envs.games.liars_dice.exact.store import cache_folder, keep_archive
-from dice_envs.games.liars_dice.raises import NO_BID
+from dice_envs.games.liars_dice.raises import NO_BID, ROUND_KINDS, round_kinds
 
 from ..base import Checked, OfOneGame
 from .players import LiarsDiceNash, Numbers, Reader, chance_blind, honesty
@@ -297,8 +297,8 @@ class Adaptive(Checked, OfOneGame):
             )
         if options.raise_rule != "quantity":
             raise ValueError(f"raise_rule must be 'quantity' for adaptive play, not {options.raise_rule!r}")
-        if options.palifico:
-            raise ValueError("palifico must be false for adaptive play, which knows one rule of raising")
+        for kind in round_kinds(options):
+            raise ValueError(f"{ROUND_KINDS[kind]} must be false for adaptive play, which knows one rule of raising")
         check_measurable(variant, "adaptive play")
 
     @functools.cached_property

@@ -174,7 +174,7 @@ class Label(NamedTuple):
     one: str = ""
 
     def value(self, value: Any) -> str:
-        """Return the option with a value: "3 dice each", "raise rule: either", "no palifico"."""
+        """Return the option with a value: "3 dice each", "raise rule: either", "no exact call"."""
         if isinstance(value, bool):
             return self.label if value else f"no {self.label}"
         if isinstance(value, (tuple, list)):

@@ -17,6 +17,7 @@ from dice_envs.agents.mcts.search import rollouts
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant, configure, names
+from dice_envs.games.liars_dice.raises import ROUND_KINDS, round_kinds
 from tests.conftest import scaled
 from tests.support.policies import save_random_policy
 from tests.support.turns import turn_at
@@ -61,8 +62,8 @@ def has_a_value(spec: str, variant: Variant) -> str | None:
     if variant.game.name == "liars_dice":
         if variant.options.exact_call:
             return "exact_call must be false"
-        if variant.options.palifico and variant.options.num_players > 2:
-            return "palifico must be false"
+        for option in [ROUND_KINDS[kind] for kind in round_kinds(variant.options)] if variant.options.num_players > 2 else []:
+            return f"{option} must be false"
         if variant.options.reward != "win":
             return "reward must be 'win'"
     return None

@@ -8,6 +8,7 @@ import pytest
 from dice_envs import configure, load, names
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import option_kinds
+from dice_envs.games.liars_dice.raises import ROUND_KINDS
 
 WRONG = {
     "fatestones": [
@@ -33,7 +34,10 @@ WRONG = {
         ({"wild": "sixes"}, "wild"),
         ({"next_starter": "caller"}, "next_starter must be one of 'loser', 'after_caller', not 'caller'"),
         ({"rules": "perudo", "next_starter": "after_caller"}, "next_starter must be 'loser' with rules=\"perudo\", not 'after"),
-        ({"palifico": True, "next_starter": "after_caller"}, "palifico must be false with next_starter='after_caller'"),
+        *(
+            ({option: True, "next_starter": "after_caller"}, f"{option} must be false with next_starter='after_caller'")
+            for option in ROUND_KINDS.values()
+        ),
         ({"rules": "textarena", "raise_rule": "either"}, "raise_rule must be 'nondecreasing' with rules=\"textarena\""),
         ({"rounds": "double"}, "rounds"),
         ({"starter": 1}, "starter"),
@@ -43,7 +47,7 @@ WRONG = {
         ({"num_dices": 5}, "no option 'num_dices'; its options are: num_players"),
         ({"raise_rule": "perudo"}, "raise_rule must not be 'perudo' with wild=None: it needs wild='ones'"),
         ({"rules": "perudo", "wild": "highest"}, "wild must be 'ones' with rules=\"perudo\", not 'highest'"),
-        ({"palifico": 1}, "palifico must be true or false, not 1"),
+        *(({option: 1}, f"{option} must be true or false, not 1") for option in ROUND_KINDS.values()),
         ({"exact_call": "yes"}, "exact_call must be true or false, not 'yes'"),
     ],
     "score_dice": [

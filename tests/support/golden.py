@@ -22,6 +22,7 @@ from dice_envs.core.game import OVER, Variant, configure, names
 from dice_envs.experiments.commands import sheet
 from dice_envs.experiments.ui import console
 from dice_envs.games.liars_dice.exact import solver
+from dice_envs.games.liars_dice.raises import ROUND_KINDS
 from dice_envs.pictures.render import ansi
 from tests.support.commands import run
 
@@ -61,8 +62,8 @@ def playthrough(name: str) -> str:
 RAISES = "liars_dice_raises"  # what may be bid in Liar's Dice, and which bids the seeds draw
 # All raise rules with all that changes what may be bid, at tables of different sizes.
 RAISE_VARIANTS: list[dict[str, Any]] = [
-    {"raise_rule": rule, "wild": wild, "palifico": palifico, "exact_call": exact, **size}
-    for (rule, wild), palifico, exact, size in itertools.product(
+    {"raise_rule": rule, "wild": wild, **dict.fromkeys(ROUND_KINDS.values(), has_kinds), "exact_call": exact, **size}
+    for (rule, wild), has_kinds, exact, size in itertools.product(
         [("quantity", None), ("either", "highest"), ("perudo", "ones")],
         [False, True],
         [False, True],

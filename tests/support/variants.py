@@ -30,6 +30,9 @@ REWARDED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 MAESTERS = ("<b>Ada", "Ł & Co", "WWWWWWWWWWW WWWWWWWWWWWW", "a longer name with 5 ws")
+# Perudo without what rounds cannot be solved with.
+SOLVABLE_PERUDO = {"raise_rule": "perudo", "wild": "ones", "palifico": True}
+ALL_OF_PERUDO = {**SOLVABLE_PERUDO, "exact_call": True}
 # Variants in addition to the default, which is always tested first.
 MORE_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "liars_dice": [

@@ -83,7 +83,7 @@ def test_a_first_game_is_no_longer_than_the_usual_one(name):
     [
         ("liars_dice", {}, "Liar's Dice", ""),
         ("liars_dice", {"num_dice": 3}, "Liar's Dice", "3 dice each"),
-        ("liars_dice", {"num_dice": (5, 3), "palifico": True}, "Liar's Dice", "dice each: 5, 3, palifico"),
+        ("liars_dice", {"num_dice": (5, 3), "exact_call": True}, "Liar's Dice", "dice each: 5, 3, exact call"),
         ("liars_dice", {"rules": "perudo"}, "Perudo", ""),
         ("liars_dice", {"rules": "perudo", "num_players": 4}, "Perudo", "4 players"),
         ("liars_dice", {"raise_rule": "reset_quantity", "past_rounds": False}, "Liar's Dice", None),

@@ -62,7 +62,9 @@ from dice_envs.games.liars_dice import pictures
 from dice_envs.games.liars_dice.raises import (
     MAX_FACES,
     NO_BID,
+    PALIFICO,
     RULES,
+    USUAL,
     count_raises,
     divide,
     face_of,
@@ -71,6 +73,7 @@ from dice_envs.games.liars_dice.raises import (
     mark_raises,
     nth_raise,
     quantity_of,
+    round_kinds,
 )
 
 MAX_DICE = 6  # per player
@@ -188,10 +191,10 @@ class Params(NamedTuple):
     num_actions: int
     call: int  # the action that calls, and so the number of bids
     lowest: np.ndarray  # see `lowest_quantities`
-    # `_ANY_FACE`, or None for other rules and with palifico or exact calls. If it is not None, raises are counted and found
-    # without `lowest`. Compilers know None by its type, and leave the other code out.
+    # `_ANY_FACE`, or None for other rules, with several kinds of round and with exact calls. If it is not None, raises are
+    # counted and found without `lowest`. Compilers know None by its type, and leave the other code out.
     any_face: bool | None
-    wild: int  # index of the wild face except in palifico rounds, or NO_WILD
+    wild: int  # index of the wild face in usual rounds, or NO_WILD; see `wild_in`
     palifico: bool
     exact_call: bool  # then action call + 1 calls the bid exactly right
     single: bool
@@ -256,8 +259,8 @@ def _params(options: Options) -> Params:
         num_faces=options.num_faces,
         num_actions=num_bids + 1 + options.exact_call,
         call=num_bids,
-        lowest=lowest_quantities(options.raise_rule, options.palifico, sum(dice), options.num_faces),
-        any_face=None if options.palifico or options.exact_call else _ANY_FACE.get(options.raise_rule),
+        lowest=lowest_quantities(options.raise_rule, round_kinds(options), sum(dice), options.num_faces),
+        any_face=None if round_kinds(options) or options.exact_call else _ANY_FACE.get(options.raise_rule),
         wild=NO_WILD if options.wild_face is None else options.wild_face,
         palifico=options.palifico,
         exact_call=options.exact_call,
@@ -315,14 +318,25 @@ STATE = state_dtype(
         ("caller", np.int8),  # the seat that called it, or NOBODY
         ("loser", np.int8),  # the seat that lost the die, or NOBODY, as after a right exact call
         ("shown_exact", np.int8),  # 1: that call was an exact one
-        ("shown_palifico", np.int8),  # 1: its round was a palifico round
-        ("palifico", np.int8),  # 1: this is a palifico round
+        ("shown_kind", np.int8),  # the kind of its round
+        ("kind", np.int8),  # the kind of this round, USUAL or PALIFICO
         ("had_palifico", np.int8, (MAX_SEATS,)),  # 1 for the seats that have had one, this one included
         ("exact_left", np.int8, (MAX_SEATS,)),  # exact calls in which each seat may still be right
         # Last, so that the hot fields share cache lines.
         ("bids", np.int16, (MAX_BIDS,)),  # this round's bids, in order; entries from num_bids are undefined
     ]
 )
+# The fields in which a state remembers past rounds.
+OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact", "shown_kind", "caller", "loser")
+
+
+def kind_of_round(options: Options, dice: tuple[int, ...], is_first: bool) -> int:
+    """Return the kind of a round between two players, from their dice, the starter's first, and whether it begins the game.
+
+    The starter of any later round has just lost a die.
+    """
+    has_come_down = dice[0] == 1 and not is_first
+    return PALIFICO if options.palifico and options.rounds == "elimination" and has_come_down else USUAL
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------
@@ -344,8 +358,8 @@ def deal(params, state):
     state["caller"] = NOBODY
     state["loser"] = NOBODY
     state["shown_exact"] = 0
-    state["shown_palifico"] = 0
-    state["palifico"] = 0
+    state["shown_kind"] = USUAL
+    state["kind"] = USUAL
     state["seat"] = below(state, params.num_players) if params.random_starter else 0
     _start_round(params, state)
 
@@ -366,6 +380,14 @@ def _start_round(params, state):
 
 
 @kernel(allocates=False)
+def set_kind(state, seat, kind):
+    """Make a round that the seat begins one of the kind. Modified in place."""
+    state["kind"] = kind
+    if kind == PALIFICO:
+        state["had_palifico"][seat] = 1
+
+
+@kernel(allocates=False)
 def _throw(params, state, seat):
     roll_counts(state, state["dice"][seat], params.num_faces, state["counts"][seat])
 
@@ -373,7 +395,7 @@ def _throw(params, state, seat):
 @kernel(allocates=False)
 def may_call_exactly(params, state):
     """Whether the seat to move may call the last bid exactly right."""
-    if not params.exact_call or state["bid"] == NO_BID or state["palifico"] != 0:
+    if not params.exact_call or state["bid"] == NO_BID or state["kind"] == PALIFICO:
         return False
     return state["exact_left"][state["seat"]] > 0
 
@@ -406,7 +428,13 @@ def random_action(params, state):
 @kernel(allocates=False)
 def wild_face(params, state):
     """The index of the face that is wild in this round, or NO_WILD."""
-    return params.wild if state["palifico"] == 0 else NO_WILD
+    return wild_in(params, state["kind"])
+
+
+@kernel(allocates=False)
+def wild_in(params, kind):
+    """The index of the face that is wild in rounds of a kind, or NO_WILD."""
+    return NO_WILD if kind == PALIFICO else params.wild
 
 
 @kernel(allocates=False)
@@ -516,7 +544,7 @@ def _call(params, state, exact):
         loser = NOBODY if total == quantity_of(params, bid) + 1 else caller
     state["shown_bid"] = bid
     state["shown_exact"] = exact
-    state["shown_palifico"] = state["palifico"]
+    state["shown_kind"] = state["kind"]
     state["caller"] = caller
     state["loser"] = loser
     if _win_back(params, state) if loser == NOBODY else _lose_die(params, state):
@@ -538,7 +566,7 @@ def _win_back(params, state):
         state["dice"][caller] += 1
         if params.pay_dice:
             state["rewards"][caller] = 1
-    state["palifico"] = 0
+    state["kind"] = USUAL
     if params.starts_after_caller:
         state["seat"] = _next_with_dice(params, state["dice"], caller)
     return True
@@ -571,10 +599,8 @@ def _lose_die(params, state):
     if params.starts_after_caller or state["dice"][loser] == 0:
         last = _next_with_dice(params, state["dice"], last)
     state["seat"] = last
-    state["palifico"] = 0
-    if params.palifico and state["dice"][loser] == 1 and state["had_palifico"][loser] == 0:
-        state["palifico"] = 1
-        state["had_palifico"][loser] = 1
+    begins_palifico = params.palifico and state["dice"][loser] == 1 and state["had_palifico"][loser] == 0
+    set_kind(state, loser, PALIFICO if begins_palifico else USUAL)
     return True
 
 
@@ -628,7 +654,7 @@ def observe(params, state, seat, out):
         out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(divide(bids, faces))
     out[chance_at] = chance_bid_holds(params, state, seat)
     if params.palifico:
-        out[palifico_at] = state["palifico"]
+        out[palifico_at] = state["kind"]
     if params.exact_call:
         out[exact_at] = chance_bid_exact(params, state, seat)
 
@@ -683,7 +709,7 @@ def _full_picture(options: Options) -> Picture:
     state["num_bids"] = n * most_bids  # at most MAX_BIDS, since a seat's share is at most MAX_DICE * MAX_FACES
     state["bids"] = last_bid
     state["bid"] = state["shown_bid"] = last_bid
-    state["palifico"] = options.palifico
+    state["kind"] = PALIFICO if options.palifico else USUAL
     state["shown_exact"] = options.exact_call
     state["loser"] = NOBODY if options.exact_call else 0
     return pictures.picture(options, state, None)

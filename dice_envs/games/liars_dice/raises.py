@@ -1,7 +1,7 @@
-"""Bids of Liar's Dice: the rules of raising, and which bids are legal.
+"""Bids of Liar's Dice: the rules of raising, the kinds of round, and which bids are legal.
 
 A rule of raising is one entry of `RULES`. From it follows a table of the lowest quantity of each face after each bid, and
-from the table whatever the game, its players and its exact solvers ask.
+from the table whatever the game, its players and its exact solvers ask. Rounds with rules of their own are a *kind* of round.
 """
 
 from __future__ import annotations
@@ -89,6 +89,10 @@ RULES = {
         "Each bid names more dice of the last one's face, or any number of a higher face.", _after_reset_quantity, _every_bid
     ),
 }
+# Values of a state's `kind`, which is the kind of its round.
+USUAL = 0
+PALIFICO = 1
+ROUND_KINDS = {PALIFICO: "palifico"}  # the option that brings each kind but the usual one
 # In palifico rounds: of players with more than one die, and of players with one.
 _SAME_FACE = RaiseRule(
     "Each bid names more dice of the same face.",
@@ -98,14 +102,19 @@ _SAME_FACE = RaiseRule(
 _WITH_ONE_DIE = {**RULES, "perudo": RULES["either"]}
 
 
-def lowest_quantities(raise_rule: str, palifico: bool, dice: int, num_faces: int) -> np.ndarray:
+def round_kinds(options: Any) -> list[int]:
+    """Return the kinds of rounds, other than the usual one, that the options allow."""
+    return [kind for kind, option in ROUND_KINDS.items() if getattr(options, option)]
+
+
+def lowest_quantities(raise_rule: str, kinds: Sequence[int], dice: int, num_faces: int) -> np.ndarray:
     """Return the lowest quantity, minus 1, of each face after each bid, (rules, bids + 1, faces) int8.
 
     The first index is `rule_number`. The second is a bid plus 1, or 0 before the first bid. Where no legal bid names a face,
-    the entry is more than any number of dice.
+    the entry is more than any number of dice. For `kinds` see `round_kinds`.
     """
     rules = [RULES[raise_rule]]
-    if palifico:
+    if PALIFICO in kinds:
         rules += [_WITH_ONE_DIE[raise_rule], _SAME_FACE]
     to = np.arange(num_faces)
     quantity, face = divmod(np.arange(dice * num_faces)[:, None], num_faces)
@@ -144,15 +153,15 @@ def face_of(params, bid):
 
 
 @kernel(allocates=False)
-def rule_number(palifico, dice):
-    """The first index of `lowest_quantities`, by whether it is a palifico round and by the dice of the seat to move."""
-    return 0 if palifico == 0 else 1 if dice == 1 else 2
+def rule_number(kind, dice):
+    """The first index of `lowest_quantities`, by the kind of round and by the dice of the seat to move."""
+    return 0 if kind == USUAL else 1 if dice == 1 else 2
 
 
 @kernel(allocates=False)
 def _lowest(params, state, face):
     """The lowest quantity, minus 1, of a legal bid on a face index; at least `in_play` if there is none."""
-    rule = rule_number(state["palifico"], state["dice"][state["seat"]])
+    rule = rule_number(state["kind"], state["dice"][state["seat"]])
     return np.int64(params.lowest[rule, state["bid"] + 1, face])
 
 

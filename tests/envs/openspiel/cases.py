@@ -1,13 +1,13 @@
 """Small variants, and ways through their games."""
 
 from dice_envs.exact import measure
+from tests.support.variants import SOLVABLE_PERUDO
 
 QUANTITY = ("liars_dice", {"num_dice": 1, "num_faces": 3})
 EITHER = ("liars_dice", {"rules": "openspiel", "num_dice": 1, "num_faces": 3})
 ONE_ROUND = ("liars_dice", {**QUANTITY[1], "rounds": "single", "starter": "first"})
 TWO_ROUNDS = ("liars_dice", {"num_dice": (2, 1), "num_faces": 2, "past_rounds": False})
-# The palifico round has dice of 1 against 1.
-PERUDO = ("liars_dice", {**TWO_ROUNDS[1], "raise_rule": "perudo", "wild": "ones", "palifico": True})
+PERUDO = ("liars_dice", {**TWO_ROUNDS[1], **SOLVABLE_PERUDO})  # the round of 1 die against 1 is of its own kind
 STONES = ("fatestones", {"dice": (111444, 333333, 222266, 113456), "hand_size": 2, "scratch": "draw"})
 POOLS = ("score_dice", {"pool_a": (3, 2), "pool_b": (2, 2)})
 GAMES = {

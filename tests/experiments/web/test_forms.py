@@ -9,6 +9,7 @@ from dice_envs.table.advice import Judged, Point, Split, level
 from dice_envs.table.sitting import PERSON, Sitting
 from tests.support.interfaces import refused
 from tests.support.subsets import few
+from tests.support.variants import ALL_OF_PERUDO
 
 pytest.importorskip("nicegui")
 from dice_envs.experiments.web.panels import arrange, chance_graph
@@ -65,7 +66,7 @@ def test_values_that_follow_from_others_are_no_choice():
     values = {name: field.default for name, field in fields_of(game).items()}
     assert follows(game.configure(), values, {}) == {}
     perudo = follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {})
-    assert perudo == {"raise_rule": "perudo", "wild": "ones", "palifico": True, "exact_call": True}
+    assert perudo == ALL_OF_PERUDO
     assert follows(game.configure(rules="perudo"), {**values, "rules": "perudo"}, {"rules": "perudo"})["rules"] == "perudo"
 
 

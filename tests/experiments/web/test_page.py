@@ -22,7 +22,7 @@ from tests.experiments.web.browser import (
     started,
     wait_for,
 )
-from tests.support.variants import SMALL
+from tests.support.variants import ALL_OF_PERUDO, SMALL
 
 pytestmark = pytest.mark.web
 
@@ -127,7 +127,8 @@ def test_play_now_begins_a_game_at_once(server, open_page):
     page = open_page(f"{server[0]}/?game=perudo")
     page.wait_for_selector(":text('against a mind reader, a bluffer and a careful player')")
     page.click(".more .q-item")
-    for option, value in (("wild", "ones"), ("palifico", "yes"), ("exact_call", "yes"), ("raise_rule", "perudo")):
+    for option, value in ALL_OF_PERUDO.items():
+        value = "yes" if value is True else value
         page.wait_for_selector(f".option-{option}.q-field--disabled:has-text('{value}'):has-text('follows from the rules')")
     assert page.locator(".option-num_players.q-field--disabled").count() == 0
     page.wait_for_timeout(1000)  # who plays is found in a thread

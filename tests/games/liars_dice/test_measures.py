@@ -21,6 +21,7 @@ from tests.support.liars_dice_tables import plain_of
 from tests.support.policies import ActsOnly, Counted, uneven, uniform
 from tests.support.progress import progress
 from tests.support.subsets import few
+from tests.support.variants import SOLVABLE_PERUDO
 
 BY_SEAT = [Mixed(lambda turn, seat=seat: turn.seats == seat) for seat in range(2)]  # at random in one seat, else the lowest
 
@@ -48,8 +49,8 @@ PLAIN = [
     {"num_dice": (2, 1), "num_faces": 3, "wild": "ones", "starter": "first"},
     {"num_dice": 2, "num_faces": 2, "raise_rule": "either", "rounds": "single"},
     {"num_dice": 1, "num_faces": 3, "raise_rule": "perudo", "wild": "ones"},
-    {"num_dice": 2, "num_faces": 2, "raise_rule": "perudo", "wild": "ones", "palifico": True},
-    {"num_dice": (2, 1), "num_faces": 3, "palifico": True, "wild": "highest"},
+    {"num_dice": 2, "num_faces": 2, **SOLVABLE_PERUDO},
+    {"num_dice": (2, 1), "num_faces": 3, **SOLVABLE_PERUDO, "raise_rule": "quantity", "wild": "highest"},
 ]
 
 

@@ -17,6 +17,7 @@ from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, AgentSource, 
 from tests.support.liars_dice_games import exploitability, respond, winning_probability
 from tests.support.policies import Plays, random_policy
 from tests.support.subsets import few
+from tests.support.variants import SOLVABLE_PERUDO
 
 CLOSE = 5e-6  # float32 rounding of a chance
 
@@ -50,7 +51,7 @@ class Both(Source):
         ({"num_dice": 2, "num_faces": 3, "rules": "openspiel"}, {"hidden": ()}),
         ({"num_dice": (1, 3), "num_faces": 4, "wild": "ones", "past_rounds": False}, {"hidden": (8,), "floor": 0.2}),
         ({"num_dice": 3}, {"floor": 0.05}),
-        ({"num_dice": 2, "num_faces": 3, "raise_rule": "perudo", "wild": "ones", "palifico": True}, {}),
+        ({"num_dice": 2, "num_faces": 3, **SOLVABLE_PERUDO}, {}),
         ({"num_dice": 2}, {"steepness": 1e30}),  # infinite sums
     ],
     ids=str,

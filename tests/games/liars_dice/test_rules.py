@@ -203,7 +203,7 @@ def test_games_follow_the_rules_in_plain_python(options):
             if not oracle.over:
                 assert state["seat"] == oracle.mover
                 assert state["dice"][:seats].tolist() == oracle.dice
-                assert state["palifico"] == oracle.palifico
+                assert state["kind"] == oracle.palifico
                 assert state["exact_left"][:seats].tolist() == oracle.rights
     assert all(oracle.over for oracle in oracles)
     assert seen == {"bid", CALL} | ({EXACT} if variant.options.exact_call else set())
@@ -271,7 +271,7 @@ def test_who_has_been_right_as_often_as_it_had_dice_is_told_so():
 @pytest.mark.parametrize("rule", sorted(RULES))
 @pytest.mark.parametrize(("dice", "faces"), [(2, 2), (3, 3), (4, 6)])
 def test_the_longest_round_of_each_rule(rule, dice, faces):
-    (after,) = lowest_quantities(rule, False, dice, faces)
+    (after,) = lowest_quantities(rule, [], dice, faces)
 
     @functools.cache
     def longest(last):

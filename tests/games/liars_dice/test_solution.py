@@ -19,11 +19,12 @@ from dice_envs.games.liars_dice.exact import solver as liars_dice_solver
 from dice_envs.games.liars_dice.exact.cfr import RoundSolver, Walker, memory_of, quantised
 from dice_envs.games.liars_dice.exact.programme import solve_exactly
 from dice_envs.games.liars_dice.exact.round import Round
-from dice_envs.games.liars_dice.exact.seating import Certificate, certify_games, is_palifico, rounds_of
+from dice_envs.games.liars_dice.exact.seating import Certificate, certify_games, kind_of, rounds_of
 from dice_envs.games.liars_dice.exact.solution import Solution, SolvedRound
 from dice_envs.games.liars_dice.exact.solver import OutOfTimeError, solve, throttled
 from dice_envs.games.liars_dice.exact.store import cache_folder
 from dice_envs.games.liars_dice.exact.tree import Tree
+from dice_envs.games.liars_dice.raises import PALIFICO
 from tests.support.liars_dice_tables import plain_of, position
 from tests.support.subsets import covering, few
 
@@ -120,13 +121,13 @@ def test_a_plain_program_agrees(dice, rules):
 @few(1, "rules", [PERUDO, {}], ids=["perudo", "quantity"])
 def test_a_plain_program_agrees_on_a_palifico_round(rules):
     """The starter has just come down to one die, and the other player has two and may not change the face."""
-    assert plain_program_agrees((1, 2), num_dice=2, num_faces=2, palifico=True, **rules).palifico
+    assert plain_program_agrees((1, 2), num_dice=2, num_faces=2, palifico=True, **rules).kind == PALIFICO
 
 
 def test_which_rounds_are_palifico_rounds():
     def palifico(**options):
         options = configure("liars_dice", palifico=True, **options).options
-        return [dice for dice in rounds_of(options) if is_palifico(options, dice)]
+        return [dice for dice in rounds_of(options) if kind_of(options, dice) == PALIFICO]
 
     assert palifico(num_dice=3) == [(1, 1), (1, 2), (1, 3)]
     assert palifico(num_dice=(2, 1)) == [(1, 1)], "who begins the game with one die has none"

@@ -17,7 +17,8 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.games.liars_dice import MAX_DICE, NO_WILD, matching, thrown
+from dice_envs.games.liars_dice import MAX_DICE, matching, set_kind, thrown, wild_in
+from dice_envs.games.liars_dice.exact.seating import kind_of
 from dice_envs.games.liars_dice.raises import MAX_FACES, NO_BID, bids_after, face_of, quantity_of, rule_number
 
 # _HANDS[d, m]: the number of hands of d dice with m + 1 faces.
@@ -28,8 +29,8 @@ CALL = -1  # in `Classes.maps`: the hand calls instead of making the raise; in a
 class RoundRules(NamedTuple):
     """The bids of a round, for kernels.
 
-    Slot 0 is the empty history. A *slot* is a last bid, and with it the player to move if that makes a difference, as it does
-    in palifico rounds. Raises lead to higher slots.
+    Slot 0 is the empty history. A *slot* is a last bid, and with it the player to move if that makes a difference. Raises lead
+    to higher slots.
     """
 
     first: np.ndarray  # (slots + 1,) int64: where the raises after a slot begin in `child`
@@ -58,16 +59,15 @@ class Classes(NamedTuple):
     maps: np.ndarray  # int64: the child's class, or CALL; for a raise that must be called: the threshold of that bid
 
 
-def raises_of(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -> dict[tuple[int, int], np.ndarray]:
+def raises_of(variant: Variant, dice: tuple[int, ...], kind: int) -> dict[tuple[int, int], np.ndarray]:
     """Return (bid, player to move) → the bids that may follow, in the order of their numbers, int64; NO_BID: the first ones.
 
-    Bids are sorted: each comes after all that it may raise, and lower ones first where that leaves a choice. The player to move
-    makes a difference in palifico rounds only.
+    Bids are sorted: each comes after all that it may raise, and lower ones first where that leaves a choice.
     """
     bids, players = range(NO_BID, sum(dice) * variant.params.num_faces), range(len(dice))
     after = functools.cache(lambda bid, rule: bids_after(variant.params.lowest[rule, bid + 1], sum(dice)))
-    found = {(bid, mover): after(bid, rule_number(palifico, dice[mover])) for bid in bids for mover in players}
-    movers = players if palifico else players[:1]
+    found = {(bid, mover): after(bid, rule_number(kind, dice[mover])) for bid in bids for mover in players}
+    movers = players if _depends_on_mover(kind, dice) else players[:1]
     waits_for = Counter(higher for bid in bids for mover in movers for higher in found[bid, mover].tolist())
     ready, ordered = [bid for bid in bids if not waits_for[bid]], []
     while ready:
@@ -77,6 +77,11 @@ def raises_of(variant: Variant, dice: tuple[int, ...], palifico: bool = False) -
             if not waits_for[higher]:
                 heapq.heappush(ready, higher)
     return {(bid, mover): found[bid, mover] for bid in ordered for mover in players}
+
+
+def _depends_on_mover(kind: int, dice: tuple[int, ...]) -> bool:
+    """Return whether players may raise differently in a round."""
+    return len({rule_number(kind, number) for number in dice}) > 1
 
 
 def _rules(variant: Variant, raises: Mapping[tuple[int, int], np.ndarray], turns: int) -> RoundRules:
@@ -99,6 +104,8 @@ class Round:
 
     Attributes:
         variant: the game.
+        kind: of the round; see `raises.ROUND_KINDS`.
+        wild: index of the wild face, or NO_WILD.
         dice: each player's, the starter's first; those of the argument `seated` are each seat's, 0 for players who are out.
         places: of each player, counted in seats from the starter.
         raises: see `raises_of`.
@@ -111,12 +118,14 @@ class Round:
         nodes: sequences of bids, the empty one and those that must be called included.
     """
 
-    def __init__(self, variant: Variant, seated: tuple[int, ...], palifico: bool = False) -> None:
-        self.variant, self.palifico = variant, palifico
+    def __init__(self, variant: Variant, seated: tuple[int, ...]) -> None:
+        self.variant = variant
+        self.kind = kind = kind_of(variant.options, seated)
+        self.wild = int(wild_in(variant.params, kind))
         self.places = tuple(place for place, number in enumerate(seated) if number > 0)
         self.dice = dice = tuple(seated[place] for place in self.places)
-        self.raises = raises_of(variant, dice, palifico)
-        self.rules = rules = _rules(variant, self.raises, len(dice) if palifico and max(dice) > 1 else 1)
+        self.raises = raises_of(variant, dice, kind)
+        self.rules = rules = _rules(variant, self.raises, len(dice) if _depends_on_mover(kind, dice) else 1)
         slots = len(rules.need)
         self.decisions = np.zeros((len(dice), slots))
         nodes = np.ones(slots)
@@ -126,7 +135,7 @@ class Round:
                 self.decisions[:, slot] = np.roll(self.decisions[:, rules.raises(slot)].sum(axis=1), 1)
                 self.decisions[0, slot] += 1
         self.nodes = float(nodes[0])
-        self.hands, self.chances, self.matches = zip(*(hands_of(variant, number, palifico) for number in dice), strict=True)
+        self.hands, self.chances, self.matches = zip(*(hands_of(variant, number, self.wild) for number in dice), strict=True)
         self._classes: dict[tuple[tuple[int, ...], bool], Classes] = {}
 
     def information_sets(self, player: int) -> float:
@@ -188,7 +197,7 @@ class Round:
         state["in_round"][0] = state["dice"][0] > 0
         state["in_play"] = sum(self.dice)
         state["seat"] = state["starter"] = starter
-        state["palifico"] = state["had_palifico"][0, starter] = self.palifico
+        set_kind(state[0], starter, self.kind)
         return state
 
 
@@ -218,11 +227,11 @@ def _match_all(wild, hands, out):
 
 
 @functools.lru_cache(maxsize=32)
-def hands_of(variant: Variant, dice: int, palifico: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def hands_of(variant: Variant, dice: int, wild: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all hands of a number of dice, with their chances and matches, as in `Round`. They are shared: do not write."""
     hands, chances = thrown(dice, variant.params.num_faces)
     matches = np.zeros((len(hands), variant.params.num_faces), np.int64)
-    _match_all(NO_WILD if palifico else variant.params.wild, hands, matches)
+    _match_all(wild, hands, matches)
     return hands, chances, matches
 
 

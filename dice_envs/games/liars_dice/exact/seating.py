@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dice_envs.games.liars_dice import kind_of_round
+from dice_envs.games.liars_dice.raises import ROUND_KINDS, round_kinds
+
 Dice = tuple[int, ...]  # of each seat, counted from the round's starter; 0 for players who are out
 
 
@@ -69,9 +72,10 @@ def check_rounds(options: Any, what: str = "optimal play") -> None:
         )
     if options.reward != "win":
         raise ValueError(f"reward must be 'win' for {what}, not {options.reward!r}, which is not zero-sum")
-    if options.palifico and options.num_players > 2:
+    for kind in round_kinds(options) if options.num_players > 2 else []:
         raise ValueError(
-            f"palifico must be false for {what} with more than two players: whether a round is one depends on the last"
+            f"{ROUND_KINDS[kind]} must be false for {what} with more than two players: whether a round is one depends on the "
+            "last"
         )
 
 
@@ -149,13 +153,10 @@ def rounds_of(options: Any) -> list[Dice]:
     return list(dict.fromkeys(table.dice for table in tables_of(options)))
 
 
-def is_palifico(options: Any, dice: Dice) -> bool:
-    """Return whether a round between two players is a palifico round: its starter has just come down to one die.
-
-    The starter of any round but the first has just lost a die. No dice that begin a game come again later in it.
-    """
-    starts = [table.dice for table in first_tables(options)]
-    return bool(options.palifico and options.rounds == "elimination" and dice[0] == 1 and dice not in starts)
+def kind_of(options: Any, dice: Dice) -> int:
+    """Return the kind of a round between two players; the starter's dice come first."""
+    # No dice that begin a game come again later in it.
+    return kind_of_round(options, dice, is_first=dice in [table.dice for table in first_tables(options)])
 
 
 # --- certificates ---------------------------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from dice_envs.games.liars_dice.exact.seating import (
     Table,
     check_two_players,
     first_tables,
-    is_palifico,
     share_after,
     tables_of,
     worths,
@@ -42,7 +41,7 @@ Found = TypeVar("Found")
 @functools.lru_cache(maxsize=256)
 def round_at(variant: Variant, dice: Dice) -> Round:
     """Return the round with these dice of each seat, counted from the starter."""
-    return Round(variant, dice, is_palifico(variant.options, dice))
+    return Round(variant, dice)
 
 
 def check_measurable(variant: Variant, what: str, most: int = MOST_INFORMATION_SETS) -> None:

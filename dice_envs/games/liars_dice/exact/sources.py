@@ -18,7 +18,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import Mixed, RandomAnswers, chances_of, is_random, parts_of
 from dice_envs.exact.consistency import STEADY, ask_again, positions_of_play, probe
-from dice_envs.games.liars_dice import play
+from dice_envs.games.liars_dice import OF_THE_PAST, play
 from dice_envs.games.liars_dice.exact.moves import Asking, Source
 from dice_envs.games.liars_dice.exact.networks import Networked
 from dice_envs.games.liars_dice.exact.round import Round, RoundRules
@@ -29,8 +29,6 @@ SAME = 1e-9  # answers that differ by no more are alike
 PROBED = 512  # positions at which an agent is tested for whether past rounds matter to it
 # Each player's bids that calls may have shown there, and those of them that named a face it held most of.
 PASTS = ((1, 0), (1, 1), (10, 0), (10, 5), (10, 10))
-# State fields that calls have set.
-_OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact", "shown_palifico", "caller", "loser")
 
 
 # --- an agent -----------------------------------------------------------------------------------------------------
@@ -277,7 +275,7 @@ def past_rounds_matter(variant: Variant, agent: Any, seed: int = 0) -> bool | No
     states = states[states["in_play"] < sum(options.dice_per_seat)]
     states = states[np.linspace(0, len(states) - 1, min(PROBED, len(states))).astype(np.int64)]
     forgotten, fresh = states.copy(), Batch(variant, 1, seed).states
-    for name in _OF_THE_PAST:
+    for name in OF_THE_PAST:
         forgotten[name] = fresh[name]
     everywhere, streams = np.arange(len(states)), new_streams(seed, len(states))
 

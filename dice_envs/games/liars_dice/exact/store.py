@@ -15,6 +15,7 @@ from dice_envs.core.files import read_archive, warn_not_kept, write_archive
 from dice_envs.core.work import say
 from dice_envs.games.liars_dice.exact.solution import SolvedRound
 from dice_envs.games.liars_dice.exact.tree import Kinds, Tree
+from dice_envs.games.liars_dice.raises import ROUND_KINDS
 
 CACHE = "DICE_ENVS_CACHE"  # the environment variable that names the folder
 HASHED = 12  # digits of a hash in a file's name
@@ -50,8 +51,8 @@ def file_of(tree: Tree, folder: Path) -> Path:
     for chances in tree.class_chances:
         digest.update(chances.tobytes())
     options = tree.variant.options
-    palifico = "-palifico" if tree.palifico else ""
-    rules = f"{options.num_faces}-faces-{options.raise_rule}-{options.wild or 'no'}-wild{palifico}"
+    kind = f"-{ROUND_KINDS[tree.kind]}" if tree.kind in ROUND_KINDS else ""
+    rules = f"{options.num_faces}-faces-{options.raise_rule}-{options.wild or 'no'}-wild{kind}"
     table = f"table-{options.rounds}-" if options.num_players > 2 else ""
     return folder / rules / f"{table}{'-'.join(map(str, tree.dice))}-{digest.hexdigest()[:HASHED]}.npz"
 

@@ -25,7 +25,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.games.liars_dice import NO_WILD
 from dice_envs.games.liars_dice.exact.round import Round
-from dice_envs.games.liars_dice.exact.seating import Dice, is_palifico
+from dice_envs.games.liars_dice.exact.seating import Dice
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
 
@@ -103,7 +103,7 @@ class Tree(Round):
     """
 
     def __init__(self, variant: Variant, dice: Dice) -> None:
-        super().__init__(variant, dice, is_palifico(variant.options, dice))
+        super().__init__(variant, dice)
         if self.nodes > MOST_NODES:
             raise ValueError(
                 f"num_dice={dice} with num_faces={variant.params.num_faces} and raise_rule={variant.options.raise_rule!r} "
@@ -130,8 +130,7 @@ class Tree(Round):
             return False
         bids = np.append(self.raises[bid, mover], bid)
         all_dice = (bids // self.variant.params.num_faces + 1 == sum(self.dice)).all()
-        no_wild = self.palifico or self.variant.params.wild == NO_WILD
-        return len(bids) == 1 or bool(self._for_two and all_dice and no_wild)
+        return len(bids) == 1 or bool(self._for_two and all_dice and self.wild == NO_WILD)
 
     def _after(self, mover: int) -> int:
         return (mover + 1) % len(self.dice)

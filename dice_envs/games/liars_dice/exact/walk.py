@@ -261,7 +261,7 @@ class _Side:
         self.members, self.worth = party.members, np.asarray(party.worth, np.float64)
         self.others = [player for player in players if player not in party.members]
         dice = sum(round_.dice[member] for member in party.members)
-        _, self.chances, matches = hands_of(round_.variant, dice, round_.palifico)
+        _, self.chances, matches = hands_of(round_.variant, dice, round_.wild)
         wants_to_win = (
             len(players) == 2 and len(self.members) == 1 and self.worth[self.others[0]] >= self.worth[self.members[0]]
         )
