@@ -13,19 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyspiel
-import torch
-from open_spiel.python import policy as policies
-from open_spiel.python import rl_environment
-from open_spiel.python.algorithms import mmd_dilated
-from open_spiel.python.pytorch import deep_cfr, escher, nfsp, policy_gradient
-from torch import nn
 
 from dice_envs import Mixture
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.core.game import Variant, configure
+from dice_envs.core.machine import needs
 from dice_envs.envs.openspiel import PolicyAgent, openspiel_game
 from dice_envs.experiments.learners import DECISIONS, reseed
+
+with needs("learners", "benchmark learners"):
+    import pyspiel
+    import torch
+    from open_spiel.python import policy as policies
+    from open_spiel.python import rl_environment
+    from open_spiel.python.algorithms import mmd_dilated
+    from open_spiel.python.pytorch import deep_cfr, escher, nfsp, policy_gradient
+    from torch import nn
 
 ITERATIONS, STATES = "iterations", "states"
 
@@ -331,7 +334,8 @@ class PSRO:
     unit = ITERATIONS
 
     def __init__(self, variant: Variant, seed: int, steps: int, games: int = 250) -> None:
-        from open_spiel.python.algorithms.psro_v2 import best_response_oracle, psro_v2
+        with needs("learners", "psro"):
+            from open_spiel.python.algorithms.psro_v2 import best_response_oracle, psro_v2
 
         self.game = explicit(variant)
         oracle = best_response_oracle.BestResponseOracle(best_response_backend="cpp", game=self.game)
