@@ -158,7 +158,7 @@ types: $(STAMP)
 
 # Write what is made from the code: `make figures` or NAME=pages the pages such as docs/games and their tables, `pictures` the
 # games' moving pictures, `golden` the golden playthroughs and the score sheet (read the differences before you commit them), `stubs` the
-# type stubs of `dice_envs.GAME_v0`, `luck` and `language` docs/luck.json and docs/language.json (ten minutes each), `results` docs/results,
+# type stubs of `dice_envs.GAME_v0`, `algorithms` the plot of docs/algorithms.md, `luck` and `language` docs/luck.json and docs/language.json (ten minutes each), `results` docs/results,
 # published figures beside ours (half an hour), `constraints` the versions of the environments, `libraries`
 # docs/libraries.md from what `.ci/run` and then `make nightly` have recorded.
 figures: $(STAMP)
@@ -172,6 +172,7 @@ FIGURES_pages = $(CHECKED) $(BIN)/python docs/generate.py pages
 FIGURES_pictures = $(BIN)/python docs/generate.py pictures
 FIGURES_golden = $(BIN)/python -m tests.support.golden
 FIGURES_stubs = $(BIN)/python -m tests.support.stubs
+FIGURES_algorithms = $(BIN)/python docs/generate.py algorithms
 FIGURES_luck = $(BIN)/python docs/generate.py luck
 FIGURES_language = $(BIN)/dice-envs benchmark language --json docs/language.json
 FIGURES_libraries = $(BIN)/python -m tests.support.libraries write .libraries

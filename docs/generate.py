@@ -25,7 +25,10 @@ from dice_envs.core.game import OVER, single_seat
 from dice_envs.core.options import options_text
 from dice_envs.evaluation import GAMES_WON
 from dice_envs.experiments.commands.agents import rewards_text
+from dice_envs.experiments.learners.command import grid_of
+from dice_envs.experiments.learners.command import plot as plot_learners
 from dice_envs.experiments.ui.grids import Grid
+from dice_envs.experiments.ui.pages import saved_plot
 from dice_envs.learn.presets import presets_of
 from dice_envs.pictures.render import frame_size, rgb_array
 from dice_envs.table.rules import attributes, is_table, sections
@@ -39,7 +42,12 @@ def pages() -> dict[Path, str]:
     """Return all pages that are made, or that have a part that is made, with their text."""
     made = {DOCS / "games" / f"{name}.md": game_page(load(name)) for name in names()}
     made |= {DOCS / "agents_in_full.md": agents_page(), DOCS / "presets.md": presets_page(), DOCS / "speed.md": speed_page()}
-    parts = {"index": gallery(), "luck": luck_table(DOCS / "luck.json"), "language": language_table(DOCS / "language.json")}
+    parts = {
+        "algorithms": algorithms_tables(DOCS / "results" / "learners"),
+        "index": gallery(),
+        "luck": luck_table(DOCS / "luck.json"),
+        "language": language_table(DOCS / "language.json"),
+    }
     return made | {DOCS / f"{name}.md": _with_part(DOCS / f"{name}.md", part) for name, part in parts.items()}
 
 
@@ -503,6 +511,35 @@ def language_table(path: Path) -> str:
     return table(headings, rows, (headings[2], headings[4], headings[5])) + "\n"
 
 
+def learners_of(folder: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return the runs of `benchmark learners` in a folder: game and options → algorithm → runs, the smallest game first."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: (_version(path), path.name)):
+        made = json.loads(path.read_text(encoding="utf-8"))
+        title = str(configure(made["game"], **made["options"]))
+        for run in made["runs"]:
+            found.setdefault(title, {}).setdefault(run["algorithm"], []).append(run)
+    return found
+
+
+def algorithms_tables(folder: Path) -> str:
+    """What known algorithms reach, a table for each game."""
+    parts = []
+    for title, runs in learners_of(folder).items():
+        grid = grid_of(title, runs)
+        seeds = [str(len(runs[row[0]])) for row in grid.rows]
+        rows = [(f"`{row[0]}`", *row[1:], number) for row, number in zip(grid.rows, seeds, strict=True)]
+        parts.append(f"### {title}\n\n{table((*grid.headings, 'seeds'), rows, (*grid.headings[1:], 'seeds'))}")
+    return "\n\n".join(parts) + "\n"
+
+
+def plot_algorithms(folder: Path) -> None:
+    """Plot the curves of the first game."""
+    runs = next(iter(learners_of(folder).values()))
+    with saved_plot(DOCS / "_static", "algorithms", figsize=(10, 6)) as (_, axes):
+        plot_learners(axes, runs)
+
+
 def _with_error(value: float, error: float, share: bool) -> str:
     factor = 100 if share else 1
     return f"{factor * value:.3f} ± {factor * error:.3f}"
@@ -516,6 +553,8 @@ if __name__ == "__main__":
                 page.write_text(text, encoding="utf-8")
         case ["pictures"]:
             write_pictures()
+        case ["algorithms"]:
+            plot_algorithms(DOCS / "results" / "learners")
         case ["luck"]:
             evaluate_all(DOCS / "luck.json")
         case [command, file]:

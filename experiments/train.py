@@ -23,7 +23,7 @@ from dice_envs.core.files import named_in_errors
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_choice, check_range, option_texts
 from dice_envs.core.work import TooLong
-from dice_envs.exact.contract import BEST_RESPONSE_WINS, plus_minus
+from dice_envs.exact.contract import BEST_RESPONSE_WINS, NASH_CONV, plus_minus
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import add_optimal, known_values, num_meetings, tournament, won_by
 from dice_envs.experiments.arena.results import Result, edge_grid, save_plot, tournament_grids
@@ -364,6 +364,8 @@ def distances_grid(measures: Sequence[Measures]) -> Grid:
     """The measures of the policy and of its likeliest actions beside optimal play."""
     rows = []
     for each in zip(*(found.measures for found in measures), strict=True):
+        if each[0].name == NASH_CONV:  # twice the first row
+            continue
         values = [plus_minus(one.value, one.error or None, 4) for one in each]
         rows.append((each[0].name, *values, f"{each[0].optimum:.4f}"))
     headings = ("policy" if found.agent == "ppo" else "its likeliest actions" for found in measures)

@@ -116,10 +116,10 @@ class Mixture:
 
 
 def mix(agents: str) -> Mixture:
-    """Draws one of several agents at the beginning of each game: WEIGHT*AGENT+WEIGHT*AGENT. Named `mix`.
+    """Draws one of several agents at the beginning of each game, and keeps it to the end of the game.
 
-    Raises:
-        ValueError: another form, or an unknown agent.
+    Attributes:
+        agents: WEIGHT*AGENT+WEIGHT*AGENT, such as 0.7*nash+0.3*random.
     """
     pairs = [part.partition("*") for part in _PARTS.split(agents)]
     try:

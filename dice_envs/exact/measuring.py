@@ -138,12 +138,12 @@ def _measure(
 
 
 def _nash_conv(variant: Variant, headline: Measurement) -> tuple[Measurement, ...]:
-    """Return the sum of what both players could gain, as others name and count exploitability."""
+    """Return the sum of what both players could gain, twice the exploitability: many count it so."""
     if headline.name != EXPLOITABILITY or variant.facts.num_seats != 2:
         return ()
     value, gap, error = 2 * headline.value, 2 * headline.gap, 2 * headline.error
     span = None if headline.span is None else 2 * headline.span
-    return (Measurement(NASH_CONV, value, 0.0, gap, error, headline.unit, "twice the exploitability", span),)
+    return (Measurement(NASH_CONV, value, 0.0, gap, error, headline.unit, headline.note, span),)
 
 
 _BOUND = (

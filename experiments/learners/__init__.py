@@ -105,7 +105,7 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
     """Let an algorithm learn on one core, and measure it on the way.
 
     Measurements come after FIRST_MINUTE of training and after twice as many each time, and at the end; but not before training
-    has taken as long as measuring. Only training counts. Advances by minutes of training.
+    has taken as long as measuring. Only training counts. Advances by seconds of training.
 
     Returns:
         `algorithm`, `seed`, `unit`; `points`, each with its `steps`, `minutes` of processor time, and the `value` and `error`
@@ -124,7 +124,7 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
             done = learner.train(min(step, budget.steps - taken))
             spent = time.process_time() - clock
             taken, seconds = taken + done, seconds + spent
-            advance(spent / 60)
+            advance(spent)
             step = max(1, min(MOST_FASTER * step, int(done * 60 * AT_ONCE / max(spent, 1e-3))))
             over = taken >= budget.steps or seconds >= 60 * budget.minutes
             if over or (seconds >= 60 * due and seconds >= measuring):

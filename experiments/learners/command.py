@@ -71,8 +71,9 @@ def learners(
     parts = [(spec, number) for number in range(seed, seed + seeds) for spec in specs]
     with resumable(json, resume, what, seed) as (_, workers):
         workers = Processes(jobs, workers.kept) if jobs > 1 else workers
-        with ui.progress(f"{variant}: minutes of training", minutes * len(parts)):
-            runs = workers.run(learn, (variant, Budget(steps, minutes)), parts, [minutes] * len(parts))
+        seconds = 60 * minutes
+        with ui.progress("seconds of training", seconds * len(parts)):
+            runs = workers.run(learn, (variant, Budget(steps, minutes)), parts, [seconds] * len(parts))
     found = {spec: [run for run in runs if run["algorithm"] == spec] for spec in specs}
     words = shlex.join(["benchmark", "learners", task, *algorithms])
     typed = {
@@ -99,7 +100,7 @@ def learners(
         written,
         report,
         lambda folder: _write_report(folder, grid, found, about),
-        lambda: ui.console.print(f"{_verdict(found)}; seeds {seed} to {seed + seeds - 1}"),
+        lambda: ui.console.print(f"{_verdict(found)}; {'seed' if seeds == 1 else f'seeds {seed} to'} {seed + seeds - 1}"),
         lambda: show_all([grid]),
     )
 
@@ -133,7 +134,8 @@ def grid_of(title: str, found: Mapping[str, Sequence[dict[str, Any]]]) -> Grid:
 
 def _verdict(found: Mapping[str, Sequence[dict[str, Any]]]) -> str:
     best = min(found, key=lambda spec: summary(found[spec])[0])
-    return f"{best} ends with the least {found[best][0]['name']}, {summary(found[best])[0]:.4f}"
+    which = "the least " if len(found) > 1 else ""
+    return f"{best} ends with {which}{found[best][0]['name']} {summary(found[best])[0]:.4f}"
 
 
 def plot(axes: Any, found: Mapping[str, Sequence[dict[str, Any]]]) -> None:

@@ -112,7 +112,7 @@ def test_the_command_writes_what_it_shows_and_resumes(tmp_path):
     ]
     assert found["runs"][0]["unit"] == "naps"
     assert found["runs"][0]["points"][-1]["value"] == pytest.approx(measure(SMALL, "random").measures[0].value)
-    assert shown.startswith("cfr_plus ends with the least exploitability")
+    assert shown.startswith("cfr_plus ends with the least exploitability 0.")
     assert f"{found['runs'][1]['points'][-1]['value']:.4f}" in shown
     assert (page / "learners.png").exists()
     assert (page / "index.html").exists()
