@@ -15,14 +15,7 @@ from pathlib import Path
 from dice_envs.experiments import ui
 from dice_envs.experiments.reproduce import Chapter, Finding, chapter_of, printed
 from dice_envs.experiments.ui.pages import saved_plot
-from dice_envs.games.score_dice.exact.distribution import (
-    Pool,
-    ScoreDistribution,
-    cells,
-    plot_histogram,
-    pool_name,
-    score_distribution,
-)
+from dice_envs.games.score_dice.exact.distribution import Pool, ScoreDistribution, plot_histogram, pool_name, score_distribution
 
 FIGURES = ("win bias", "tie %", "closeness")
 SOURCE = "Isaksen et al., Characterising Score Distributions in Dice Games (2016)"
@@ -185,7 +178,7 @@ def _print_tables() -> list[Finding]:
         ui.console.print("|     Game     | win bias | tie % | closeness |   published")
         ui.console.print("|:------------:|---------:|------:|----------:|")
         for (name, _, _, published), result in zip(table.rows, table.compute(), strict=True):
-            ours = cells(result)
+            ours = result.cells
             exact = (result.win_bias, result.tie_percentage, f"1/√({result.mean_square})")
             line = f"| {name:12} |   {ours[0]:>6} | {ours[1]:>5} |     {ours[2]} |"
             beside = f"{published[0]:>6} {published[1]:>5} {published[2]}"

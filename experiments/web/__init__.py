@@ -1,6 +1,6 @@
 """The page of `play --web`: the tables of its server.
 
-A table is a game and its agents, a place what the holder of a link may see and do there. `server` has the addresses,
+A table is a game and its agents, a view of it what the holder of a link may see and do there. `server` has the addresses,
 `start_page` and `table_page` the pages, `panels` parts of a table's page, `parts` what all pages share.
 """
 
@@ -64,10 +64,10 @@ class Table:
         # anew loses the clicks of that moment.
         self.listeners: list[Callable[[], None]] = []
         self.changes = 0  # number of changes so far
-        places = [Place(self, "seat", seat) for seat in sitting.people] or [Place(self, "watch")]
-        together = [Place(self, "together")] if len(sitting.people) > 1 else []
-        places = [*places, *together, Place(self, "maker")]
-        self.links = {f"/{place.kind}/{secrets.token_urlsafe(24)}": place for place in places}  # path → place
+        views = [View(self, "seat", seat) for seat in sitting.people] or [View(self, "watch")]
+        together = [View(self, "together")] if len(sitting.people) > 1 else []
+        views = [*views, *together, View(self, "maker")]
+        self.links = {f"/{view.kind}/{secrets.token_urlsafe(24)}": view for view in views}  # path → view
         self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
         self._courses = 0  # number of new games and undos
         self._tasks: set[asyncio.Task[None]] = set()  # kept, since the loop itself would forget them
@@ -100,7 +100,7 @@ class Table:
         """The path that the maker of the table is sent to: the only person's seat, the links, or the view of agents."""
         people = len(self.sitting.people)
         kind = "seat" if people == 1 else "maker" if people else "watch"
-        return next(path for path, place in self.links.items() if place.kind == kind)
+        return next(path for path, view in self.links.items() if view.kind == kind)
 
     def changed(self) -> None:
         """Call the listeners."""
@@ -252,7 +252,7 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class View:
     """The target of a link: a table, and the rights there."""
 
     table: Table
@@ -289,7 +289,7 @@ class Place:
 
     @property
     def sees_all(self) -> bool:
-        """Whether this place sees everything: the game is over, or no person plays."""
+        """Whether this view sees everything: the game is over, or no person plays."""
         return self.sitting.over or not self.sitting.people
 
     @property
@@ -305,7 +305,7 @@ class Place:
         raise ValueError("nothing may be seen from here")
 
     def picture(self, moves: int | None = None, everything: bool = False) -> Picture:
-        """Return the picture for this place, now or after `moves` moves, with hidden parts for `everything` if allowed.
+        """Return the picture for this view, now or after `moves` moves, with hidden parts for `everything` if allowed.
         ValueError where nothing may be seen, or fewer moves were played."""
         return self.sitting.picture(None if everything and self.sees_all else self.viewer, moves)
 
@@ -317,14 +317,14 @@ class Place:
 
     @property
     def person(self) -> int | None:
-        """The seat that this place plays now, if any."""
+        """The seat that this view plays now, if any."""
         if self.kind in ("watch", "maker") or self.curtain is not None or self.sitting.over:
             return None
         return self.viewer
 
     @property
     def to_move(self) -> bool:
-        """Whether the person at this place is to move."""
+        """Whether the person at this view is to move."""
         return self.person is not None and self.sitting.mover == self.person and not self.table.problem
 
     def play(self, action: int, moves: int) -> None:
@@ -409,14 +409,14 @@ class Tables:
         self.pause = pause  # seconds before each move of an agent
         # Run the slow work of all tables, some at a time, so that the event loop is free for the pages.
         self.threads: Executor = ThreadPoolExecutor(4 + (os.cpu_count() or 1), "page")
-        self.places: dict[str, Place] = {}  # path of a link → the place to which it leads
+        self.views: dict[str, View] = {}  # path of a link → the view to which it leads
 
     def add(self, sitting: Sitting) -> Table:
         """Return a new table for the game, with all compiled that moves need: later that would block the server."""
         trial = Sitting(sitting.variant, 0, [PERSON] * len(sitting.seats))
         trial.play(trial.legal()[0])
         table = Table(sitting, self.pause, self.threads)
-        self.places |= table.links
+        self.views |= table.links
         return table
 
     async def run(self, call: Callable[[], T]) -> T:

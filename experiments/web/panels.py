@@ -18,7 +18,7 @@ from nicegui import events, ui
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
-from dice_envs.experiments.web import Place
+from dice_envs.experiments.web import View
 from dice_envs.experiments.web.parts import TAKEN, button, die, heading, markup, reporting, sentence, words
 from dice_envs.table.advice import Advice, Judged, Point, Review, Split, amount, level, noted
 
@@ -59,11 +59,11 @@ def arrange(variant: Variant, legal: Sequence[int]) -> tuple[BidGrid | None, lis
 def show_moves(page: TablePage) -> None:
     """Add the buttons of all legal moves of the person to move. After a hint they show how often optimal play takes each, or
     which is the best; a bid that is not legal says why."""
-    place, moves = page.place, len(page.place.sitting)
-    variant, advice = place.sitting.variant, page.advice
+    view, moves = page.view, len(page.view.sitting)
+    variant, advice = view.sitting.variant, page.advice
     shares = {row.action: row.share or 0.0 for row in advice.rows} if advice else {}
     best = advice.rows[0].action if advice and not any(shares.values()) and advice.title != ODDS else None
-    grid, others = arrange(variant, place.sitting.legal())
+    grid, others = arrange(variant, view.sitting.legal())
 
     def add(content: str, action: int, classes: str = "move", name: str = "", key: str = "") -> None:
         label, share = str(variant.describe_action(action)), shares.get(action, 0.0)
@@ -72,11 +72,11 @@ def show_moves(page: TablePage) -> None:
             content += f'<span class="often">{100 * share:.0f} %</span>'
         if share >= LEAST_SHOWN or action == best:
             classes += " optimal"
-        why = _why_not(place, action)
+        why = _why_not(view, action)
         name = name or ("" if why else f"action-{action}")
         button(label, lambda: page.play(action, moves), classes, content=content, name=name, key=key, why=why)
 
-    dice = _dice_to_choose(place)
+    dice = _dice_to_choose(view)
     said = {action: variant.describe_action(action) for action in others}
     keys = _first_letters(said) if grid else {action: str(k) for k, action in enumerate(others[:9], 1)}
     if others:
@@ -92,16 +92,16 @@ def show_moves(page: TablePage) -> None:
         _grid(grid, add)
 
 
-def _why_not(place: Place, action: int | None) -> str:
+def _why_not(view: View, action: int | None) -> str:
     """Return why a bid is not legal now, in the game's words; "" if it is, or if there is no such bid."""
-    if action is None or action in place.sitting.legal():
+    if action is None or action in view.sitting.legal():
         return ""
-    return place.sitting.variant.why_not(place.sitting.state, action).text()
+    return view.sitting.variant.why_not(view.sitting.state, action).text()
 
 
-def _dice_to_choose(place: Place) -> dict[str, str]:
+def _dice_to_choose(view: View) -> dict[str, str]:
     """Return the dice of the person to move by their numbers in the picture, as HTML; those of a strip are one die's faces."""
-    row = next((row for row in place.picture().rows if row.mark), Row(""))
+    row = next((row for row in view.picture().rows if row.mark), Row(""))
     dice = [each for each in map(as_die, row.dice) if each.face is not None]
     held = {(label := each.label.partition(":"))[0]: f"{die(each.face or 0)}{label[2]}" for each in dice}
     strips = {group.label: "".join(die(as_die(face).face or 0) for face in group.dice) for group in row.groups if group.strip}
@@ -115,7 +115,7 @@ def _picker(page: TablePage, grid: BidGrid, chosen: int, add: Add) -> None:
     def change(content: str, step: int, name: str) -> None:
         within = 0 <= at + step < len(grid.rows)
         to = grid.rows[at + step] if within else chosen + step
-        why = "" if within else _why_not(page.place, grid.every.get((to, grid.columns[0])))
+        why = "" if within else _why_not(page.view, grid.every.get((to, grid.columns[0])))
         button(f"{name} dice", lambda: page.show(quantity=to), content=content, enabled=within, name=name, why=why)
 
     with ui.element("div").classes("picker").props('role=group aria-label="choose a bid"'):
@@ -181,13 +181,13 @@ def _chip(mark: str, title: str = "", count: int | None = None) -> str:
 def _seat_of(page: TablePage, review: Review) -> int | None:
     """Return the seat whose review is shown: the chosen one, that of the person here, or the first."""
     seats = list(review.splits or review.totals)
-    wanted = [page.reviewed, page.place.seat, *page.place.sitting.people, *seats]
+    wanted = [page.reviewed, page.view.seat, *page.view.sitting.people, *seats]
     return next((seat for seat in wanted if seat in seats), None)
 
 
 def show_review(page: TablePage, review: Review) -> None:
     """Add the content of the card with a review."""
-    place, seat, split = page.place, _seat_of(page, review), None
+    view, seat, split = page.view, _seat_of(page, review), None
     heading("Review")
     if seat is not None:
         split, worst = review.splits.get(seat), review.worst.get(seat)
@@ -205,7 +205,7 @@ def show_review(page: TablePage, review: Review) -> None:
                 button("Show me the worst move", lambda: page.jump(worst.number - 1), "tool main", name="worst")
     for each, text in review.texts.items():
         if each != seat or split is None:
-            words(f"{place.name(each)}: {text}", "words total")
+            words(f"{view.name(each)}: {text}", "words total")
     show_note(review)
     words("Save keeps this game. The terminal's command review makes a record of a folder of them.", "words note")
 
@@ -213,22 +213,22 @@ def show_review(page: TablePage, review: Review) -> None:
 def _whose(page: TablePage, review: Review, seat: int) -> None:
     with ui.element("div").classes("pick small").props('role=group aria-label="whose review"'):
         for each in review.splits:
-            made = button(page.place.name(each), functools.partial(page.show, reviewed=each), "tool", name=f"of-{each}")
+            made = button(page.view.name(each), functools.partial(page.show, reviewed=each), "tool", name=f"of-{each}")
             made.props["aria-pressed"] = str(each == seat).lower()
 
 
 def _graph(page: TablePage, review: Review, seat: int) -> None:
     """Add the graph of a seat. A click on it leads to a position."""
-    place, split = page.place, review.splits[seat]
+    view, split = page.view, review.splits[seat]
 
     def go(event: events.GenericEventArguments) -> None:
-        check_range("position", event.args, 0, len(place.sitting))
+        check_range("position", event.args, 0, len(view.sitting))
         page.jump(event.args)
 
     numbers = {point.number for point in split.points if point.number}
-    entries = [entry for number in numbers for entry in place.history(False, number - 1, number)]
-    said = {entry.number: f"{place.name(entry.seat)}: {entry.words}" for entry in entries}
-    owner = "your" if seat == place.seat else f"{place.name(seat)}'s"
+    entries = [entry for number in numbers for entry in view.history(False, number - 1, number)]
+    said = {entry.number: f"{view.name(entry.seat)}: {entry.words}" for entry in entries}
+    owner = "your" if seat == view.seat else f"{view.name(seat)}'s"
     what = f"{owner} {'chance to win' if split.scale.unit.is_share else f'expected {split.scale.unit}'}"
     ends = f"{level(split.start, split.scale)} at the start, {level(split.result, split.scale)} at the end"
     chart = ui.echart(chance_graph(split, said, review.by_number, page.shown, owner) | {"title": _words(what)}, renderer="svg")
@@ -239,26 +239,26 @@ def _graph(page: TablePage, review: Review, seat: int) -> None:
 
 def show_lesson(page: TablePage, review: Review) -> None:
     """Add the move after the position shown and what would have been better, if the seat of the review moved there."""
-    place, at = page.place, page.shown
+    view, at = page.view, page.shown
     move = review.by_number.get(at + 1)
     if move is None or move.seat != _seat_of(page, review):
         return
     split = review.splits.get(move.seat)
-    who = "You" if move.seat == place.seat else place.name(move.seat)
+    who = "You" if move.seat == view.seat else view.name(move.seat)
     with ui.element("div").classes("lesson").props(f"data-move={move.number}"):
         played = f"{who} played <b>{html.escape(move.words)}</b>{_worth(move.after, split)}."
         markup(f"{_chip(move.mark, move.text)} {played}")
         if move.cost and move.after is None:
             words(f"{move.verdict}.")
         elif move.cost:
-            best = html.escape(place.sitting.variant.describe_action(move.best))
+            best = html.escape(view.sitting.variant.describe_action(move.best))
             markup(f"Better was <b>{best}</b>{_worth(move.before, split)}.")
         else:
             words("Nothing was better.")
-        if place.may_play_on(at):
+        if view.may_play_on(at):
             title = "this table's game goes on from here; save the finished one first to keep it"
             with ui.element("div").classes("line"):
-                button("Play on from here", lambda: place.play_on(at), name="play-on", title=title)
+                button("Play on from here", lambda: view.play_on(at), name="play-on", title=title)
 
 
 def judged_line(move: Judged) -> str:
@@ -286,10 +286,10 @@ def chance_graph(split: Split, said: Mapping[int, str], judged: Mapping[int, Jud
     for k, point in enumerate(points):  # those after one move share its width
         seen[point.number] += 1
         x = max(point.number - 1 + seen[point.number] / after[point.number], 0.0)
-        place = (x, 100 * point.value if shares else point.value)
-        own += [dots[-1]["value"], place, (None, None)] if point.by == "play" else []
+        spot = (x, 100 * point.value if shares else point.value)
+        own += [dots[-1]["value"], spot, (None, None)] if point.by == "play" else []
         style = _dot(point, judged.get(point.number), len(points))
-        dots.append({"value": place, "name": _title(split, k, said, owner), **style})
+        dots.append({"value": spot, "name": _title(split, k, said, owner), **style})
     play, luck = CAUSES["play"].format(owner), CAUSES["luck"]
     edge, here_line = {"lineStyle": {"color": "var(--edge)"}}, {"lineStyle": {"color": "var(--ink)", "type": "solid"}}
     mark = {"silent": True, "symbol": "none", "label": {"show": False}, "data": [{"xAxis": here}], **here_line}

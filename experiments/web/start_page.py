@@ -365,13 +365,13 @@ def link_page(table: Table, base: str, alone: bool) -> None:
                     "These links work on this computer only. For others in your network, start the page with --host 0.0.0.0.",
                     "bad",
                 )
-            for path, place in table.links.items():
-                if place.seat is not None:
-                    _link(sitting.variant.seat_name(place.seat), base + path, path)
+            for path, view in table.links.items():
+                if view.seat is not None:
+                    _link(sitting.variant.seat_name(view.seat), base + path, path)
         with ui.element("section").classes("card column"):
             heading("Or everybody on this device")
             words("The dice are covered whenever it is somebody else's turn.")
-            path = next(path for path, place in table.links.items() if place.kind == "together")
+            path = next(path for path, view in table.links.items() if view.kind == "together")
             ui.link("Play here", path).classes("link together")
         named = [f"{sitting.variant.seat_name(seat)}, {who}" for seat, who in enumerate(table.players) if who]
         if named:

@@ -1,6 +1,6 @@
-"""The page of a table for one place: picture, moves to click, history and tools.
+"""The page of a table for one view: picture, moves to click, history and tools.
 
-Everything sent is built from the place's own view (`table.Place`), so that nothing hidden reaches the browser.
+Everything sent is built from the seat's own view (`View`), so that nothing hidden reaches the browser.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from nicegui import ui
 
-from dice_envs.experiments.web import PAUSE, Place, panels
+from dice_envs.experiments.web import PAUSE, View, panels
 from dice_envs.experiments.web.parts import SCRIPT, begin, bullets, button, heading, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveWorth
@@ -56,10 +56,10 @@ OTHERS = "New game deals again. Another game leads to all games, options and opp
 
 
 class TablePage:
-    """The page of one browser tab; each tab of a place has its own. With `home` it links to the start page."""
+    """The page of one browser tab; each tab of a view has its own. With `home` it links to the start page."""
 
-    def __init__(self, place: Place, home: bool) -> None:
-        self.place, self.table = place, place.table
+    def __init__(self, view: View, home: bool) -> None:
+        self.view, self.table = view, view.table
         self.client = ui.context.client
         self.at: int | None = None  # the position shown; None: the present one
         self.until: int | None = None  # the last move of the history shown; None: the latest
@@ -72,7 +72,7 @@ class TablePage:
         self.every = False  # whether a hint shows what every choice is worth
         self.quantity: int | None = None  # number of dice picked for a bid there; None: the usual one
         self.reviewed: int | None = None  # the seat whose review was chosen; None: the usual one
-        sitting = place.sitting
+        sitting = view.sitting
         begin(known_as(sitting.variant), variant_words(sitting.variant), "/" if home else "")
         with ui.element("div").classes("table"):
             with ui.element("div").classes("column"):
@@ -114,8 +114,8 @@ class TablePage:
     def _rules(self) -> None:
         with ui.element("details").classes("card rules"):
             words("Rules", "", "summary")
-            bullets(rules_in_short(self.place.sitting.variant))
-            for section in rules_for_players(self.place.sitting.variant.game):
+            bullets(rules_in_short(self.view.sitting.variant))
+            for section in rules_for_players(self.view.sitting.variant.game):
                 heading({"Play": "In full", "Readings": "How the rules are read"}.get(section.heading, section.heading))
                 for paragraph in section.paragraphs:
                     words(paragraph, "laid" if is_table(paragraph) else "words", "p")
@@ -143,36 +143,36 @@ class TablePage:
             self.games, self.at, self.until, self.everything = self.table.games, None, None, False
         if self.now != self.table.now:
             self.now, self.advice, self.quantity = self.table.now, None, None
-        place, sitting = self.place, self.place.sitting
+        view, sitting = self.view, self.view.sitting
         if self.at is not None and self.at >= len(sitting):
             self.at = None
         # The state of the game, for scripts and tests.
-        stands = "over" if sitting.over else "mine" if place.to_move else "theirs"
-        self.moves.props["data-stands"] = stands if place.curtain is None else "covered"
+        stands = "over" if sitting.over else "mine" if view.to_move else "theirs"
+        self.moves.props["data-stands"] = stands if view.curtain is None else "covered"
         self.moves.props["data-moves"] = len(sitting)
         self.moves.props["data-games"] = self.table.games
         with self._rebuilt(self.moves):
-            if place.curtain is not None:
+            if view.curtain is not None:
                 with ui.element("div").classes("curtain"):
-                    words(f"{sentence(sitting.variant.seat_name(place.curtain))}: is nobody else looking?", "", "p")
-                    button("Show my view", place.uncover, "tool main", name="uncover")
+                    words(f"{sentence(sitting.variant.seat_name(view.curtain))}: is nobody else looking?", "", "p")
+                    button("Show my view", view.uncover, "tool main", name="uncover")
             else:
                 self._status()
-                if place.to_move and self.at is None:
+                if view.to_move and self.at is None:
                     panels.show_moves(self)
-        open_to_see = place.curtain is None
-        self.said.classes(add="mine" if place.to_move else "", remove="" if place.to_move else "mine")
+        open_to_see = view.curtain is None
+        self.said.classes(add="mine" if view.to_move else "", remove="" if view.to_move else "mine")
         self.said.content = self._latest() if open_to_see else ""
-        with self._rebuilt(self.guide_card, open_to_see and self.table.guided and place.kind == "seat") as shown:
+        with self._rebuilt(self.guide_card, open_to_see and self.table.guided and view.kind == "seat") as shown:
             if shown:
                 self.hinted = self.hinted or self.advice is not None
-                number, title, lines = _step(place, self.hinted, self.advice)
+                number, title, lines = _step(view, self.hinted, self.advice)
                 heading(f"Your first game, {number} of {STEPS}: {title}")
                 bullets(lines)
                 button("Close the guide", self._close_guide, name="close-guide")
         self.picture_card.visible = open_to_see
         for box, narrow in zip(self.pictures, (False, True), strict=True):
-            box.content = svg(place.picture(self.at, self.everything), narrow=narrow) if open_to_see else ""
+            box.content = svg(view.picture(self.at, self.everything), narrow=narrow) if open_to_see else ""
         for card, show in ((self.tools, self._tools), (self.steps, self._steps), (self.history, self._history)):
             with self._rebuilt(card, open_to_see) as shown:
                 if shown:
@@ -207,7 +207,7 @@ class TablePage:
 
     def _status(self) -> None:
         """Add what the agents wait for, what has failed, and after the end what was earned and the seed."""
-        table, sitting, present = self.table, self.place.sitting, self.at is None
+        table, sitting, present = self.table, self.view.sitting, self.at is None
         if table.thinking and present:
             ui.spinner(size="1.2em")
         if present and table.thinking and table.progress_line:
@@ -218,7 +218,7 @@ class TablePage:
         if table.problem:
             words(table.problem, "bad")
         if sitting.over and present:
-            earned = ", ".join(f"{self.place.name(seat)} {value:+.3g}" for seat, value in enumerate(sitting.returns))
+            earned = ", ".join(f"{self.view.name(seat)} {value:+.3g}" for seat, value in enumerate(sitting.returns))
             won = sitting.variant.facts.zero_sum and sitting.variant.facts.max_return == 1  # the line above says so
             words(f"{'' if won else f'Earned: {earned}. '}The seed was {sitting.seed}.")
         if table.review is not None and self.at is not None:
@@ -226,15 +226,15 @@ class TablePage:
 
     def _latest(self) -> str:
         """Return how the game stands, and what the others have done since the last move of the person here, as HTML."""
-        sitting, seat = self.place.sitting, self.place.seat if self.place.person is None else self.place.person
+        sitting, seat = self.view.sitting, self.view.seat if self.view.person is None else self.view.person
         first = max(len(sitting) - MOST_SAID, 0 if seat is None else sitting.latest(seat) - 1, 0)
-        entries = self.place.history(self.everything, first) if self.at is None else []
-        done = [". ".join(map(sentence, (f"{self.place.name(each.seat)}: {each.words}", *each.notes))) for each in entries]
+        entries = self.view.history(self.everything, first) if self.at is None else []
+        done = [". ".join(map(sentence, (f"{self.view.name(each.seat)}: {each.words}", *each.notes))) for each in entries]
         return f"{html.escape('. '.join(done))}<b>{html.escape(self._stands())}</b>"
 
     def _stands(self) -> str:
         """Return how the game stands, in words."""
-        sitting = self.place.sitting
+        sitting = self.view.sitting
         if self.at is not None:
             return f"After move {self.at} of {len(sitting)}" if self.at else f"The start, before move 1 of {len(sitting)}"
         if self.table.problem:
@@ -242,52 +242,52 @@ class TablePage:
         if sitting.over:
             return self._verdict()
         name = sentence(sitting.variant.seat_name(sitting.mover))
-        if self.place.to_move:
-            return "Your move" if self.place.kind == "seat" else f"{name}, your move"
+        if self.view.to_move:
+            return "Your move" if self.view.kind == "seat" else f"{name}, your move"
         return f"{name} is to move" if self.table.people_play else f"You are out; {name} is to move"
 
     def _verdict(self) -> str:
-        sitting = self.place.sitting
+        sitting = self.view.sitting
         returns = sitting.returns
         best = returns == returns.max()
         if len(returns) == 1 or (best.all() and not sitting.variant.facts.zero_sum):
             return "The game is over"
         if best.all():
             return "A tie"
-        if self.place.kind == "seat" and self.place.seat is not None:
-            return "You win" if best[self.place.seat] else "You lose"
+        if self.view.kind == "seat" and self.view.seat is not None:
+            return "You win" if best[self.view.seat] else "You lose"
         winners = " and ".join(sitting.variant.seat_name(int(seat)) for seat in np.flatnonzero(best))
         return sentence(f"{winners} {'wins' if best.sum() == 1 else 'win'}")
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
     def play(self, action: int, moves: int) -> None:
-        """Play an action; see `Place.play`."""
+        """Play an action; see `View.play`."""
         self.at = self.until = None
-        self.place.play(action, moves)
+        self.view.play(action, moves)
 
     # --- tools --------------------------------------------------------------------------------------------------------
 
     def _tools(self) -> None:
-        place, table, sitting = self.place, self.table, self.place.sitting
-        secret = not place.may_save and not table.thinking
+        view, table, sitting = self.view, self.table, self.view.sitting
+        secret = not view.may_save and not table.thinking
         with ui.element("div").classes("line"):
             if sitting.over:
                 may = not table.reviewing and table.review is None
                 button("Review", table.judge, "tool main", enabled=may, name="review")
-            elif place.kind != "watch":
-                can = place.to_move and self.at is None and self.asking is None
+            elif view.kind != "watch":
+                can = view.to_move and self.at is None and self.asking is None
                 button("Hint", lambda: self._ask(False), enabled=can, name="hint", title="what each choice is worth")
                 button("Odds", lambda: self._ask(True), enabled=can, name="odds", title="the chances of each choice")
-            if len(sitting.people) == 1 and place.kind == "seat":
-                button("Undo", place.undo, enabled=place.may_undo, name="undo", title="take your last move back")
-            if place.may_begin_again or table.thinking:
-                button("New game", self._again, enabled=place.may_begin_again, name="again", title="same options, new dice")
+            if len(sitting.people) == 1 and view.kind == "seat":
+                button("Undo", view.undo, enabled=view.may_undo, name="undo", title="take your last move back")
+            if view.may_begin_again or table.thinking:
+                button("New game", self._again, enabled=view.may_begin_again, name="again", title="same options, new dice")
             title = "possible once the game is over: a saved game reveals all that is hidden" if secret else "as a file"
-            button("Save", self._save, enabled=place.may_save, name="save", title=title)
+            button("Save", self._save, enabled=view.may_save, name="save", title=title)
             agents = len(sitting.seats) - len(sitting.people)
             # The agents' speed, where no other person would be hurried.
-            if place.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over:
+            if view.kind in ("seat", "watch") and len(sitting.people) < 2 and agents > 0 and not sitting.over:
                 select = ui.select(SPEEDS, value=table.pause if table.pause in SPEEDS else PAUSE).classes("pace")
                 select.props('outlined dense options-dense aria-label="speed of the agents"')
                 select.on_value_change(lambda event: setattr(table, "pause", event.value))
@@ -295,12 +295,12 @@ class TablePage:
             words("Saving is possible once the game is over: the file reveals all that is hidden.", "words note")
 
     async def _again(self) -> None:
-        if not self.place.may_begin_again:
+        if not self.view.may_begin_again:
             raise ValueError("others play this game")
         await self.table.again()
 
     async def _save(self) -> None:
-        game = self.place.to_save()
+        game = self.view.to_save()
         saved = await asyncio.to_thread(game.as_file)
         self.client.download(saved.encode(), f"{game.variant.game.name}-{game.seed}.json", "application/json")
 
@@ -310,7 +310,7 @@ class TablePage:
         self.asking = mine = object()
         self.refresh()
         try:
-            advice = await self.place.hint(odds, lambda: self.asking is mine)
+            advice = await self.view.hint(odds, lambda: self.asking is mine)
             if advice is not None:
                 self.advice, self.quantity = advice, None
         finally:
@@ -351,17 +351,17 @@ class TablePage:
     @property
     def shown(self) -> int:
         """The number of moves of the position shown."""
-        return len(self.place.sitting) if self.at is None else self.at
+        return len(self.view.sitting) if self.at is None else self.at
 
     @property
     def _live(self) -> bool:
         """Whether only agents play, and the game is not over."""
-        return self.place.kind == "watch" and not self.place.sitting.over
+        return self.view.kind == "watch" and not self.view.sitting.over
 
     def _steps(self) -> None:
-        moves = len(self.place.sitting)
+        moves = len(self.view.sitting)
         # Hidden while people play, to save room; the history leads to earlier positions.
-        self.steps.visible = self._live or self.at is not None or (self.place.sitting.over and moves > 0)
+        self.steps.visible = self._live or self.at is not None or (self.view.sitting.over and moves > 0)
         now = self.shown
         with ui.element("div").classes("line"):
             button("◀", lambda: self._look(now - 1), enabled=now > 0, name="back", title="one move back")
@@ -371,7 +371,7 @@ class TablePage:
             forward = now < moves or (self._live and not self.table.playing)
             button("▶", self._next, enabled=forward, name="next", title="one move on")
             words(f"{now} / {moves}", "words", "span")
-            if self.place.sees_all and self.place.sitting.people:
+            if self.view.sees_all and self.view.sitting.people:
                 text = "as you saw it" if self.everything else "with all that was hidden"
                 button(f"Show {text}", lambda: self.show(everything=not self.everything), name="everything")
         if moves:
@@ -380,7 +380,7 @@ class TablePage:
             slider.on_value_change(lambda event: self._look(int(event.value)))
 
     def _look(self, moves: int) -> None:
-        self.at = moves if 0 <= moves < len(self.place.sitting) else None
+        self.at = moves if 0 <= moves < len(self.view.sitting) else None
         if self.at is None:
             self.until = None
         elif not self._shown_from() < max(self.at, 1) <= self._shown_to():
@@ -409,7 +409,7 @@ class TablePage:
 
     def _shown_to(self) -> int:
         """Return the number of the last move of the history shown."""
-        moves = len(self.place.sitting)
+        moves = len(self.view.sitting)
         return moves if self.until is None else min(max(self.until, MOST_ENTRIES), moves)
 
     def _shown_from(self) -> int:
@@ -417,11 +417,11 @@ class TablePage:
         return max(self._shown_to() - MOST_ENTRIES, 0)
 
     def _history(self) -> None:
-        place, sitting = self.place, self.place.sitting
+        view, sitting = self.view, self.view.sitting
         first, last = self._shown_from(), self._shown_to()
-        entries = place.history(self.everything, first, last)
+        entries = view.history(self.everything, first, last)
         heading("History")
-        seats = ", ".join(f"{place.name(seat)}{f' ({who})' if who else ''}" for seat, who in enumerate(self.table.players))
+        seats = ", ".join(f"{view.name(seat)}{f' ({who})' if who else ''}" for seat, who in enumerate(self.table.players))
         words(f"At the table: {seats}")
         if not entries:
             words("No move yet.")
@@ -438,10 +438,10 @@ class TablePage:
 
     def _leaf(self, until: int) -> None:
         """Show another part of the history."""
-        self.show(until=until if until < len(self.place.sitting) else None)
+        self.show(until=until if until < len(self.view.sitting) else None)
 
     def _line(self, entry: Entry) -> str:
-        said = html.escape(f"{self.place.name(entry.seat)}: {entry.words}")
+        said = html.escape(f"{self.view.name(entry.seat)}: {entry.words}")
         notes = "".join(f'<span class="notes">{html.escape(note)}</span>' for note in entry.notes)
         judged = self.table.review.by_number.get(entry.number) if self.table.review is not None else None
         if judged is not None:
@@ -471,17 +471,17 @@ def _choice(row: MoveWorth, mixed: bool, bold: bool) -> str:
     return f"<tr{' class=close' if bold else ''}>{cells}</tr>"
 
 
-def _step(place: Place, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:
+def _step(view: View, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:
     """Return the number of the present step, its heading and sentences. Steps that lie behind are not shown again."""
-    sitting = place.sitting
-    if (review := place.table.review) is not None:
-        split, seat = review.splits.get(place.seat or 0), place.seat or 0
+    sitting = view.sitting
+    if (review := view.table.review) is not None:
+        split, seat = review.splits.get(view.seat or 0), view.seat or 0
         shown = (review.marks[seat], split, split and len(split.points) <= panels.MOST_STEPS, seat in review.worst, True)
         lines = zip((MARKED, LUCK, GRAPH, WORST, OTHERS), shown, strict=True)
         return 5, "What a review says", [line for line, has in lines if has]
     if sitting.over:
         return 4, "The end", ("Press Review: it shows what each of your moves has cost.",)
-    if not place.to_move:
+    if not view.to_move:
         return 3 if hinted else 1, "The others move", ("The history lists what they do.",)
     if not hinted:
         bid = [BID] if panels.arrange(sitting.variant, sitting.legal())[0] else []

@@ -54,9 +54,9 @@ async def page_of(sitting):
 
     nicegui.core.loop = asyncio.get_running_loop()
     table = Tables().add(sitting)
-    place = table.links[table.first_link]
+    view = table.links[table.first_link]
     with nicegui.Client(page("/")) as client:
-        shown = TablePage(place, True)
+        shown = TablePage(view, True)
     assert not table.listeners, "a request alone listens to nothing"
     for handler in client.connect_handlers:
         handler()
@@ -66,19 +66,19 @@ async def page_of(sitting):
 
 async def work_of(sitting):
     shown = await page_of(sitting)
-    moves, place = len(sitting), shown.place
+    moves, view = len(sitting), shown.view
     work = {
         "refresh": shown.refresh,
         "first": lambda: shown._look(0),
         "middle": lambda: shown._look(moves // 2),
         "leaf": lambda: shown._leaf(moves // 2),
-        "copy": lambda: place.may_save and place.to_save(),
-        "undo": lambda: place.may_undo and place.undo(),
+        "copy": lambda: view.may_save and view.to_save(),
+        "undo": lambda: view.may_undo and view.undo(),
     }
     if sitting.over:
-        place.table.review = reviewed(moves)
+        view.table.review = reviewed(moves)
         work.pop("undo")
-        work["go back"] = lambda: place.play_on(sitting.latest(0) - 1)
+        work["go back"] = lambda: view.play_on(sitting.latest(0) - 1)
     for each in work.values():  # what is drawn for the first time
         if each not in (work.get("undo"), work.get("go back")):
             each()

@@ -38,10 +38,10 @@ def test_a_result_is_divided_every_move_is_marked_and_the_graph_leads_to_positio
     page.wait_for_selector(".graph svg text")
     count = moves_made(page)
     box = graph.bounding_box()
-    place = {"x": 40 + (box["width"] - 54) * 0.5 / count, "y": box["height"] / 2}
-    graph.hover(position=place)
+    view = {"x": 40 + (box["width"] - 54) * 0.5 / count, "y": box["height"] / 2}
+    graph.hover(position=view)
     page.wait_for_selector(".graph :text-matches('your play|dice and others')")
-    graph.click(position=place)
+    graph.click(position=view)
     page.wait_for_selector(f".steps :text('1 / {count}')")
     page.click("[data-name=everything]")
     page.wait_for_selector("[data-name=everything]:has-text('as you saw it')")

@@ -1,4 +1,4 @@
-"""Tables, what each place may do, and slow work: in threads, and dropped once nobody waits for it. Without a browser."""
+"""Tables, what each view may do, and slow work: in threads, and dropped once nobody waits for it. Without a browser."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def followed(sitting, tables=None):
 
 
 def place_of(table, kind="seat", seat=None):
-    return next(place for place in table.links.values() if place.kind == kind and seat in (None, place.seat))
+    return next(view for view in table.links.values() if view.kind == kind and seat in (None, view.seat))
 
 
 async def until(condition):
@@ -64,19 +64,19 @@ async def until(condition):
 def test_links_are_secret_and_lead_to_what_they_are_for(seats, kinds, first):
     tables = Tables()
     table, other = (tables.add(liars(*seats)) for _ in range(2))
-    assert [place.kind for place in table.links.values()] == kinds
-    assert [place.seat for place in table.links.values() if place.kind == "seat"] == list(table.sitting.people)
-    assert tables.places == table.links | other.links
-    assert len(tables.places) == 2 * len(kinds)
-    for path, place in table.links.items():
+    assert [view.kind for view in table.links.values()] == kinds
+    assert [view.seat for view in table.links.values() if view.kind == "seat"] == list(table.sitting.people)
+    assert tables.views == table.links | other.links
+    assert len(tables.views) == 2 * len(kinds)
+    for path, view in table.links.items():
         _, kind, secret = path.split("/")
-        assert kind == place.kind
+        assert kind == view.kind
         assert len(secret) >= 32
-        assert place.table is table
+        assert view.table is table
     assert table.links[table.first_link].kind == first
 
 
-# --- what a place may do and see --------------------------------------------------------------------------------------
+# --- what a view may do and see --------------------------------------------------------------------------------------
 
 
 async def test_a_seat_plays_only_itself():
@@ -109,58 +109,58 @@ async def test_a_seat_plays_only_itself():
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_seat_sees_what_it_may(seat):
     table = Tables().add(liars(PERSON, PERSON))
-    place, sitting = place_of(table, seat=seat), table.sitting
-    assert place.picture(everything=True) == sitting.picture(seat) != sitting.picture()
+    view, sitting = place_of(table, seat=seat), table.sitting
+    assert view.picture(everything=True) == sitting.picture(seat) != sitting.picture()
     finish(sitting)
-    assert place.may_save
-    assert place.picture(0, everything=True) == sitting.picture(moves=0)
-    assert place.picture(0) == sitting.picture(seat, 0)
+    assert view.may_save
+    assert view.picture(0, everything=True) == sitting.picture(moves=0)
+    assert view.picture(0) == sitting.picture(seat, 0)
 
 
 def test_people_who_share_a_device_are_kept_apart():
     table = Tables().add(liars(PERSON, PERSON))
-    place = place_of(table, "together")
-    assert place.curtain == 0
+    view = place_of(table, "together")
+    assert view.curtain == 0
     with pytest.raises(ValueError, match="nothing may be seen"):
-        place.picture()
-    assert not place.to_move
-    place.uncover()
-    assert place.picture() == table.sitting.picture(0)
-    place.play(0, 0)
-    assert place.curtain == 1
+        view.picture()
+    assert not view.to_move
+    view.uncover()
+    assert view.picture() == table.sitting.picture(0)
+    view.play(0, 0)
+    assert view.curtain == 1
     with pytest.raises(ValueError, match="nothing may be seen"):
-        place.history()
-    place.uncover()
-    assert place.picture() == table.sitting.picture(1)
+        view.history()
+    view.uncover()
+    assert view.picture() == table.sitting.picture(1)
     finish(table.sitting)
-    assert place.curtain is None
-    assert place.picture() == table.sitting.picture()
+    assert view.curtain is None
+    assert view.picture() == table.sitting.picture()
 
 
 async def test_agents_play_by_themselves_and_moves_are_taken_back():
     table = Tables(pause=0.0).add(liars(PERSON, "random", "random"))
-    place = place_of(table)
+    view = place_of(table)
     changes = []
     table.listeners.append(lambda: changes.append(len(table.sitting)))
     table.wake()
-    assert place.to_move
-    place.play(0, 0)
+    assert view.to_move
+    view.play(0, 0)
     # The thread moves before listeners are told.
-    await until(lambda: (place.to_move or table.sitting.over) and not table.thinking)
+    await until(lambda: (view.to_move or table.sitting.over) and not table.thinking)
     told = list(dict.fromkeys(changes))  # of a slow agent, twice
     assert told == list(range(1, len(table.sitting) + 1))
     seen = table.now
-    assert place.may_undo
-    place.undo()
+    assert view.may_undo
+    view.undo()
     assert len(table.sitting) == 0
-    assert place.to_move
-    place.play(1, 0)
+    assert view.to_move
+    view.play(1, 0)
     assert table.now != seen
     seed = table.sitting.seed
     await table.again()
     assert table.games == 2
     assert table.sitting.seed != seed
-    assert Sitting.load(json.loads(place.to_save().as_file())).seed == table.sitting.seed
+    assert Sitting.load(json.loads(view.to_save().as_file())).seed == table.sitting.seed
 
 
 def test_a_game_that_is_over_is_continued_from_an_earlier_position():
@@ -173,10 +173,10 @@ def test_a_game_that_is_over_is_continued_from_an_earlier_position():
     assert seat.may_play_on(0)
     assert place_of(table, "together").may_play_on(0)
     # Another person moved there, nobody is here, an agent moved, and nobody did.
-    for place, moves in ((other, 0), (place_of(table, "maker"), 0), (seat, 1), (seat, 10**6)):
-        assert not place.may_play_on(moves)
+    for view, moves in ((other, 0), (place_of(table, "maker"), 0), (seat, 1), (seat, 10**6)):
+        assert not view.may_play_on(moves)
         with pytest.raises(ValueError, match="cannot be continued"):
-            place.play_on(moves)
+            view.play_on(moves)
     now = table.now
     seat.play_on(0)
     assert (len(table.sitting), table.games, table.review) == (0, 2, None)
@@ -268,11 +268,11 @@ async def test_work_that_waits_for_a_thread_is_dropped_once_nobody_wants_it(slow
 async def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeypatch):
     go = threading.Event()
     monkeypatch.setattr("dice_envs.experiments.web.give_hint", lambda *given: go.wait(SOON))
-    place, wanted = place_of(followed(stones())), [True]
-    stopped = asyncio.ensure_future(place.hint(False, lambda: wanted[0]))
+    view, wanted = place_of(followed(stones())), [True]
+    stopped = asyncio.ensure_future(view.hint(False, lambda: wanted[0]))
     await asyncio.sleep(0.1)  # the thread has begun
     wanted[0] = False
-    second = asyncio.ensure_future(place.hint())
+    second = asyncio.ensure_future(view.hint())
     await asyncio.sleep(0.1)
     go.set()
     assert (await stopped, await second) == (None, True)
@@ -280,15 +280,15 @@ async def test_a_hint_that_was_stopped_is_not_given_even_if_it_was_found(monkeyp
 
 async def test_a_move_is_not_taken_back_while_the_agent_thinks(slow):
     table = followed(liars(PERSON, slow))
-    place = place_of(table)
-    place.play(0, 0)
+    view = place_of(table)
+    view.play(0, 0)
     await until(lambda: slow.asked)
-    assert not place.may_save
+    assert not view.may_save
     with pytest.raises(ValueError, match="taken back"):
-        place.undo()
+        view.undo()
     old = table.sitting
     await table.again()
-    assert place.to_move, "the old game's agent keeps nobody waiting"
+    assert view.to_move, "the old game's agent keeps nobody waiting"
     slow.go.set()
     await until(lambda: len(old) == 2)
     assert len(table.sitting) == 0

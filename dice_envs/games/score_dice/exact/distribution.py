@@ -71,6 +71,11 @@ class ScoreDistribution:
         square = self.mean_square
         return 1 / math.sqrt(square) if square else math.inf
 
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """Win bias, tie % and closeness to the digits that tables print."""
+        return f"{float(self.win_bias):.2f}", f"{float(self.tie_percentage):.2f}", f"{self.closeness:.3f}"
+
 
 def score_distribution(
     pool_a: Sequence[int] | int,
@@ -412,7 +417,7 @@ def solve_game(
     with progress(game):
         found = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)
     rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in found.chances.items()]
-    bias, ties, closeness = cells(found)
+    bias, ties, closeness = found.cells
     shown: list[Shown] = [Table(game, ("score", "chance", "exactly"), rows, ())]
     shown.append(f"win bias {bias}, ties {ties} %, closeness {closeness}")
     data = {
@@ -432,17 +437,12 @@ def pool_name(pool: Sequence[int]) -> str:
     return "/".join(f"{count}d{size}" for size, count in sorted(Counter(pool).items()))
 
 
-def cells(found: ScoreDistribution) -> tuple[str, str, str]:
-    """Return win bias, tie % and closeness to the digits that the tables print."""
-    return f"{float(found.win_bias):.2f}", f"{float(found.tie_percentage):.2f}", f"{found.closeness:.3f}"
-
-
 def plot_histogram(axes: Any, found: ScoreDistribution, title: str) -> None:
     """Plot the distribution as bars, in percent, A's wins in one colour and B's in another, on axes of matplotlib."""
     scores = list(found.chances)
     colours = ["#3b6ea5" if score > 0 else "#b5533c" if score < 0 else "#8a8a8a" for score in scores]
     axes.bar(scores, [100 * float(chance) for chance in found.chances.values()], color=colours, width=0.85)
-    bias, ties, closeness = cells(found)
+    bias, ties, closeness = found.cells
     axes.set_title(f"{title}\nbias {bias}, ties {ties} %, closeness {closeness}", fontsize=11)
     axes.set_xlabel("score: A's points − B's")
     axes.set_ylabel("% of games")
